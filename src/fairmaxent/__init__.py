@@ -1,0 +1,1 @@
+"""fairmaxent: turn a biased table into a fair one by maximum entropy."""

@@ -1,0 +1,155 @@
+"""The maximum-entropy projection: the p closest to a prior among all with the wanted averages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, identity, vstack
+
+from fairmaxent.dual import Dual
+from fairmaxent.errors import InfeasibleError, SolverError
+from fairmaxent.features import Features
+from fairmaxent.priors.protocol import Prior
+from fairmaxent.priors.rows import Rows
+from fairmaxent.solvers import Newton, NewtonCG, Solution, Solver, Status
+from fairmaxent.table import Reals
+
+# Above this many features a dense Hessian no longer pays.
+DENSE_FEATURES = 1500
+
+Describe = Callable[[int], str]  # names a level, by its place among the levels of all blocks
+
+
+@dataclass(frozen=True)
+class Projection:
+    """p* ∝ q·e^{⟨λ, φ⟩}: the prior (on the face that the target allows), the features and λ."""
+
+    prior: Prior
+    features: Features
+    solution: Solution
+
+
+def default_solver(features: int) -> Solver:
+    """Newton, or its Hessian-free twin where there are many features."""
+    return Newton() if features <= DENSE_FEATURES else NewtonCG()
+
+
+def project(
+    prior: Prior, features: Features, levels: Reals, *, describe: Describe, solver: Solver | None = None
+) -> Projection:
+    """Solve for the multipliers that give the features the averages they have under ``levels``.
+
+    A target on the boundary of what rows alone can reach is met by dropping, exactly, the rows that no solution
+    uses. A target outside raises InfeasibleError and names the levels that stand in the way.
+    """
+    _refuse_unreachable_levels(prior, features, levels, describe)
+    dual = Dual(prior, features, features.mean(levels))
+    chosen = solver or default_solver(features.count)
+    solution = chosen.solve(dual)
+    if solution.status is not Status.CONVERGED and isinstance(prior, Rows):
+        prior = _rows_in_use(prior, features, levels, describe)
+        dual = Dual(prior, features, dual.target)
+        solution = chosen.solve(dual)
+    if solution.status is not Status.CONVERGED:
+        raise _failure(solution, dual, describe)
+    return Projection(prior, features, solution)
+
+
+def _refuse_unreachable_levels(prior: Prior, features: Features, levels: Reals, describe: Describe) -> None:
+    """Name at once a level that must have mass and has none in the prior."""
+    reachable = prior.tilt(features.potentials(np.zeros(features.count))).levels > 0
+    named = np.asarray(abs(features.matrix).sum(axis=1)).ravel() > 0
+    missing = np.flatnonzero((levels > 0) & ~reachable & named)
+    if len(missing):
+        raise InfeasibleError(
+            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
+            "possible row has it. Use base_share > 0 with a base that reaches it, relax the forbidden combinations, "
+            "or change the target."
+        )
+
+
+def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Describe) -> Rows:
+    """Keep the rows that some weighting with the wanted averages uses (the minimal face of the target).
+
+    One linear program finds a weighting of largest support: scale it up freely (κ), and count each row's
+    weight only up to 1; the sum of what is counted is largest when every row that can be used is.
+    """
+    from scipy.optimize import linprog
+
+    values = _row_features(prior, features)
+    ones = csr_array(np.ones((len(prior.codes), 1)))
+    averages = csr_array(vstack([values.T, ones.T]))
+    wanted = csr_array(np.append(features.mean(levels), 1.0)[:, None])
+    rows = len(prior.codes)
+    program = linprog(
+        np.concatenate([-np.ones(rows), np.zeros(rows + 1)]),
+        A_eq=hstack([averages, averages, -wanted], format="csr"),
+        b_eq=np.zeros(averages.shape[0]),
+        bounds=[(0, 1)] * rows + [(0, None)] * (rows + 1),
+        method="highs",
+    )
+    used: NDArray[np.bool_] = program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
+    if not used.any():
+        raise _infeasible_rows(values, features, levels, describe)
+    return Rows.weighted(prior.blocks, prior.codes[used], np.exp(prior.log_weights[used]))
+
+
+def _infeasible_rows(values: csr_array, features: Features, levels: Reals, describe: Describe) -> InfeasibleError:
+    """Find the smallest change of the target that rows can reach, and name where it is largest."""
+    from scipy.optimize import linprog
+
+    rows, count = values.shape
+    unit = identity(count, format="csr")
+    program = linprog(
+        np.concatenate([np.zeros(rows), np.ones(2 * count)]),
+        A_eq=vstack(
+            [
+                hstack([values.T, unit, -unit]),
+                hstack([csr_array(np.ones((1, rows))), csr_array((1, 2 * count))]),
+            ],
+            format="csr",
+        ),
+        b_eq=np.append(features.mean(levels), 1.0),
+        method="highs",
+    )
+    change = program.x[rows : rows + count] - program.x[rows + count :]
+    worst = int(np.argmax(np.abs(change)))
+    return InfeasibleError(
+        f"no weighting of the rows meets all targets at once; the nearest one misses "
+        f"{describe(_level_of_feature(features, worst))} by {abs(change[worst]):.3g}. Use base_share > 0, which "
+        "adds rows that are not in the data, or change the target."
+    )
+
+
+def _row_features(prior: Rows, features: Features) -> csr_array:
+    """φ of every distinct row."""
+    starts = np.array([part.start for part in prior.blocks.slices])
+    rows, blocks = prior.codes.shape
+    entries = (prior.codes.astype(np.intp) + starts).ravel()
+    one_hot = csr_array(
+        (np.ones(rows * blocks), entries, np.arange(rows + 1) * blocks), shape=(rows, prior.blocks.width)
+    )
+    return csr_array(one_hot @ features.matrix)
+
+
+def _level_of_feature(features: Features, feature: int) -> int:
+    return int(features.matrix[:, [feature]].nonzero()[0][0])
+
+
+def _failure(solution: Solution, dual: Dual, describe: Describe) -> SolverError | InfeasibleError:
+    gradient = dual.at(solution.multipliers).gradient
+    worst = int(np.argmax(np.abs(gradient)))
+    level = describe(_level_of_feature(dual.features, worst))
+    if solution.status is Status.UNBOUNDED:
+        return InfeasibleError(
+            f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g} away from what is wanted. "
+            "Change that target or the forbidden combinations."
+        )
+    return SolverError(
+        f"{solution.method} {solution.status.value} after {solution.iterations} iterations; {level} is still "
+        f"{abs(gradient[worst]):.3g} away from its target. The targets may contradict each other: relax one, or "
+        "pass another solver."
+    )

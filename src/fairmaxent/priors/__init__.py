@@ -1,0 +1,1 @@
+"""Priors q: anything that can be tilted."""

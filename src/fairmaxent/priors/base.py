@@ -1,0 +1,171 @@
+"""Bases of full support, and the structure of the rooted tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.errors import ForbiddenError
+from fairmaxent.priors.product import Product
+from fairmaxent.priors.protocol import Prior
+from fairmaxent.priors.tree import Tree
+from fairmaxent.rules import Rule, allowed_roots, needed_edges
+from fairmaxent.table import Codes, Reals, tally
+
+BaseKind = Literal["uniform", "product", "tree"]
+
+# A conditional table counts as if this many rows had been seen at the coarser table's proportions.
+SMOOTHING = 5.0
+
+
+def build_base(
+    kind: BaseKind,
+    blocks: Blocks,
+    codes: Codes,
+    counts: Reals,
+    *,
+    weights: Reals,
+    root: Reals,
+    rules: Sequence[Rule] = (),
+) -> Prior:
+    """Build a base of full support on everything that is not forbidden.
+
+    ``codes`` are the distinct rows, ``counts`` how many rows each stands for, ``weights`` their fair weights w,
+    and ``root`` the distribution wanted for the root block.
+    """
+    if kind == "tree":
+        return _tree(blocks, codes, counts, weights=weights, root=root, rules=rules)
+    levels = np.ones(blocks.width)
+    if kind == "product":
+        columns = zip(codes.T, blocks.levels, strict=True)
+        levels = np.concatenate([tally(column, weights, size) for column, size in columns])
+        levels[blocks.slices[0]] = root
+    levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])
+    if not any(rule.others for rule in rules):
+        return Product.of(blocks, levels)
+    parents = _orient(len(blocks.levels), needed_edges(rules))
+    tables = [_independent_table(blocks, levels, block, parent) for block, parent in enumerate(parents, start=1)]
+    _forbid(rules, parents, tables)
+    return Tree.of(blocks, parents, levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(), tables)
+
+
+def _tree(blocks: Blocks, codes: Codes, counts: Reals, *, weights: Reals, root: Reals, rules: Sequence[Rule]) -> Tree:
+    """Fit the rooted tree on the reweighted rows (method: maximum spanning tree of I(i; j | root))."""
+    forced = needed_edges(rules)
+    parents = _orient(len(blocks.levels), _spanning_edges(_information(blocks, codes, counts, weights), forced))
+    tables = [
+        _smoothed_table(blocks, codes, counts, weights, block, parent) for block, parent in enumerate(parents, start=1)
+    ]
+    _forbid(rules, parents, tables)
+    return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
+
+
+def _information(blocks: Blocks, codes: Codes, counts: Reals, weights: Reals) -> Reals:
+    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in small samples.
+
+    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high.
+    """
+    sizes = blocks.levels
+    roots = codes[:, 0].astype(np.intp)
+    seen = len(np.unique(roots))
+    with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
+    single = [_entropy(cells, weights) for cells in with_root]
+    root_entropy = _entropy(roots, weights)
+    result = np.zeros((len(sizes), len(sizes)))
+    for i in range(1, len(sizes)):
+        for j in range(1, i):
+            both = _entropy(with_root[i] * sizes[j] + codes[:, j], weights)
+            bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * counts.sum())
+            result[i, j] = single[i] + single[j] - both - root_entropy - bias
+    return result
+
+
+def _entropy(cells: Codes, weights: Reals) -> float:
+    """−Σ p log p of weighted cells."""
+    table = tally(cells, weights, 0)
+    table = table[table > 0]
+    return float(-(table * np.log(table)).sum())
+
+
+def _spanning_edges(information: Reals, forced: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Edges of the maximum spanning forest over pairs that tell something of each other."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    top = float(information.max(initial=0.0)) + 1.0
+    cost = np.where(information > 0, top - information, 0.0)  # 0: no edge
+    for first, second in forced:
+        cost[max(first, second), min(first, second)] = 1e-9
+    rows, columns = minimum_spanning_tree(cost).nonzero()
+    return sorted((int(min(edge)), int(max(edge))) for edge in zip(rows, columns, strict=True))
+
+
+def _orient(size: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Parent of blocks 1, 2, …, walking each component from its lowest block; 0 where it has none."""
+    neighbours: dict[int, list[int]] = {block: [] for block in range(1, size)}
+    for first, second in edges:
+        neighbours[first].append(second)
+        neighbours[second].append(first)
+    parents: dict[int, int] = {}
+    for start in range(1, size):
+        if start in parents:
+            continue
+        parents[start] = 0
+        waiting = [start]
+        for block in waiting:
+            fresh = [other for other in neighbours[block] if other not in parents]
+            parents.update(dict.fromkeys(fresh, block))
+            waiting.extend(fresh)
+    return [parents[block] for block in range(1, size)]
+
+
+def _smoothed_table(blocks: Blocks, codes: Codes, counts: Reals, weights: Reals, block: int, parent: int) -> Reals:
+    """P(block | parent, root), smoothed towards P(block | parent), and that towards P(block).
+
+    Within a level of the root the fair weights are proportional to the counts, so the counts say how much
+    is known there; the coarser tables mix levels of the root and need the fair weights.
+    """
+    roots, size = blocks.levels[0], blocks.levels[block]
+    above = blocks.levels[parent] if parent else 1
+    given = codes[:, parent].astype(np.intp) if parent else np.zeros(len(codes), dtype=np.intp)
+    cells = given * size + codes[:, block]
+    fair = weights * counts.sum()
+    own = tally(codes[:, block], fair, size) / fair.sum()
+    without_root = tally(cells, fair, above * size).reshape(above, size)
+    coarse = _shrink(without_root, own)
+    flat = codes[:, 0].astype(np.intp) * (above * size) + cells
+    fine = tally(flat, counts, roots * above * size).reshape(roots, above, size)
+    return _shrink(fine, coarse)
+
+
+def _shrink(counts: Reals, towards: Reals) -> Reals:
+    """Conditional probabilities from counts, as if SMOOTHING more rows had been seen."""
+    return np.asarray((counts + SMOOTHING * towards) / (counts.sum(axis=-1, keepdims=True) + SMOOTHING))
+
+
+def _independent_table(blocks: Blocks, levels: Reals, block: int, parent: int) -> Reals:
+    """P(block) repeated for every level of root and parent, where rules can then strike out cells."""
+    own = levels[blocks.slices[block]]
+    above = blocks.levels[parent] if parent else 1
+    return np.tile(own / own.sum(), (blocks.levels[0], above, 1))
+
+
+def _forbid(rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]) -> None:
+    """Strike the forbidden cells out of freshly built tables."""
+    for rule in rules:
+        if len(rule.others) == 1:
+            block, level = rule.others[0]
+            tables[block - 1][rule.roots, :, level] = 0.0
+        elif len(rule.others) == 2:
+            (first, first_level), (second, second_level) = rule.others
+            if parents[second - 1] == first:
+                tables[second - 1][rule.roots, first_level, second_level] = 0.0
+            elif parents[first - 1] == second:
+                tables[first - 1][rule.roots, second_level, first_level] = 0.0
+            else:
+                raise ForbiddenError(
+                    f"forbid {rule.text}: the forbidden pairs of columns form a cycle, which no tree can honour "
+                    "exactly. Drop this rule, or join two of the columns into one."
+                )

@@ -1,0 +1,82 @@
+"""The one protocol that carries the mathematics: a prior is anything that can be *tilted*.
+
+Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's level only. So a tilt
+is given by one *potential* per level, evidence is a potential of −∞ on the levels it excludes, and a
+prior never sees features, multipliers or evidence: only potentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.table import Codes, Reals
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """What a prior says of q(α)·e^{potential(α)}, normalised."""
+
+    log_partition: float  # log Σ q(α) e^{potential(α)}; −∞ where nothing is left
+    levels: Reals  # probability of each level of each block
+    pairs: Reals | None  # probability of each pair of levels
+
+
+class Sampler(Protocol):
+    """Draws from one tilted prior."""
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
+        """Draw one row of block codes for each wanted level of the root block."""
+        ...
+
+
+class Prior(Protocol):
+    """A distribution q over the domain."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks it is defined on."""
+        ...
+
+    def tilt(self, potentials: Reals, *, pairs: bool = False) -> Tilted:
+        """Tilt by one potential per level; ``pairs`` asks for the pairwise probabilities too."""
+        ...
+
+    def joint(self, potentials: Reals, wanted: Sequence[int]) -> Reals:
+        """Tilt, and return the exact joint table of a few blocks, one axis per wanted block."""
+        ...
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log q(α) for rows of block codes."""
+        ...
+
+    def sampler(self, potentials: Reals) -> Sampler:
+        """Tilt, and prepare for drawing."""
+        ...
+
+    def log_floor(self) -> float:
+        """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
+        ...
+
+
+def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
+    """log Σ e^{value} along an axis, −∞ for an empty sum.
+
+    Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
+    """
+    top = np.max(values, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(np.exp(values - top), axis=axis))
+    return np.asarray(total + np.squeeze(top, axis=axis))
+
+
+def nothing_left(blocks: Blocks, *, pairs: bool) -> Tilted:
+    """Tilt to nothing: every point of the support was excluded."""
+    width = blocks.width
+    return Tilted(-np.inf, np.zeros(width), np.zeros((width, width)) if pairs else None)

@@ -1,0 +1,47 @@
+"""Damped Newton: the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fairmaxent.dual import Dual, Point
+from fairmaxent.solvers.solution import Solution, backtrack, iterate
+from fairmaxent.table import Reals
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton's method with backtracking: three to six iterations where the dual is regular."""
+
+    tolerance: float = 1e-12
+    max_iterations: int = 200
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+
+        def step(point: Point) -> Point | None:
+            hessian = dual.at(point.multipliers, hessian=True).hessian
+            return backtrack(dual, point, -solve_regularised(hessian, point.gradient))
+
+        return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+
+def solve_regularised(hessian: Reals | None, gradient: Reals) -> Reals:
+    """H⁻¹g, with just enough added to the diagonal for H to factorise.
+
+    H is singular where features repeat each other on the support (rows alone often do). The gradient then
+    lies in its range, and a vanishing ridge picks the shortest of the equivalent steps.
+    """
+    if hessian is None:
+        raise ValueError("a Newton step needs the Hessian")
+    scale = float(np.max(np.diag(hessian), initial=np.finfo(float).tiny))
+    ridge = 1e-14 * scale
+    identity = np.eye(len(hessian))
+    while True:
+        try:
+            return np.asarray(cho_solve(cho_factor(hessian + ridge * identity), gradient))
+        except LinAlgError:
+            ridge *= 100

@@ -1,0 +1,79 @@
+"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.integer]
+Reals = NDArray[np.float64]
+
+_LARGEST_KEY = 2**62
+# Up to this many possible rows, counting every one of them is cheaper than sorting the rows there are.
+_COUNTABLE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Distinct rows in lexicographic order, their weights n_α, and where each input row went."""
+
+    codes: Codes  # (distinct, columns)
+    counts: Reals  # (distinct,)
+    inverse: NDArray[np.intp]  # (rows,)
+
+    @classmethod
+    def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
+        """Merge equal rows; ``weight`` are design weights, one per row."""
+        keys, span = row_keys(codes, sizes)
+        first, inverse = _distinct(keys, span)
+        return cls(np.asfortranarray(codes[first]), tally(inverse, weight, len(first)), inverse)
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        return float(self.counts.sum())
+
+
+def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
+    """Total weight of each of ``size`` cells."""
+    return np.bincount(cells, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
+def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound.
+
+    The digits of a row are packed in mixed radix. Where that would overflow, the part packed so far is
+    replaced by its rank among the rows at hand, which keeps both equality and order.
+    """
+    keys = np.zeros(len(codes), dtype=np.int64)
+    span = 1
+    for column, size in zip(codes.T, sizes, strict=True):
+        if span * size > _LARGEST_KEY:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            span = len(distinct)
+        keys = keys * size + column
+        span *= size
+    return keys, span
+
+
+def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return for each row of ``codes`` its position among the ``known`` distinct sorted rows, -1 where absent."""
+    keys, _ = row_keys(np.concatenate([known, codes]), sizes)
+    known_keys, wanted = keys[: len(known)], keys[len(known) :]
+    position = np.minimum(np.searchsorted(known_keys, wanted), max(len(known) - 1, 0))
+    found = known_keys[position] == wanted if len(known) else np.zeros(len(codes), dtype=bool)
+    return np.where(found, position, -1)
+
+
+def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a row of each distinct key, in order of the keys, and the rank of every row's key."""
+    if span > _COUNTABLE:
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return first, inverse
+    row_of = np.full(span, -1, dtype=np.intp)
+    row_of[keys] = np.arange(len(keys))
+    seen = row_of >= 0
+    return row_of[seen], (np.cumsum(seen) - 1)[keys]
