@@ -52,6 +52,16 @@ def one_hot(blocks: Blocks) -> np.ndarray:
     return np.concatenate(columns, axis=1).astype(float)
 
 
+def matrix_of(features) -> np.ndarray:
+    """φ as a dense matrix, levels × features."""
+    matrix = np.zeros((features.blocks.width, features.count))
+    for feature, start in enumerate(features.starts):
+        stop = features.starts[feature + 1] if feature + 1 < features.count else len(features.levels)
+        for entry in range(start, stop):
+            matrix[features.levels[entry], feature] = features.values[entry]
+    return matrix
+
+
 def tilted(q: np.ndarray, blocks: Blocks, potentials: np.ndarray) -> tuple[float, np.ndarray]:
     """log Z and the normalised tilted distribution, in extended precision."""
     with np.errstate(invalid="ignore"):

@@ -1,52 +1,66 @@
 """Features φ: what of a level the target speaks about.
 
-An attribute enters by one indicator per level (less a reference level, so that the Hessian is regular), or
-by its value alone, standardised (a *moment* feature). Features of a block depend on its level only, so
-they form one matrix over the levels of all blocks.
+An attribute enters by one indicator per level (less a reference level, so that the Hessian is regular), or by its value
+alone, standardised (a *moment* feature). Features of a block depend on its level only, so they form one sparse matrix
+over the levels of all blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
 
 from fairmaxent.blocks import Blocks, mask
-from fairmaxent.table import Reals
+from fairmaxent.table import Reals, tally
 
 
 @dataclass(frozen=True)
 class Features:
-    """φ as a matrix over levels, with the levels that are possible at all."""
+    """φ as a sparse matrix over levels, feature by feature, with the levels that are possible at all."""
 
     blocks: Blocks
-    matrix: csr_array  # (levels, features)
+    starts: NDArray[np.intp]  # first entry of each feature; a feature has at least one entry
+    levels: NDArray[np.intp]  # level of each entry
+    values: Reals  # φ of that level
     possible: NDArray[np.bool_]  # levels not removed by a target of zero
 
     @property
     def count(self) -> int:
         """d: the number of features."""
-        return int(self.matrix.shape[1])
+        return len(self.starts)
 
     def potentials(self, multipliers: Reals) -> Reals:
         """⟨λ, φ⟩ of each level, −∞ where the level was removed."""
-        return np.asarray(self.matrix @ multipliers) + mask(self.possible)
+        lengths = np.diff(np.append(self.starts, len(self.levels)))
+        spread = tally(self.levels, self.values * np.repeat(multipliers, lengths), self.blocks.width)
+        return spread + mask(self.possible)
 
     def mean(self, levels: Reals) -> Reals:
         """E[φ] from the probability of each level."""
-        return np.asarray(levels @ self.matrix)
+        return self._sum(levels, self.values)
 
     def variance(self, levels: Reals) -> Reals:
         """Var[φ] of each feature on its own, from the probability of each level."""
-        return np.asarray(levels @ self.matrix**2) - self.mean(levels) ** 2
+        return self._sum(levels, self.values**2) - self.mean(levels) ** 2
 
     def covariance(self, levels: Reals, pairs: Reals) -> Reals:
         """Cov[φ] from the probabilities of levels and pairs of levels."""
-        centred = pairs - np.outer(levels, levels)
-        return np.asarray((centred @ self.matrix).T @ self.matrix)
+        half = self._sum(pairs - np.outer(levels, levels), self.values[:, None])
+        return self._sum(half.T, self.values[:, None])
+
+    def level_of(self, feature: int) -> int:
+        """Return a level that the feature speaks about, to name it by."""
+        return int(self.levels[self.starts[feature]])
+
+    def _sum(self, per_level: Reals, values: Reals) -> Reals:
+        """φᵀ·(something per level)."""
+        if not self.count:
+            return np.zeros((0, *per_level.shape[1:]))
+        return np.asarray(np.add.reduceat(values * per_level[self.levels], self.starts))
 
 
 def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
@@ -55,79 +69,73 @@ def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
     ``moments`` holds for each attribute its scores where it enters as a moment, else None; ``levels`` is the
     wanted probability of each level. Levels wanted at probability zero are removed.
     """
-    columns = [_indicators(blocks, 0, levels), *_attribute_features(blocks, moments, levels)]
-    return _assemble(blocks, columns, levels)
+    root = _indicators(levels[blocks.slices[0]])
+    return _assemble(blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0)
 
 
 def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
-    """Build the paper's own mode: every attribute enters by itself, also those pooled in the root."""
-    columns = [*_root_features(blocks, moments, levels), *_attribute_features(blocks, moments, levels)]
-    return _assemble(blocks, columns, levels)
+    """Build the paper's own mode: every attribute enters by itself, also those pooled in the root.
+
+    The target then says nothing of single cells of the root, so none is removed for being wanted at zero.
+    """
+    own = root_marginals(blocks, levels)
+    level_of_cell = np.unravel_index(np.arange(blocks.levels[0]), blocks.shape(0))
+    root = [
+        _features_of(moments[attribute], share)[level]
+        for attribute, share, level in zip(blocks.members[0], own, level_of_cell, strict=True)
+    ]
+    possible = levels > 0
+    possible[blocks.slices[0]] = reduce(np.multiply.outer, own).ravel() > 0
+    return _assemble(blocks, [np.hstack(root), *_attribute_features(blocks, moments, levels)], possible)
 
 
-def _assemble(blocks: Blocks, columns: Sequence[csr_array], levels: Reals) -> Features:
-    matrix = csr_array(hstack([csr_array((blocks.width, 0)), *columns], format="csr"))
-    return Features(blocks, matrix, levels > 0)
+def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
+    """Share of each level of the attributes pooled in the root."""
+    table = levels[blocks.slices[0]].reshape(blocks.shape(0))
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
-def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[csr_array]:
-    result = []
-    for number, (attribute,) in enumerate(blocks.members[1:], start=1):
-        scores = moments[attribute]
-        if scores is None:
-            result.append(_indicators(blocks, number, levels))
-        else:
-            result.append(_place(blocks, number, _moment(scores, levels[blocks.slices[number]])))
-    return result
+def _assemble(blocks: Blocks, matrices: Sequence[Reals], possible: NDArray[np.bool_]) -> Features:
+    """Stack one matrix (levels × features) per block into one sparse matrix, feature by feature."""
+    starts, levels, values, entries = [], [], [], 0
+    for part, matrix in zip(blocks.slices, matrices, strict=True):
+        features, rows = np.nonzero(matrix.T)
+        starts.append(entries + np.searchsorted(features, np.arange(matrix.shape[1])))
+        levels.append(part.start + rows)
+        values.append(matrix.T[features, rows])
+        entries += len(rows)
+    return Features(blocks, np.concatenate(starts), np.concatenate(levels), np.concatenate(values), possible)
 
 
-def _root_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[csr_array]:
-    """Features of the root's attributes, each a function of the cell through its own level."""
-    shape = blocks.shape(0)
-    table = levels[blocks.slices[0]].reshape(shape)
-    result = []
-    for axis, attribute in enumerate(blocks.members[0]):
-        own = table.sum(axis=tuple(other for other in range(len(shape)) if other != axis))
-        scores = moments[attribute]
-        block = np.eye(len(own))[:, _all_but_reference(own)] if scores is None else _moment(scores, own)
-        level_of_cell = np.unravel_index(np.arange(table.size), shape)[axis]
-        result.append(_place(blocks, 0, block[level_of_cell]))
-    return result
+def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[Reals]:
+    """Features of the blocks of a single attribute."""
+    return [
+        _features_of(moments[attribute], levels[part])
+        for (attribute,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
+    ]
 
 
-def _indicators(blocks: Blocks, number: int, levels: Reals) -> csr_array:
-    """One indicator per possible level but the reference, for a whole block."""
-    part = blocks.slices[number]
-    kept = _all_but_reference(levels[part])
-    ones = np.ones(len(kept))
-    return csr_array((ones, (part.start + kept, np.arange(len(kept)))), shape=(blocks.width, len(kept)))
+def _features_of(scores: Reals | None, levels: Reals) -> Reals:
+    return _indicators(levels) if scores is None else _moment(scores, levels)
 
 
-def _all_but_reference(levels: Reals) -> NDArray[np.intp]:
-    """Possible levels but the likeliest, which is the best conditioned reference."""
+def _indicators(levels: Reals) -> Reals:
+    """One indicator per possible level but the likeliest, which is the best conditioned reference."""
     kept = levels > 0
     kept[np.argmax(levels)] = False
-    return np.flatnonzero(kept)
+    return np.eye(len(levels))[:, kept]
 
 
 def _moment(scores: Reals, levels: Reals) -> Reals:
     """Standardised value of each level; a level without value (missing) gets an indicator of its own."""
     absent = np.isnan(scores)
-    values = np.where(absent, 0.0, scores)
     mass = np.where(absent, 0.0, levels)
-    mean = (mass @ values) / mass.sum() if mass.sum() > 0 else 0.0
-    spread = np.sqrt((mass @ (values - mean) ** 2) / mass.sum()) if mass.sum() > 0 else 0.0
-    if spread == 0:
-        spread = 1.0
-    standard = np.where(absent, 0.0, (values - mean) / spread)
-    columns = [standard] if np.ptp(standard) > 0 else []
-    if absent.any() and not absent.all() and mass.sum() < levels.sum():
+    values = np.where(absent, 0.0, scores)
+    total = mass.sum() or 1.0
+    mean = (mass @ values) / total
+    spread = np.sqrt((mass @ (values - mean) ** 2) / total)
+    columns = [np.where(absent, 0.0, (values - mean) / spread)] if spread > 0 else []
+    if 0 < total < levels.sum():
         columns.append(absent.astype(np.float64))
     return np.column_stack(columns) if columns else np.empty((len(scores), 0))
-
-
-def _place(blocks: Blocks, number: int, block: Reals) -> csr_array:
-    """Put a block's feature matrix at its place among the levels of all blocks."""
-    part = blocks.slices[number]
-    rows, columns = np.nonzero(block)
-    return csr_array((block[rows, columns], (part.start + rows, columns)), shape=(blocks.width, block.shape[1]))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, identity, vstack
 
 from fairmaxent.dual import Dual
 from fairmaxent.errors import InfeasibleError, SolverError
@@ -19,6 +18,9 @@ from fairmaxent.table import Reals
 
 # Above this many features a dense Hessian no longer pays.
 DENSE_FEATURES = 1500
+
+# A row that lost this much weight against another (as a logarithm) may be one that no solution uses.
+_VANISHED = 20.0
 
 Describe = Callable[[int], str]  # names a level, by its place among the levels of all blocks
 
@@ -49,7 +51,7 @@ def project(
     dual = Dual(prior, features, features.mean(levels))
     chosen = solver or default_solver(features.count)
     solution = chosen.solve(dual)
-    if solution.status is not Status.CONVERGED and isinstance(prior, Rows):
+    if isinstance(prior, Rows) and (solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)):
         prior = _rows_in_use(prior, features, levels, describe)
         dual = Dual(prior, features, dual.target)
         solution = chosen.solve(dual)
@@ -61,14 +63,21 @@ def project(
 def _refuse_unreachable_levels(prior: Prior, features: Features, levels: Reals, describe: Describe) -> None:
     """Name at once a level that must have mass and has none in the prior."""
     reachable = prior.tilt(features.potentials(np.zeros(features.count))).levels > 0
-    named = np.asarray(abs(features.matrix).sum(axis=1)).ravel() > 0
-    missing = np.flatnonzero((levels > 0) & ~reachable & named)
+    spoken_of = np.zeros(len(levels), dtype=bool)
+    spoken_of[features.levels] = True
+    missing = np.flatnonzero((levels > 0) & ~reachable & spoken_of)
     if len(missing):
         raise InfeasibleError(
             f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
             "possible row has it. Use base_share > 0 with a base that reaches it, relax the forbidden combinations, "
             "or change the target."
         )
+
+
+def _vanishing(prior: Rows, features: Features, solution: Solution) -> bool:
+    """Say whether some row has all but lost its weight, as happens where the target lies on the boundary."""
+    change = prior.scores(features.potentials(solution.multipliers))
+    return bool(np.ptp(change) > _VANISHED)
 
 
 def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Describe) -> Rows:
@@ -78,10 +87,10 @@ def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Descr
     weight only up to 1; the sum of what is counted is largest when every row that can be used is.
     """
     from scipy.optimize import linprog
+    from scipy.sparse import csr_array, hstack
 
     values = _row_features(prior, features)
-    ones = csr_array(np.ones((len(prior.codes), 1)))
-    averages = csr_array(vstack([values.T, ones.T]))
+    averages = csr_array(np.vstack([values.T, np.ones(len(values))]))
     wanted = csr_array(np.append(features.mean(levels), 1.0)[:, None])
     rows = len(prior.codes)
     program = linprog(
@@ -97,21 +106,15 @@ def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Descr
     return Rows.weighted(prior.blocks, prior.codes[used], np.exp(prior.log_weights[used]))
 
 
-def _infeasible_rows(values: csr_array, features: Features, levels: Reals, describe: Describe) -> InfeasibleError:
+def _infeasible_rows(values: Reals, features: Features, levels: Reals, describe: Describe) -> InfeasibleError:
     """Find the smallest change of the target that rows can reach, and name where it is largest."""
     from scipy.optimize import linprog
 
     rows, count = values.shape
-    unit = identity(count, format="csr")
+    unit = np.eye(count)
     program = linprog(
         np.concatenate([np.zeros(rows), np.ones(2 * count)]),
-        A_eq=vstack(
-            [
-                hstack([values.T, unit, -unit]),
-                hstack([csr_array(np.ones((1, rows))), csr_array((1, 2 * count))]),
-            ],
-            format="csr",
-        ),
+        A_eq=np.block([[values.T, unit, -unit], [np.ones((1, rows)), np.zeros((1, 2 * count))]]),
         b_eq=np.append(features.mean(levels), 1.0),
         method="highs",
     )
@@ -119,30 +122,26 @@ def _infeasible_rows(values: csr_array, features: Features, levels: Reals, descr
     worst = int(np.argmax(np.abs(change)))
     return InfeasibleError(
         f"no weighting of the rows meets all targets at once; the nearest one misses "
-        f"{describe(_level_of_feature(features, worst))} by {abs(change[worst]):.3g}. Use base_share > 0, which "
+        f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use base_share > 0, which "
         "adds rows that are not in the data, or change the target."
     )
 
 
-def _row_features(prior: Rows, features: Features) -> csr_array:
+def _row_features(prior: Rows, features: Features) -> Reals:
     """φ of every distinct row."""
-    starts = np.array([part.start for part in prior.blocks.slices])
-    rows, blocks = prior.codes.shape
-    entries = (prior.codes.astype(np.intp) + starts).ravel()
-    one_hot = csr_array(
-        (np.ones(rows * blocks), entries, np.arange(rows + 1) * blocks), shape=(rows, prior.blocks.width)
-    )
-    return csr_array(one_hot @ features.matrix)
-
-
-def _level_of_feature(features: Features, feature: int) -> int:
-    return int(features.matrix[:, [feature]].nonzero()[0][0])
+    matrix = np.zeros((features.blocks.width, features.count))
+    lengths = np.diff(np.append(features.starts, len(features.levels)))
+    matrix[features.levels, np.repeat(np.arange(features.count), lengths)] = features.values
+    values = np.zeros((len(prior.codes), features.count))
+    for column, part in zip(prior.codes.T, features.blocks.slices, strict=True):
+        values += matrix[part][column]
+    return values
 
 
 def _failure(solution: Solution, dual: Dual, describe: Describe) -> SolverError | InfeasibleError:
     gradient = dual.at(solution.multipliers).gradient
     worst = int(np.argmax(np.abs(gradient)))
-    level = describe(_level_of_feature(dual.features, worst))
+    level = describe(dual.features.level_of(worst))
     if solution.status is Status.UNBOUNDED:
         return InfeasibleError(
             f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g} away from what is wanted. "

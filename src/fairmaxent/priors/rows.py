@@ -58,10 +58,15 @@ class Rows:
         """Return the smallest log w(α)."""
         return float(self.log_weights.min())
 
-    def _softmax(self, potentials: Reals) -> tuple[float, Reals]:
-        scores = self.log_weights.copy()
+    def scores(self, potentials: Reals) -> Reals:
+        """Sum of each row's potentials."""
+        total = np.zeros(len(self.codes))
         for column, part in zip(self.codes.T, self.blocks.split(potentials), strict=True):
-            scores += part[column]
+            total += part[column]
+        return total
+
+    def _softmax(self, potentials: Reals) -> tuple[float, Reals]:
+        scores = self.log_weights + self.scores(potentials)
         log_partition = float(log_sum_exp(scores))
         if np.isneginf(log_partition):
             return log_partition, np.zeros_like(scores)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import e, log
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from fairmaxent.dual import Dual, Point
 from fairmaxent.errors import InputError
@@ -64,6 +63,6 @@ def box_minimiser(gradient: Reals, hessian: Reals | None, low: Reals, high: Real
         return free
     matrix = np.asarray(hessian) / e
     ridge = 1e-12 * max(float(np.diag(matrix).max()), 1e-300)
-    lower = cholesky(matrix + ridge * np.eye(len(matrix)), lower=True)
-    offset = solve_triangular(lower, gradient, lower=True)
+    lower = np.linalg.cholesky(matrix + ridge * np.eye(len(matrix)))
+    offset = np.linalg.solve(lower, gradient)
     return np.asarray(lsq_linear(lower.T, -offset, bounds=(low, high), method="bvls", tol=1e-12).x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fairmaxent.dual import Dual, Point
 from fairmaxent.solvers.solution import Solution, backtrack, iterate
@@ -42,6 +41,8 @@ def solve_regularised(hessian: Reals | None, gradient: Reals) -> Reals:
     identity = np.eye(len(hessian))
     while True:
         try:
-            return np.asarray(cho_solve(cho_factor(hessian + ridge * identity), gradient))
-        except LinAlgError:
+            lower = np.linalg.cholesky(hessian + ridge * identity)
+        except np.linalg.LinAlgError:
             ridge *= 100
+        else:
+            return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, gradient)))

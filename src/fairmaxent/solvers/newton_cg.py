@@ -32,23 +32,34 @@ class NewtonCG:
         return iterate(dual, step, method="newton-cg", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def _direction(self, dual: Dual, point: Point) -> Reals:
-        from scipy.sparse.linalg import LinearOperator, cg
+        """Solve Hd = −g by conjugate gradients, scaled by the diagonal of H.
 
-        diagonal = np.maximum(point.variance, 1e-12 * max(1e-300, float(point.variance.max())))
-        shape = (dual.size, dual.size)
+        Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is
+        flat; there we stop with what we have, a descent direction already.
+        """
+        scale = 1 / np.maximum(point.variance, 1e-12 * max(float(point.variance.max()), 1e-300))
+        residual = -point.gradient
+        enough = min(0.1, point.residual**0.5) * float(np.linalg.norm(residual))
+        direction = np.zeros(dual.size)
+        search = scale * residual
+        power = float(residual @ search)
+        for _ in range(self.max_products):
+            curved = _hessian_product(dual, point, search)
+            curvature = float(search @ curved)
+            if curvature <= 1e-12 * power:
+                return direction if direction.any() else search
+            direction = direction + (power / curvature) * search
+            residual = residual - (power / curvature) * curved
+            if float(np.linalg.norm(residual)) <= enough:
+                break
+            previous, power = power, float(residual @ (scale * residual))
+            search = scale * residual + (power / previous) * search
+        return direction
 
-        def product(vector: Reals) -> Reals:
-            nudge = 1e-5 * vector / max(float(np.abs(vector).max()), 1e-300)
-            ahead, behind = dual.at(point.multipliers + nudge), dual.at(point.multipliers - nudge)
-            return (ahead.gradient - behind.gradient) * (float(np.abs(vector).max()) / 2e-5)
 
-        direction, _ = cg(
-            LinearOperator(shape, matvec=product, dtype=np.float64),
-            -point.gradient,
-            rtol=min(0.1, float(np.sqrt(point.residual))),
-            maxiter=self.max_products,
-            M=LinearOperator(shape, matvec=lambda vector: vector / diagonal, dtype=np.float64),
-        )
-        if float(direction @ point.gradient) < 0:
-            return np.asarray(direction)
-        return -point.gradient / diagonal
+def _hessian_product(dual: Dual, point: Point, vector: Reals) -> Reals:
+    """H·vector as a central difference of gradients."""
+    step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
+    ahead = dual.at(point.multipliers + step * vector).gradient
+    behind = dual.at(point.multipliers - step * vector).gradient
+    return np.asarray((ahead - behind) / (2 * step))

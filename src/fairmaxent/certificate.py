@@ -1,0 +1,158 @@
+"""What a fit promises, and what it reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.distribution import check_count, quota
+from fairmaxent.errors import InputError
+from fairmaxent.rates import representation_rate, statistical_rate
+from fairmaxent.request import GroupsOption, Roles
+from fairmaxent.table import Reals
+
+Rates = dict[str, dict[str, float | None]]
+Intervals = dict[str, dict[str, tuple[float, float]]]
+
+SMALL_GROUP = 30
+_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How the rates of a table are taken: which groupings, which outcomes."""
+
+    groupings: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    favourable: tuple[int, ...]
+
+    @classmethod
+    def of(cls, roles: Roles, *, groups: GroupsOption = "each", favourable: object = None) -> Measure:
+        """Take the rates of the given columns as the user asked."""
+        groupings = roles.groupings(groups)
+        return cls(groupings, tuple(map(roles.grouping_name, groupings)), roles.favourable_levels(favourable))
+
+    def rates(self, table: Reals) -> Rates:
+        """Both rates of a table, by grouping."""
+        return {
+            "representation_rate": self._each(lambda grouping: representation_rate(table, grouping)),
+            "statistical_rate": self._each(lambda grouping: statistical_rate(table, grouping, self.favourable)),
+        }
+
+    def _each(self, rate: Callable[[tuple[int, ...]], float]) -> dict[str, float | None]:
+        return {name: float(rate(grouping)) for name, grouping in zip(self.names, self.groupings, strict=True)}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Rates wanted, before and achieved, and how good the solution is.
+
+    The achieved rates are exact: they are taken from the fitted distribution, not from drawn rows.
+    """
+
+    wanted: Rates
+    before: Rates
+    achieved: Rates
+    bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
+    delta: float  # δ of Theorem 4.5
+    dual: float  # h(λ*) = −KL(p*‖q)
+    iterations: int
+    residual: float  # max |E[φ] − θ|
+    method: str
+    multiplier_norm: float  # ‖λ*‖₂
+    multiplier_bound: float | None  # Lemma 4.2; None where its assumptions do not hold
+    distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
+    small_groups: tuple[str, ...]
+    filled_cells: tuple[str, ...]
+    removed_levels: tuple[str, ...]
+    notes: tuple[str, ...]
+    measure: Measure
+    table: Reals  # p*(y, z)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Everything a careful reader should know, as sentences."""
+        return (
+            *(f"small group: {group}" for group in self.small_groups),
+            *(f"empty cell filled by the base: {cell}" for cell in self.filled_cells),
+            *(f"level removed: {level}" for level in self.removed_levels),
+            *self.notes,
+        )
+
+    def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
+        """Where the rates of ``n`` sampled rows will fall.
+
+        Rows drawn by quota have one table and so one value; independent draws are simulated from the exact table with
+        a fixed seed. Being a minimum over pairs, the rate of independent draws lies below the exact one.
+        """
+        count = check_count(n)
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1")
+        shares = self.table.ravel() / self.table.sum()
+        if iid:
+            tables = np.random.default_rng(0).multinomial(count, shares, size=_DRAWS)
+        else:
+            tables = quota(shares, count)[None, :]
+        drawn = [self.measure.rates(table.reshape(self.table.shape).astype(float)) for table in tables]
+        tail = (1 - confidence) / 2
+        return {
+            kind: {
+                name: (float(low), float(high))
+                for name in names
+                for low, high in [np.quantile([rates[kind][name] for rates in drawn], [tail, 1 - tail])]
+            }
+            for kind, names in self.achieved.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON."""
+        skipped = ("measure", "table")
+        return {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
+
+    def __str__(self) -> str:
+        lines = [f"{'':<36}{'wanted':>10}{'before':>10}{'achieved':>10}"]
+        for kind, names in self.wanted.items():
+            for name, wanted in names.items():
+                shown = "as it is" if wanted is None else f"{wanted:.4f}"
+                before, achieved = self.before[kind][name], self.achieved[kind][name]
+                lines.append(f"{kind + ' of ' + name:<36}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines.append(
+            f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
+            f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
+        )
+        return "\n".join([*lines, *self.warnings])
+
+
+def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
+    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
+
+    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
+    """
+    if delta == 0:
+        return tau
+    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+
+
+def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
+    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of the features' hull.
+
+    The indicators of one alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one opposite
+    the origin θ_reference/√(number of indicators).
+    """
+    radius = np.inf
+    for share in shares:
+        ordered = np.sort(share[share > 0])
+        if len(ordered) > 1:
+            radius = min(radius, ordered[0], ordered[-1] / np.sqrt(len(ordered) - 1))
+    return float(-log_floor / radius)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,153 @@
+"""Filling in the certificate of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairmaxent.certificate import SMALL_GROUP, Certificate, Measure, Rates, lemma_4_2, theorem_4_5
+from fairmaxent.distribution import Distribution
+from fairmaxent.features import root_marginals
+from fairmaxent.maxent import Projection
+from fairmaxent.priors.protocol import Prior
+from fairmaxent.problem import Problem
+from fairmaxent.rates import group_table
+from fairmaxent.request import Roles
+from fairmaxent.table import Reals, tally
+
+
+def certify(
+    problem: Problem,
+    projection: Projection,
+    *,
+    levels: Reals,
+    base: Prior,
+    base_share: float,
+    filled: Sequence[tuple[int, ...]] = (),
+    tau: float | None = None,
+) -> Certificate:
+    """Take every promised quantity from the fitted distribution itself.
+
+    ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the ratio that the
+    prior's own table has.
+    """
+    features, solution, roles, measure = projection.features, projection.solution, problem.roles, problem.measure
+    distribution = Distribution(
+        roles.domain, problem.blocks, projection.prior, features.potentials(solution.multipliers)
+    )
+    achieved = distribution.root_table
+    bound, delta = _bound(projection, measure, achieved, base=base, base_share=base_share, tau=tau)
+    return Certificate(
+        wanted=_wanted(problem),
+        before=measure.rates(problem.empirical),
+        achieved=measure.rates(achieved),
+        bound=bound,
+        delta=delta,
+        dual=solution.value,
+        iterations=solution.iterations,
+        residual=solution.residual,
+        method=solution.method,
+        multiplier_norm=float(np.linalg.norm(solution.multipliers)),
+        multiplier_bound=_multiplier_bound(projection, roles, levels),
+        distance={"to_prior": -solution.value, "from_data": _distance(distribution, problem)},
+        small_groups=_small_groups(problem),
+        filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        removed_levels=_removed_levels(distribution),
+        notes=(*roles.domain.notes, *_broken_rows(problem)),
+        measure=measure,
+        table=achieved,
+    )
+
+
+def _wanted(problem: Problem) -> Rates:
+    names = problem.measure.names
+    return {
+        "representation_rate": dict(zip(names, problem.representation, strict=True)),
+        "statistical_rate": dict(zip(names, problem.statistical, strict=True)),
+    }
+
+
+def _bound(
+    projection: Projection,
+    measure: Measure,
+    achieved: Reals,
+    *,
+    base: Prior,
+    base_share: float,
+    tau: float | None,
+) -> tuple[float, float]:
+    """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
+
+    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. In general the ratio of
+    joint probabilities that the proof bounds turns into a ratio of rates by the ratio of the group shares.
+    """
+    roots = projection.features.blocks.slices[0]
+    nowhere = projection.features.potentials(np.zeros(projection.features.count))
+    prior = projection.prior.tilt(nowhere).levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(nowhere).levels[roots].reshape(achieved.shape)
+    bounds, deltas = [], []
+    for grouping, name in zip(measure.groupings, measure.names, strict=True):
+        joint = group_table(prior, grouping)[list(measure.favourable)]
+        reached = group_table(achieved, grouping)[list(measure.favourable)]
+        seen = reached.sum(axis=0) > 0
+        delta = float(np.max(np.abs(reached - joint)))
+        ratio = float(np.min(joint[:, seen].min(axis=1) / joint[:, seen].max(axis=1)))
+        smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
+        if tau is None:
+            shares = measure.rates(achieved)["representation_rate"][name] or 0.0
+            bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))
+        else:
+            bounds.append(theorem_4_5(tau, base_mass=smallest, delta=delta))
+        deltas.append(delta)
+    worst = int(np.argmin(bounds))
+    return bounds[worst], deltas[worst]
+
+
+def _multiplier_bound(projection: Projection, roles: Roles, levels: Reals) -> float | None:
+    """Lemma 4.2, for features that are indicators of whole blocks or of single attributes."""
+    if any(attribute.features == "moment" for attribute in roles.domain.attributes):
+        return None
+    blocks = projection.features.blocks
+    parts = blocks.split(levels)
+    if projection.features.count < sum(max(0, int((part > 0).sum()) - 1) for part in parts):
+        # The root enters attribute by attribute, not by its cells.
+        parts = [*root_marginals(blocks, levels), *parts[1:]]
+    return lemma_4_2(projection.prior.log_floor(), parts)
+
+
+def _distance(distribution: Distribution, problem: Problem) -> float:
+    """KL(data‖p*)."""
+    kept = problem.counts > 0
+    share = problem.counts[kept] / problem.counts.sum()
+    return float(share @ (np.log(share) - distribution.log_probability(problem.table.codes[kept])))
+
+
+def _small_groups(problem: Problem) -> tuple[str, ...]:
+    """Groups of fewer than 30 rows, with their size, whatever the rows weigh."""
+    roles, shape = problem.roles, problem.blocks.shape(0)
+    rows = tally(problem.table.codes[problem.table.inverse, 0], None, int(np.prod(shape))).reshape(shape)
+    found = []
+    for grouping in problem.measure.groupings:
+        sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
+        attributes = [roles.domain.attributes[roles.root[axis]] for axis in grouping]
+        for group in np.argwhere(sizes < SMALL_GROUP):
+            name = ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, group, strict=True))
+            found.append(f"{name} ({int(sizes[tuple(group)])} rows)")
+    return tuple(found)
+
+
+def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
+    """Levels of the data that the fitted distribution no longer has."""
+    return tuple(
+        f"{attribute.name} = {attribute.labels[level]}"
+        for index, attribute in enumerate(distribution.domain.attributes)
+        for level in np.flatnonzero(distribution.joint([index]) <= 0)
+    )
+
+
+def _broken_rows(problem: Problem) -> list[str]:
+    """Say how many rows break each rule."""
+    rows = tally(problem.table.inverse, None, len(problem.table.codes))
+    found = [(rule.text, int(rows[rule.breaks(problem.table.codes)].sum())) for rule in problem.rules]
+    return [f"{count} rows with forbidden {text} got weight zero" for text, count in found if count]

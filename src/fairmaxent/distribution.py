@@ -1,0 +1,168 @@
+"""The fitted distribution p*: exact probabilities, marginals and draws, in terms of the user's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import frames
+from fairmaxent.blocks import Blocks, mask
+from fairmaxent.choice import Choice
+from fairmaxent.domain import Domain
+from fairmaxent.errors import ColumnError, EvidenceError, InputError
+from fairmaxent.priors.protocol import Prior, Tilted
+from fairmaxent.table import Codes, Reals
+
+Evidence = Mapping[str, object]
+RandomState = int | np.random.Generator | None
+
+# A marginal with more cells than this is refused: it would not be read by anyone.
+LARGEST_MARGINAL = 10_000_000
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
+
+    A binned number or a lumped column counts by its level: probabilities are those of the bin.
+    """
+
+    domain: Domain
+    blocks: Blocks
+    prior: Prior
+    potentials: Reals  # ⟨λ, φ⟩ of each level, −∞ where impossible or excluded by evidence
+
+    @cached_property
+    def _tilted(self) -> Tilted:
+        return self.prior.tilt(self.potentials)
+
+    @property
+    def root_table(self) -> Reals:
+        """p(y, z): the exact table of outcome and protected attributes, one axis each."""
+        return self._tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
+
+    def probability(self, frame: Any) -> Reals:
+        """Return the probability of each row of a frame."""
+        return np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
+
+    def log_probability(self, pooled: Codes) -> Reals:
+        """log p* of rows given as block codes."""
+        result = self.prior.log_probability(pooled) - self._tilted.log_partition
+        for column, part in zip(pooled.T, self.blocks.split(self.potentials), strict=True):
+            result += part[column]
+        return result
+
+    def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
+        """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""
+        if given:
+            return self.condition(given).marginal(columns)
+        names = [columns] if isinstance(columns, str) else list(columns)
+        table = self.joint([self.domain.index(name) for name in names])
+        if "probability" in names:
+            raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
+        cells = np.unravel_index(np.arange(table.size), table.shape)
+        shown = {name: self.domain.column_of(name, cell) for name, cell in zip(names, cells, strict=True)}
+        like = next(iter(shown.values()))
+        return frames.build(shown | {"probability": frames.number_column("probability", table.ravel(), like)})
+
+    def joint(self, attributes: Sequence[int]) -> Reals:
+        """Return the exact joint table of a few attributes, one axis each."""
+        if len(set(attributes)) != len(attributes) or not attributes:
+            raise ColumnError("name each column of a marginal once, and at least one")
+        wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
+        cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
+        if cells > LARGEST_MARGINAL:
+            raise InputError(
+                f"this marginal would have {cells:,} cells (at most {LARGEST_MARGINAL:,}); ask for fewer columns"
+            )
+        members = [attribute for block in wanted for attribute in self.blocks.members[block]]
+        table = self.prior.joint(self.potentials, wanted).reshape([self.blocks.sizes[a] for a in members])
+        table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
+        kept = [a for a in members if a in attributes]
+        return np.asarray(table).transpose([kept.index(attribute) for attribute in attributes])
+
+    def expectation(self, column: str, *, given: Evidence | None = None) -> float:
+        """Return the mean of a numeric, boolean or date column, over the rows where it is not missing."""
+        if given:
+            return self.condition(given).expectation(column)
+        scores = self.domain.attribute(column).scores()
+        levels = self.joint([self.domain.index(column)])
+        present = ~np.isnan(scores)
+        return float(levels[present] @ scores[present] / levels[present].sum())
+
+    def condition(self, given: Evidence) -> Distribution:
+        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
+        allowed = {self.domain.index(name): self._allowed(name, value) for name, value in given.items()}
+        narrowed = replace(self, potentials=self.potentials + mask(self.blocks.allowed_levels(allowed)))
+        if np.isneginf(narrowed._tilted.log_partition):
+            shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+            raise EvidenceError(
+                f"given {shown}: this has probability zero under the model, so there is nothing to condition on. "
+                "Relax the evidence; with base_share > 0 every combination that is not forbidden is possible."
+            )
+        return narrowed
+
+    def sample(
+        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+    ) -> Any:
+        """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
+
+        By default the table of outcome and protected columns is filled by quota (largest remainder), so that the drawn
+        rows themselves have the model's rates up to one row per cell; ``iid=True`` draws independently.
+        """
+        count = check_count(n)
+        rng = generator(random_state)
+        source = self.condition(given) if given else self
+        roots = source.root_table.ravel()
+        if iid:
+            cells = Choice.rows_of(roots[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
+        else:
+            cells = rng.permutation(np.repeat(np.arange(len(roots)), quota(roots, count)))
+        return source.draw(cells, rng)
+
+    def draw(self, cells: NDArray[np.intp], rng: np.random.Generator) -> Any:
+        """Draw one row for each wanted cell of the table of outcome and protected columns."""
+        pooled = self.prior.sampler(self.potentials).draw(cells, rng)
+        return self.domain.decode(self.blocks.unpool(pooled), rng=rng)
+
+    def _allowed(self, name: str, value: object) -> NDArray[np.bool_]:
+        attribute = self.domain.attribute(name)
+        values = value if isinstance(value, list | tuple | set | frozenset) else [value]
+        allowed = np.zeros(attribute.size, dtype=bool)
+        allowed[[attribute.level(item) for item in values]] = True
+        return allowed
+
+
+def quota(shares: Reals, count: int) -> NDArray[np.intp]:
+    """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
+
+    >>> quota(np.array([0.5, 0.3, 0.2]), 11)
+    array([6, 3, 2])
+    """
+    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
+    wanted = np.round(shares / shares.sum() * count, 9)
+    whole = np.floor(wanted).astype(np.intp)
+    short = count - int(whole.sum())
+    whole[np.argsort(whole - wanted, kind="stable")[:short]] += 1
+    return np.asarray(whole)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Turn a seed, a generator, or None into a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is not None and (not isinstance(random_state, int | np.integer) or random_state < 0):
+        raise InputError(f"random_state is {random_state!r}; pass a non-negative integer, a numpy Generator, or None")
+    return np.random.default_rng(random_state)
+
+
+def check_count(n: object) -> int:
+    """Refuse what is not a positive number of rows."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
+    return int(n)

@@ -1,0 +1,357 @@
+"""What was learned about the columns of a table: their levels, and the way there and back.
+
+A *level* of an attribute stands for one or more raw values: a category for itself, a bin for the numbers seen in it,
+"other" for all rare categories. Decoding a level draws one of its raw values, as often as each was seen.
+The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import frames
+from fairmaxent.choice import Choice
+from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError, did_you_mean
+from fairmaxent.frame_storage import Arrays, Record, from_storage, nest, to_storage, unnest
+from fairmaxent.levels import DEFAULT_BINS, Bins, ColumnOptions, Features, Kind, group_values, unique_labels, value_key
+
+Codes = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """One column of the domain (Ω_a): its levels, and the raw values each of them stands for."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    """One text per level, for people; unique within the attribute."""
+    features: Features
+    values: frames.Column
+    """Raw values in the column's own dtype, sorted by level; the missing value last, where it was seen."""
+    level_starts: NDArray[np.int64]
+    """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
+    counts: NDArray[np.float64]
+    """How often each raw value was seen, by weight."""
+    edges: NDArray[np.float64] | None
+    """Cut points between bins, half-open to the right; the outermost bins reach to ±∞. None: no bins."""
+    missing: int | None
+    """The level of missing values, always the last one. None: none was seen."""
+
+    @property
+    def size(self) -> int:
+        """Number of levels, k_a."""
+        return len(self.labels)
+
+    @property
+    def is_value_coded(self) -> bool:
+        """Whether each level stands for exactly one raw value."""
+        return len(self.counts) == self.size
+
+    def level(self, value: object) -> int:
+        """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
+        if frames.is_missing(value):
+            return self._missing_level()
+        level = self._known_level(value)
+        if level is None and isinstance(value, str) and value in self.labels:
+            level = self.labels.index(value)
+        if level is None:
+            raise LevelError(f"column {self.name!r} has no level {value!r}; {did_you_mean(value, self.labels)}")
+        return level
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
+        if self.kind not in ("numeric", "boolean", "date"):
+            raise InputError(f"column {self.name!r} is {self.kind}: its levels have no numeric value")
+        starts = self.level_starts[:-1]
+        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
+        return np.asarray(sums / np.add.reduceat(self.counts, starts))
+
+    def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
+        """Return the level of each of a column's distinct, non-missing values."""
+        if self.edges is not None:
+            if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
+                raise LevelError(f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}")
+            return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
+        levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
+        if None in levels:
+            value = values.to_list()[levels.index(None)]
+            raise LevelError(
+                f"column {self.name!r} holds {value!r}, which was not there when the domain was learned; "
+                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain with it"
+            )
+        return np.array(levels, dtype=np.intp)
+
+    def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
+        """Return codes as raw values where each level is one value, else as labels."""
+        if self.is_value_coded:
+            return frames.take(self.values, codes)
+        return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
+
+    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> frames.Column:
+        """Return one raw value per code; uses ``rng.random(len(codes))`` unless each level is one value."""
+        if self.is_value_coded:
+            return frames.take(self.values, codes)
+        starts = self.level_starts[:-1]
+        return frames.take(self.values, starts[codes] + Choice.grouped(self.counts, starts).draw(codes, rng))
+
+    def to_storage(self) -> tuple[Record, Arrays]:
+        """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
+        values, arrays = to_storage(self.values)
+        record = {
+            "name": self.name,
+            "kind": self.kind,
+            "labels": list(self.labels),
+            "features": self.features,
+            "missing": self.missing,
+            "values": values,
+        }
+        arrays = nest("values", arrays) | {"level_starts": self.level_starts, "counts": self.counts}
+        return record, arrays if self.edges is None else arrays | {"edges": self.edges}
+
+    @classmethod
+    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Attribute:
+        """Restore what `to_storage` wrote."""
+        return cls(
+            name=record["name"],
+            kind=record["kind"],
+            labels=tuple(record["labels"]),
+            features=record["features"],
+            values=from_storage(record["name"], record["values"], unnest("values", arrays)),
+            level_starts=arrays["level_starts"],
+            counts=arrays["counts"],
+            edges=arrays.get("edges"),
+            missing=record["missing"],
+        )
+
+    def _missing_level(self) -> int:
+        if self.missing is None:
+            raise LevelError(
+                f"column {self.name!r} had no missing values when the domain was learned; "
+                "fill them, or learn the domain with them"
+            )
+        return self.missing
+
+    def _known_level(self, value: object) -> int | None:
+        if self.edges is None:
+            return self._levels_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
+        number = frames.number_of(value)
+        return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
+
+    @cached_property
+    def _levels_by_key(self) -> dict[Hashable, int]:
+        levels = np.repeat(np.arange(self.size), np.diff(self.level_starts)).tolist()
+        return {
+            value_key(value): level
+            for value, level in zip(self.values.to_list(), levels, strict=True)
+            if level != self.missing
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The product of the attributes' levels (Ω), with what it takes to encode a table and to decode it again."""
+
+    attributes: tuple[Attribute, ...]
+    notes: tuple[str, ...]
+    """What a user should know about the columns, in plain sentences."""
+
+    @classmethod
+    def infer(
+        cls,
+        frame: Any,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        bins: int | Mapping[str, Bins] = DEFAULT_BINS,
+        order: Mapping[str, Sequence[Any]] | None = None,
+        features: Mapping[str, Features] | Features = "indicator",
+        max_levels: int = 64,
+        weight: NDArray[np.floating] | None = None,
+    ) -> Domain:
+        """Learn the domain of a table; the options are those of `learn`."""
+        learned = cls.learn(
+            frame, kinds=kinds, bins=bins, order=order, features=features, max_levels=max_levels, weight=weight
+        )
+        return learned[0]
+
+    @classmethod
+    def learn(
+        cls,
+        frame: Any,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        bins: int | Mapping[str, Bins] = DEFAULT_BINS,
+        order: Mapping[str, Sequence[Any]] | None = None,
+        features: Mapping[str, Features] | Features = "indicator",
+        max_levels: int = 64,
+        weight: NDArray[np.floating] | None = None,
+    ) -> tuple[Domain, Codes]:
+        """Learn the domain of a table and encode that table.
+
+        Parameters
+        ----------
+        frame : a pandas DataFrame, polars DataFrame or pyarrow Table.
+        kinds : columns to be read as another kind than their dtype says.
+        bins : about how many bins a number or date gets if it has more distinct values than that, or its edges.
+            Bins have about equal weight; a value that alone has the weight of a bin is a bin of its own.
+        order : levels in the order wanted, for categorical columns.
+        features : "moment" (the value alone) or "indicator" (one per level), by column or for all numbers and dates.
+        max_levels : a categorical column with more values keeps the most frequent; the rest become "other".
+        weight : design weights, one per row; they count in bins, rare values and in what decoding draws.
+        """
+        table = frames.open_frame(frame)
+        options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
+        weights = _checked_weights(weight, len(table))
+        learned = [_learn_column(table.get_column(name), options, weights) for name in table.columns]
+        notes = tuple(note for _, _, own_notes in learned for note in own_notes)
+        domain = cls(tuple(attribute for attribute, _, _ in learned), notes)
+        return domain, domain._stack([codes for _, codes, _ in learned])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of levels of each attribute."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def size(self) -> int:
+        """Number of points |Ω|, exactly."""
+        return math.prod(self.sizes)
+
+    def index(self, name: str) -> int:
+        """Return the position of a column."""
+        if name not in self.names:
+            raise ColumnError(f"no column {name!r}; {did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
+    def attribute(self, name: str) -> Attribute:
+        """Return the attribute of a column."""
+        return self.attributes[self.index(name)]
+
+    def column_of(self, name: str, codes: NDArray[np.integer]) -> frames.Column:
+        """Return the codes of one column as raw values where each level is one value, else as labels."""
+        return self.attribute(name).column_of(codes)
+
+    def encode(self, frame: Any) -> Codes:
+        """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
+        table = frames.open_frame(frame)
+        columns = []
+        for attribute in self.attributes:
+            codes, values = frames.factorize(frames.column(table, attribute.name))
+            missing = attribute._missing_level() if codes.min() < 0 else 0
+            columns.append(np.append(attribute.levels_of(values), missing)[codes])
+        return self._stack(columns)
+
+    def decode(self, codes: NDArray[np.integer], *, rng: np.random.Generator) -> Any:
+        """Return a table of the learned kind: same columns, order, dtypes and categories.
+
+        Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
+        """
+        self._check_codes(codes)
+        return frames.build(
+            {attribute.name: attribute.draw(codes[:, j], rng) for j, attribute in enumerate(self.attributes)}
+        )
+
+    def to_storage(self) -> tuple[Record, Arrays]:
+        """Return a JSON-able record and arrays, from which `from_storage` restores the domain."""
+        records: list[Record] = []
+        arrays: Arrays = {}
+        for j, attribute in enumerate(self.attributes):
+            record, own_arrays = attribute.to_storage()
+            records.append(record)
+            arrays |= nest(str(j), own_arrays)
+        return {"attributes": records, "notes": list(self.notes)}, arrays
+
+    @classmethod
+    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Domain:
+        """Restore what `to_storage` wrote."""
+        attributes = [Attribute.from_storage(own, unnest(str(j), arrays)) for j, own in enumerate(record["attributes"])]
+        return cls(tuple(attributes), tuple(record["notes"]))
+
+    def _stack(self, columns: Sequence[NDArray[np.integer]]) -> Codes:
+        codes = np.empty((len(columns[0]), len(columns)), np.min_scalar_type(max(self.sizes) - 1), order="F")
+        for j, column in enumerate(columns):
+            codes[:, j] = column
+        return codes
+
+    def _check_codes(self, codes: NDArray[np.integer]) -> None:
+        if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
+            raise InputError(f"codes must be integers of shape (rows, {len(self.attributes)})")
+        for attribute, column in zip(self.attributes, codes.T, strict=True):
+            if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
+                raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
+
+
+# ---------------------------------------------------------------- learning one column
+
+
+def _learn_column(
+    series: frames.Column, options: ColumnOptions, weights: NDArray[np.float64] | None
+) -> tuple[Attribute, NDArray[np.intp], list[str]]:
+    codes, values = frames.factorize(series)
+    kind = options.kind_of(series, values)
+    counts = np.bincount(codes + 1, weights, minlength=len(values) + 1).astype(np.float64)  # [0]: missing
+    grouping = group_values(values, counts[1:], kind, options)
+    rows, levels = frames.first_rows(codes, len(values)), grouping.levels
+    missing = len(grouping.labels) if codes.min() < 0 else None
+    if missing is not None:
+        rows, levels = np.append(rows, codes.argmin()), np.append(levels, missing)
+    by_level = np.argsort(levels, kind="stable")
+    labels = unique_labels([*grouping.labels, "missing"] if missing is not None else grouping.labels)
+    starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
+    attribute = Attribute(
+        name=series.name,
+        kind=kind,
+        labels=labels,
+        features=options.features_of(series.name, kind),
+        values=frames.take(series, rows[by_level]),
+        level_starts=starts,
+        counts=_drawable(np.roll(counts, -1)[by_level], starts),
+        edges=grouping.edges,
+        missing=missing,
+    )
+    notes = [grouping.note] if grouping.note else []
+    return attribute, levels[codes], notes + _notes(attribute, series, codes, len(values), options.max_levels)
+
+
+def _drawable(counts: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Let each value of a level that has no weight at all count once, so that the level can be decoded."""
+    empty = np.add.reduceat(counts, starts[:-1]) == 0
+    return np.where(np.repeat(empty, np.diff(starts)), 1.0, counts)
+
+
+def _notes(
+    attribute: Attribute, series: frames.Column, codes: NDArray[np.intp], distinct: int, max_levels: int
+) -> list[str]:
+    name, notes = attribute.name, []
+    if attribute.size == 1:
+        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}): it tells nothing about the rows")
+    discrete = attribute.kind == "categorical" or series.dtype.is_integer()
+    if discrete and distinct > max(max_levels, 0.9 * np.count_nonzero(codes >= 0)):
+        notes.append(f"column {name!r} differs in (nearly) every row, like an identifier: consider dropping it")
+    return notes
+
+
+def _checked_weights(weight: NDArray[np.floating] | None, rows: int) -> NDArray[np.float64] | None:
+    if weight is None:
+        return None
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != (rows,):
+        raise WeightError(f"weight has shape {weights.shape}; give one number for each of the {rows} rows")
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        raise WeightError(f"weight of row {wrong[0]} is {weights[wrong[0]]}; weights are finite and not negative")
+    if not weights.any():
+        raise WeightError("all weights are zero; give at least one row some weight")
+    return weights

@@ -1,0 +1,118 @@
+"""A fit: one fair distribution and its three outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from fairmaxent import frames
+from fairmaxent.certificate import Certificate
+from fairmaxent.distribution import Distribution, Evidence, RandomState, generator, quota
+from fairmaxent.domain import Domain
+from fairmaxent.errors import InfeasibleError
+from fairmaxent.maxent import Projection, project
+from fairmaxent.priors.rows import Rows
+from fairmaxent.request import Roles
+from fairmaxent.table import Reals, Table, tally
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What :func:`fairmaxent.debias` learned.
+
+    Three outputs of one fit: new rows (:meth:`sample`), weights for the rows one has (:meth:`weights`), and rows to
+    add to them (:meth:`top_up`). The :attr:`certificate` says what was reached.
+    """
+
+    options: Mapping[str, Any]  # what was asked for, as given
+    columns: tuple[str, ...]  # columns of the input, in order
+    roles: Roles
+    table: Table  # distinct rows as block codes
+    row_weights: Reals  # w: fair weights of the distinct rows
+    target: Reals  # wanted probability of each level
+    projection: Projection
+    certificate: Certificate
+    design_weights: Reals | None  # one per input row
+    weight_column: frames.Column | None  # a one of the weight column's kind
+
+    @property
+    def domain(self) -> Domain:
+        """The columns as they were learned."""
+        return self.roles.domain
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """The fitted distribution p* over the whole domain."""
+        features, solution = self.projection.features, self.projection.solution
+        return Distribution(
+            self.domain, features.blocks, self.projection.prior, features.potentials(solution.multipliers)
+        )
+
+    def sample(
+        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+    ) -> Any:
+        """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
+
+        The drawn rows themselves meet the wanted rates up to one row per cell (quota); ``iid=True`` draws
+        independently. ``given`` fixes columns, e.g. ``{"sex": "Female"}``, exactly and at no extra cost. A column of
+        design weights comes back as ones: drawn rows need none.
+        """
+        seed = self.options["random_state"] if random_state is None else random_state
+        return self._complete(self.distribution.sample(n, given=given, random_state=seed, iid=iid))
+
+    def weights(self) -> Reals:
+        """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0)."""
+        if self.certificate.filled_cells:
+            raise InfeasibleError(
+                f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} must have mass and has no "
+                "rows to weigh. Use sample() or top_up(), or ask for lower rates."
+            )
+        features = self.projection.features
+        rows = Rows.weighted(features.blocks, self.table.codes, self.row_weights)
+        projection = project(rows, features, self.target, describe=self.roles.describe_level)
+        potentials = features.potentials(projection.solution.multipliers)
+        known = Distribution(self.domain, features.blocks, projection.prior, potentials)
+        share = np.exp(known.log_probability(self.table.codes)) / self.table.counts
+        design = np.ones(len(self.table.inverse)) if self.design_weights is None else self.design_weights
+        return np.asarray(len(design) * share[self.table.inverse] * design)
+
+    def top_up(self, *, random_state: RandomState = None) -> Any:
+        """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell."""
+        seed = self.options["random_state"] if random_state is None else random_state
+        rng = generator(seed)
+        cells = np.repeat(np.arange(self.projection.features.blocks.levels[0]), self._missing_rows())
+        return self._complete(self.distribution.draw(rng.permutation(cells), rng))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fit to one file; :func:`fairmaxent.load` reads it back."""
+        from fairmaxent.storage import save
+
+        save(self, path)
+
+    def _missing_rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """How many rows each cell lacks at the smallest total where none has too many."""
+        fair = self.distribution.root_table.ravel()
+        old = tally(self.table.codes[:, 0], self.table.counts, len(fair))
+        stuck = np.flatnonzero((old > 0) & (fair <= 0))
+        if len(stuck):
+            cell = np.unravel_index(int(stuck[0]), self.distribution.root_table.shape)
+            raise InfeasibleError(
+                f"adding rows cannot meet the fair table: {self.roles.describe_cell([int(c) for c in cell])} must have "
+                "no mass but has rows. Remove them first, or use sample() or weights()."
+            )
+        # Rounded before rounding up: 25.000000000000004 rows are 25.
+        total = int(np.ceil(np.round(np.max(old / np.where(fair > 0, fair, np.inf)), 6)))
+        return np.maximum(quota(fair, total) - np.round(old), 0).astype(np.intp)
+
+    def _complete(self, frame: Any) -> Any:
+        """Put the weight column back in its place, as ones."""
+        if self.weight_column is None:
+            return frame
+        opened = frames.open_frame(frame)
+        ones = frames.take(self.weight_column, np.zeros(len(opened), dtype=np.intp))
+        return frames.build({name: ones if name == ones.name else frames.column(opened, name) for name in self.columns})

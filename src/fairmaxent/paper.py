@@ -1,0 +1,136 @@
+"""The paper's own configurations, by the paper's own names.
+
+Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from fairmaxent import frames
+from fairmaxent.certificate import Measure
+from fairmaxent.certify import certify
+from fairmaxent.debias import moment_scores
+from fairmaxent.domain import Domain
+from fairmaxent.errors import LevelError
+from fairmaxent.fairness import algorithm_1
+from fairmaxent.features import attribute_features
+from fairmaxent.fit import Fit
+from fairmaxent.maxent import project
+from fairmaxent.priors.base import build_base
+from fairmaxent.priors.mixture import Mixture
+from fairmaxent.priors.rows import Rows
+from fairmaxent.problem import Problem, compress
+from fairmaxent.request import Roles, check_choice, check_share
+from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
+from fairmaxent.table import Reals
+from fairmaxent.target import balanced, level_means
+from fairmaxent.weighting import reweigh
+
+PriorName = Literal["w", "d"]
+ThetaName = Literal["d", "b", "w"]
+SolverName = Literal["newton", "newton-cg", "box-newton"]
+
+
+def fit(
+    frame: Any,
+    *,
+    outcome: str,
+    protected: str,
+    C: float = 0.5,
+    prior: PriorName = "w",
+    theta: ThetaName = "w",
+    tau: float = 1.0,
+    solver: SolverName | Solver = "newton",
+    favourable: object = None,
+    domain: Domain | None = None,
+) -> Fit:
+    """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
+
+    Every attribute enters by its own marginal, so the statistical rate is what Theorem 4.5 bounds, not what was asked
+    for; :func:`fairmaxent.debias` meets it exactly. ``tau`` is Algorithm 1's: it sets the representation rate, with
+    the first level of the protected column in the role of z = 0.
+    """
+    options = {name: value for name, value in locals().items() if name not in ("frame", "domain", "solver")}
+    options |= {"solver": str(solver), "random_state": None}
+    check_choice("prior", prior, PriorName)
+    check_choice("theta", theta, ThetaName)
+    share = check_share(C)
+    opened = frames.open_frame(frame)
+    domain, codes = Domain.learn(opened) if domain is None else (domain, domain.encode(opened))
+    roles = Roles.of(domain, outcome, [protected])
+    _check_two_groups(roles)
+    problem = Problem(
+        roles=roles,
+        table=compress(roles, codes),
+        measure=Measure.of(roles, favourable=favourable),
+        representation=({"d": None, "b": 1.0, "w": tau}[theta],),
+        statistical=(tau,),
+    )
+    blocks, table = problem.blocks, problem.table
+    fair = algorithm_1(problem.empirical, tau)
+    reweighed = reweigh(table.codes, table.counts, fair.ravel())
+    levels = _expectation(theta, problem, reweighed)
+    weights = reweighed if prior == "w" else table.counts / table.total
+    base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=fair.ravel())
+    projection = project(
+        Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights))),
+        attribute_features(blocks, moment_scores(domain), levels),
+        levels,
+        describe=roles.describe_level,
+        solver=_solver(solver, share),
+    )
+    return Fit(
+        options=options,
+        columns=tuple(opened.columns),
+        roles=roles,
+        table=table,
+        row_weights=weights,
+        target=levels,
+        projection=projection,
+        certificate=certify(problem, projection, levels=levels, base=base, base_share=share, tau=tau),
+        design_weights=None,
+        weight_column=None,
+    )
+
+
+def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
+    """KL(p* ‖ raw + ε), the paper's measure of accuracy, over every point of a small domain.
+
+    As in the authors' code ε is added to every cell, not only to unseen ones, and the result is normalised.
+    """
+    blocks = fitted.distribution.blocks
+    points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
+    probability = np.exp(fitted.distribution.log_probability(points))
+    raw = np.exp(Rows.weighted(blocks, fitted.table.codes, fitted.table.counts).log_probability(points)) + epsilon
+    seen = probability > 0
+    return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
+
+
+def _check_two_groups(roles: Roles) -> None:
+    attribute = roles.domain.attributes[roles.protected[0]]
+    if attribute.size != 2:
+        raise LevelError(
+            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has {attribute.size}: "
+            f"{', '.join(attribute.labels[:8])}. Merge them into two, or use fairmaxent.debias."
+        )
+
+
+def _expectation(theta: ThetaName, problem: Problem, weights: Reals) -> Reals:
+    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
+    blocks, table = problem.blocks, problem.table
+    if theta == "w":
+        return level_means(blocks, table.codes, weights)
+    levels = level_means(blocks, table.codes, table.counts)
+    return balanced(levels, blocks) if theta == "b" else levels
+
+
+def _solver(solver: SolverName | Solver, share: float) -> Solver:
+    if not isinstance(solver, str):
+        return solver
+    check_choice("solver", solver, SolverName)
+    if solver == "box-newton":
+        return BoxNewton(base_share=share)
+    return Newton() if solver == "newton" else NewtonCG()

@@ -1,0 +1,74 @@
+"""The problem: the data in codes, and the rates asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.certificate import Measure
+from fairmaxent.errors import ForbiddenError
+from fairmaxent.fairness import FairTable, fair_table
+from fairmaxent.request import Roles
+from fairmaxent.rules import Rule, allowed_roots
+from fairmaxent.table import Codes, Reals, Table, tally
+
+# A cell without rows that must have mass counts as half a row.
+HALF_A_ROW = 0.5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything that the fair table, the prior, the target and the certificate are made from."""
+
+    roles: Roles
+    table: Table  # distinct rows as block codes
+    measure: Measure
+    representation: tuple[float | None, ...]  # ρ of each grouping
+    statistical: tuple[float | None, ...]  # σ of each grouping
+    rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Outcome and protected attributes pooled as the root, the others on their own."""
+        return self.roles.blocks
+
+    @cached_property
+    def counts(self) -> Reals:
+        """n_α of the distinct rows; rows that a rule forbids count zero."""
+        broken = np.zeros(len(self.table.codes), dtype=bool)
+        for rule in self.rules:
+            broken |= rule.breaks(self.table.codes)
+        if broken.all():
+            raise ForbiddenError("every row breaks a forbidden combination; look at forbid again")
+        return np.where(broken, 0.0, self.table.counts)
+
+    @cached_property
+    def empirical(self) -> Reals:
+        """e(y, z): the data's table of outcome and protected attributes, one axis each."""
+        cells = tally(self.table.codes[:, 0], self.counts, self.blocks.levels[0])
+        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+
+    def fair_table(self, chosen: Mapping[int, Reals | None], *, may_fill: bool) -> FairTable:
+        """t(y, z): the closest table with the wanted rates; ``chosen`` are the user's own marginals by attribute."""
+        own = {axis: chosen.get(attribute) for axis, attribute in enumerate(self.roles.root)}
+        return fair_table(
+            self.empirical,
+            groupings=self.measure.groupings,
+            representation=self.representation,
+            statistical=self.statistical,
+            favourable=self.measure.favourable,
+            shares={axis: share for axis, share in own.items() if axis and share is not None},
+            outcome_shares=own[0],
+            allowed=allowed_roots(self.rules, self.blocks.levels[0]).reshape(self.blocks.shape(0)),
+            fill=HALF_A_ROW / len(self.table.inverse) if may_fill else 0.0,
+            describe=self.roles.describe_cell,
+        )
+
+
+def compress(roles: Roles, codes: Codes, weight: Reals | None = None) -> Table:
+    """Distinct rows of attribute codes, as block codes."""
+    return Table.compress(roles.blocks.pool(codes), roles.blocks.levels, weight)

@@ -1,0 +1,76 @@
+"""Targets θ: the probability wanted for each level of each block.
+
+Targets live on the levels, so θ^d, θ^w, θ^b and the user's own are vectors of one kind; the features turn them
+into expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.domain import Attribute, Domain
+from fairmaxent.errors import TargetError
+from fairmaxent.table import Codes, Reals, tally
+
+TargetOption = Mapping[str, Mapping[object, float] | None]
+
+_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
+
+
+def level_means(blocks: Blocks, codes: Codes, weights: Reals) -> Reals:
+    """Share of each level among weighted rows: θ^d for the counts, θ^w for the weights w."""
+    share = weights / weights.sum()
+    columns = zip(codes.T, blocks.levels, strict=True)
+    return np.concatenate([tally(column, share, size) for column, size in columns])
+
+
+def balanced(levels: Reals, blocks: Blocks) -> Reals:
+    """θ^b (Remark 4.6): as given, but the protected attributes balanced and independent of the outcome."""
+    shape = blocks.shape(0)
+    outcome = levels[blocks.slices[0]].reshape(shape).sum(axis=tuple(range(1, len(shape))))
+    groups = int(np.prod(shape[1:]))
+    result = levels.copy()
+    result[blocks.slices[0]] = np.repeat(outcome / groups, groups)
+    return result
+
+
+def with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]) -> Reals:
+    """Replace the share of attributes outside the root by the chosen one, or by the data's own (None)."""
+    result = levels.copy()
+    for attribute, wanted in chosen.items():
+        if attribute not in blocks.members[0]:
+            part = blocks.slices[blocks.block_of(attribute)]
+            result[part] = data[part] if wanted is None else wanted
+    return result
+
+
+def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals | None]:
+    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
+
+    A column set to None keeps the data's own marginal.
+    """
+    return {
+        domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
+        for name, wanted in (target or {}).items()
+    }
+
+
+def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
+    result = np.zeros(attribute.size)
+    for value, probability in wanted.items():
+        number = float(probability)
+        if not 0 <= number <= 1:
+            raise TargetError(
+                f"target[{attribute.name!r}][{value!r}] is {probability}; a probability lies between 0 and 1"
+            )
+        result[attribute.level(value)] += number
+    if abs(result.sum() - 1) > _SLACK:
+        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
+        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
+        raise TargetError(
+            f"target[{attribute.name!r}] sums to {result.sum():.6g}, not 1{hint}. Give every level its share."
+        )
+    return np.asarray(result / result.sum())
