@@ -139,10 +139,13 @@ def _small_groups(problem: Problem) -> tuple[str, ...]:
 
 def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
     """Levels of the data that the fitted distribution no longer has."""
+    blocks, levels = distribution.blocks, distribution.tilted.levels
+    shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
+    shares |= {member: levels[part] for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)}
     return tuple(
         f"{attribute.name} = {attribute.labels[level]}"
         for index, attribute in enumerate(distribution.domain.attributes)
-        for level in np.flatnonzero(distribution.joint([index]) <= 0)
+        for level in np.flatnonzero(shares[index] <= 0)
     )
 
 

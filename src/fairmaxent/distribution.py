@@ -38,13 +38,14 @@ class Distribution:
     potentials: Reals  # ⟨λ, φ⟩ of each level, −∞ where impossible or excluded by evidence
 
     @cached_property
-    def _tilted(self) -> Tilted:
+    def tilted(self) -> Tilted:
+        """The tilted prior: the model in terms of block levels."""
         return self.prior.tilt(self.potentials)
 
     @property
     def root_table(self) -> Reals:
         """p(y, z): the exact table of outcome and protected attributes, one axis each."""
-        return self._tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
+        return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
 
     def probability(self, frame: Any) -> Reals:
         """Return the probability of each row of a frame."""
@@ -52,7 +53,7 @@ class Distribution:
 
     def log_probability(self, pooled: Codes) -> Reals:
         """log p* of rows given as block codes."""
-        result = self.prior.log_probability(pooled) - self._tilted.log_partition
+        result = self.prior.log_probability(pooled) - self.tilted.log_partition
         for column, part in zip(pooled.T, self.blocks.split(self.potentials), strict=True):
             result += part[column]
         return result
@@ -81,7 +82,7 @@ class Distribution:
                 f"this marginal would have {cells:,} cells (at most {LARGEST_MARGINAL:,}); ask for fewer columns"
             )
         members = [attribute for block in wanted for attribute in self.blocks.members[block]]
-        table = self.prior.joint(self.potentials, wanted).reshape([self.blocks.sizes[a] for a in members])
+        table = self.tilted.joint(wanted).reshape([self.blocks.sizes[a] for a in members])
         table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
         kept = [a for a in members if a in attributes]
         return np.asarray(table).transpose([kept.index(attribute) for attribute in attributes])
@@ -99,7 +100,7 @@ class Distribution:
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
         allowed = {self.domain.index(name): self._allowed(name, value) for name, value in given.items()}
         narrowed = replace(self, potentials=self.potentials + mask(self.blocks.allowed_levels(allowed)))
-        if np.isneginf(narrowed._tilted.log_partition):
+        if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
             raise EvidenceError(
                 f"given {shown}: this has probability zero under the model, so there is nothing to condition on. "
@@ -127,7 +128,7 @@ class Distribution:
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns."""
-        pooled = self.prior.sampler(self.potentials).draw(cells, rng)
+        pooled = self.tilted.draw(cells, rng)
         return self.domain.decode(self.blocks.unpool(pooled), rng=rng)
 
     def _allowed(self, name: str, value: object) -> NDArray[np.bool_]:

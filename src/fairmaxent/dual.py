@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.features import Features
-from fairmaxent.priors.protocol import Prior
+from fairmaxent.priors.protocol import Prior, Tilted
 from fairmaxent.table import Reals
 
 
@@ -18,8 +18,16 @@ class Point:
     multipliers: Reals
     value: float
     gradient: Reals  # E[φ] − θ
-    variance: Reals  # Var[φ] of each feature: the diagonal of the Hessian
-    hessian: Reals | None  # Cov[φ]
+    tilted: Tilted
+    features: Features
+
+    def hessian(self) -> Reals:
+        """Cov[φ]."""
+        return self.features.covariance(self.tilted.levels, self.tilted.pairs())
+
+    def variance(self) -> Reals:
+        """Var[φ] of each feature: the diagonal of the Hessian."""
+        return self.features.variance(self.tilted.levels)
 
     @property
     def residual(self) -> float:
@@ -40,18 +48,15 @@ class Dual:
         """d: the number of multipliers."""
         return self.features.count
 
-    def at(self, multipliers: Reals, *, hessian: bool = False) -> Point:
-        """Evaluate value and gradient, and on request the Hessian."""
-        tilted = self.prior.tilt(self.features.potentials(multipliers), pairs=hessian)
-        covariance = None
-        if tilted.pairs is not None:
-            covariance = self.features.covariance(tilted.levels, tilted.pairs)
+    def at(self, multipliers: Reals) -> Point:
+        """Evaluate value and gradient; the Hessian is there for the asking."""
+        tilted = self.prior.tilt(self.features.potentials(multipliers))
         return Point(
             multipliers=multipliers,
             value=tilted.log_partition - float(multipliers @ self.target),
             gradient=self.features.mean(tilted.levels) - self.target,
-            variance=self.features.variance(tilted.levels),
-            hessian=covariance,
+            tilted=tilted,
+            features=self.features,
         )
 
     def floor(self) -> float:

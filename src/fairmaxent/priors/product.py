@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice
-from fairmaxent.priors.protocol import Tilted, log_sum_exp, nothing_left
+from fairmaxent.priors.protocol import softmax
 from fairmaxent.table import Codes, Reals
 
 
@@ -28,22 +29,10 @@ class Product:
             parts = [np.log(part / part.sum()) for part in blocks.split(levels)]
         return cls(blocks, np.concatenate(parts))
 
-    def tilt(self, potentials: Reals, *, pairs: bool = False) -> Tilted:
+    def tilt(self, potentials: Reals) -> TiltedProduct:
         """Tilt by one potential per level."""
-        partitions, parts = self._tilted_blocks(potentials)
-        log_partition = float(np.sum(partitions))
-        if np.isneginf(log_partition):
-            return nothing_left(self.blocks, pairs=pairs)
-        levels = np.concatenate(parts)
-        return Tilted(log_partition, levels, self._pairs(levels) if pairs else None)
-
-    def joint(self, potentials: Reals, wanted: Sequence[int]) -> Reals:
-        """Tilt, and return the joint table of a few blocks."""
-        _, parts = self._tilted_blocks(potentials)
-        table = np.ones(())
-        for block in wanted:
-            table = np.multiply.outer(table, parts[block])
-        return table
+        tilted = [softmax(part) for part in self.blocks.split(self.log_levels + potentials)]
+        return TiltedProduct(self.blocks, sum(total for total, _ in tilted), [part for _, part in tilted])
 
     def log_probability(self, codes: Codes) -> Reals:
         """log u(α)."""
@@ -52,38 +41,42 @@ class Product:
             result += part[column]
         return result
 
-    def sampler(self, potentials: Reals) -> ProductSampler:
-        """Tilt, and prepare for drawing."""
-        _, parts = self._tilted_blocks(potentials)
-        return ProductSampler(tuple(Choice.rows_of(part[None, :]) for part in parts[1:]))
-
     def log_floor(self) -> float:
         """Return the smallest log u(α) on the support."""
         parts = self.blocks.split(self.log_levels)
         return float(sum(part[np.isfinite(part)].min() for part in parts))
 
-    def _tilted_blocks(self, potentials: Reals) -> tuple[list[float], list[Reals]]:
-        partitions, parts = [], []
-        for part in self.blocks.split(self.log_levels + potentials):
-            total = float(log_sum_exp(part))
-            partitions.append(total)
-            parts.append(np.exp(part - total) if np.isfinite(total) else np.zeros_like(part))
-        return partitions, parts
-
-    def _pairs(self, levels: Reals) -> Reals:
-        pairs = np.outer(levels, levels)
-        for part in self.blocks.slices:
-            pairs[part, part] = np.diag(levels[part])
-        return pairs
-
 
 @dataclass(frozen=True)
-class ProductSampler:
-    """Draws every block but the root on its own."""
+class TiltedProduct:
+    """Independent blocks again."""
 
-    choices: tuple[Choice, ...]
+    blocks: Blocks
+    log_partition: float
+    parts: list[Reals]  # probabilities of each block's levels
+
+    @cached_property
+    def levels(self) -> Reals:
+        """Probability of each level of each block."""
+        possible = np.isfinite(self.log_partition)
+        return np.concatenate(self.parts) * float(possible)
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels: a product, but for levels of one block, which exclude each other."""
+        pairs = np.outer(self.levels, self.levels)
+        for part in self.blocks.slices:
+            pairs[part, part] = np.diag(self.levels[part])
+        return pairs
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Joint table of a few blocks."""
+        return np.asarray(reduce(np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())))
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
-        """Draw one row for each wanted root level."""
+        """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
-        return np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self.choices)])
+        return np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self._choices)])
+
+    @cached_property
+    def _choices(self) -> list[Choice]:
+        return [Choice.rows_of(part[None, :]) for part in self.parts[1:]]

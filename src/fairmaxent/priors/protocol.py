@@ -1,14 +1,13 @@
 """The one protocol that carries the mathematics: a prior is anything that can be *tilted*.
 
-Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's level only. So a tilt
-is given by one *potential* per level, evidence is a potential of −∞ on the levels it excludes, and a
-prior never sees features, multipliers or evidence: only potentials.
+Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's level only. So a tilt is given by
+one *potential* per level, evidence is a potential of −∞ on the levels it excludes, and a prior never sees features,
+multipliers or evidence: only potentials.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -18,17 +17,26 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.table import Codes, Reals
 
 
-@dataclass(frozen=True)
-class Tilted:
-    """What a prior says of q(α)·e^{potential(α)}, normalised."""
+class Tilted(Protocol):
+    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, and exact draws."""
 
-    log_partition: float  # log Σ q(α) e^{potential(α)}; −∞ where nothing is left
-    levels: Reals  # probability of each level of each block
-    pairs: Reals | None  # probability of each pair of levels
+    @property
+    def log_partition(self) -> float:
+        """log Σ q(α) e^{potential(α)}; −∞ where nothing is left, and then every probability below is zero."""
+        ...
 
+    @property
+    def levels(self) -> Reals:
+        """Probability of each level of each block."""
+        ...
 
-class Sampler(Protocol):
-    """Draws from one tilted prior."""
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels."""
+        ...
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Exact joint table of a few blocks, one axis per wanted block."""
+        ...
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
         """Draw one row of block codes for each wanted level of the root block."""
@@ -43,20 +51,12 @@ class Prior(Protocol):
         """The blocks it is defined on."""
         ...
 
-    def tilt(self, potentials: Reals, *, pairs: bool = False) -> Tilted:
-        """Tilt by one potential per level; ``pairs`` asks for the pairwise probabilities too."""
-        ...
-
-    def joint(self, potentials: Reals, wanted: Sequence[int]) -> Reals:
-        """Tilt, and return the exact joint table of a few blocks, one axis per wanted block."""
+    def tilt(self, potentials: Reals) -> Tilted:
+        """Tilt by one potential per level."""
         ...
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α) for rows of block codes."""
-        ...
-
-    def sampler(self, potentials: Reals) -> Sampler:
-        """Tilt, and prepare for drawing."""
         ...
 
     def log_floor(self) -> float:
@@ -76,7 +76,9 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
     return np.asarray(total + np.squeeze(top, axis=axis))
 
 
-def nothing_left(blocks: Blocks, *, pairs: bool) -> Tilted:
-    """Tilt to nothing: every point of the support was excluded."""
-    width = blocks.width
-    return Tilted(-np.inf, np.zeros(width), np.zeros((width, width)) if pairs else None)
+def softmax(scores: Reals) -> tuple[float, Reals]:
+    """log Σ e^{score} and the normalised e^{score}; all zero where every score is −∞."""
+    log_partition = float(log_sum_exp(scores))
+    if np.isneginf(log_partition):
+        return log_partition, np.zeros_like(scores)
+    return log_partition, np.exp(scores - log_partition)

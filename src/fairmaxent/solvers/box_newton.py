@@ -42,15 +42,14 @@ class BoxNewton:
         limit = int(16 * size * radius * logarithm)
 
         def step(point: Point) -> Point:
-            hessian = dual.at(point.multipliers, hessian=True).hessian
             low = np.maximum(-1 / (8 * size), -radius - point.multipliers)
             high = np.minimum(1 / (8 * size), radius - point.multipliers)
-            return dual.at(point.multipliers + box_minimiser(point.gradient, hessian, low, high) / e**2)
+            return dual.at(point.multipliers + box_minimiser(point.gradient, point.hessian(), low, high) / e**2)
 
         return iterate(dual, step, method="box-newton", tolerance=self.tolerance, max_iterations=limit)
 
 
-def box_minimiser(gradient: Reals, hessian: Reals | None, low: Reals, high: Reals) -> Reals:
+def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> Reals:
     """Minimise ⟨g, y⟩ + yᵀHy/2e subject to low ≤ y ≤ high.
 
     Where the unconstrained minimiser lies in the box it is the answer. Otherwise the quadratic program is, with
@@ -61,7 +60,7 @@ def box_minimiser(gradient: Reals, hessian: Reals | None, low: Reals, high: Real
     free = -e * solve_regularised(hessian, gradient)
     if np.all(free >= low) and np.all(free <= high):
         return free
-    matrix = np.asarray(hessian) / e
+    matrix = hessian / e
     ridge = 1e-12 * max(float(np.diag(matrix).max()), 1e-300)
     lower = np.linalg.cholesky(matrix + ridge * np.eye(len(matrix)))
     offset = np.linalg.solve(lower, gradient)

@@ -22,20 +22,17 @@ class Newton:
         """Minimise from λ = 0."""
 
         def step(point: Point) -> Point | None:
-            hessian = dual.at(point.multipliers, hessian=True).hessian
-            return backtrack(dual, point, -solve_regularised(hessian, point.gradient))
+            return backtrack(dual, point, -solve_regularised(point.hessian(), point.gradient))
 
         return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
 
-def solve_regularised(hessian: Reals | None, gradient: Reals) -> Reals:
+def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
     """H⁻¹g, with just enough added to the diagonal for H to factorise.
 
     H is singular where features repeat each other on the support (rows alone often do). The gradient then
     lies in its range, and a vanishing ridge picks the shortest of the equivalent steps.
     """
-    if hessian is None:
-        raise ValueError("a Newton step needs the Hessian")
     scale = float(np.max(np.diag(hessian), initial=np.finfo(float).tiny))
     ridge = 1e-14 * scale
     identity = np.eye(len(hessian))

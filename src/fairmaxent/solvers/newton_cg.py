@@ -37,7 +37,8 @@ class NewtonCG:
         Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is
         flat; there we stop with what we have, a descent direction already.
         """
-        scale = 1 / np.maximum(point.variance, 1e-12 * max(float(point.variance.max()), 1e-300))
+        variance = point.variance()
+        scale = 1 / np.maximum(variance, 1e-12 * max(float(variance.max()), 1e-300))
         residual = -point.gradient
         enough = min(0.1, point.residual**0.5) * float(np.linalg.norm(residual))
         direction = np.zeros(dual.size)
