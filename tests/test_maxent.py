@@ -9,7 +9,7 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.dual import Dual
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.features import attribute_features, cell_features
-from fairmaxent.maxent import default_solver, project
+from fairmaxent.maxent import default_solver, maximise_entropy
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.rows import Rows
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
@@ -60,11 +60,11 @@ def test_newton_finds_the_enumerated_optimum(kind, mode):
     """8 priors × 3 kinds of features × 90 problems."""
     for seed in range(90):
         prior, features, levels = _problem(seed, kind, mode)
-        projection = project(prior, features, levels, describe=str)
-        assert projection.solution.status is Status.CONVERGED
-        p = _check_optimum(projection.prior, features, levels, projection.solution)
-        dual = Dual(projection.prior, features, features.mean(levels))
-        point = dual.at(projection.solution.multipliers)
+        optimum = maximise_entropy(prior, features, levels, describe=str)
+        assert optimum.solution.status is Status.CONVERGED
+        p = _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
+        dual = Dual(optimum.dual.prior, features, features.mean(levels))
+        point = dual.at(optimum.solution.multipliers)
         phi = one_hot(prior.blocks) @ matrix_of(features)
         mean = phi.T @ p
         np.testing.assert_allclose(point.hessian(), phi.T @ (p[:, None] * phi) - np.outer(mean, mean), atol=1e-9)
@@ -75,8 +75,8 @@ def test_newton_finds_the_enumerated_optimum(kind, mode):
 def test_hessian_free_agrees(kind, mode):
     for seed in range(12):
         prior, features, levels = _problem(1000 + seed, kind, mode)
-        projection = project(prior, features, levels, describe=str, solver=NewtonCG())
-        _check_optimum(projection.prior, features, levels, projection.solution)
+        optimum = maximise_entropy(prior, features, levels, describe=str, solver=NewtonCG())
+        _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
 
 
 @pytest.mark.parametrize("mode", MODES[:2])
@@ -85,8 +85,8 @@ def test_box_newton_agrees(kind, mode):
     """Algorithm 5 takes steps of at most 1/8ne², so the problems are small and close to the prior."""
     for seed in range(3):
         prior, features, levels = _problem(2000 + seed, kind, mode, attributes=3, largest=2, tilt=0.3)
-        projection = project(prior, features, levels, describe=str, solver=BoxNewton(base_share=0.5))
-        _check_optimum(projection.prior, features, levels, projection.solution)
+        optimum = maximise_entropy(prior, features, levels, describe=str, solver=BoxNewton(base_share=0.5))
+        _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,8 +111,8 @@ def test_a_level_wanted_at_zero_is_removed_exactly():
     blocks = Blocks.rooted([2, 2, 3], [0, 1])
     levels = np.array([0.1, 0.2, 0.3, 0.4, 0.0, 0.5, 0.5])
     prior = Product.of(blocks, np.ones(blocks.width))
-    projection = project(prior, cell_features(blocks, [None] * 3, levels), levels, describe=str)
-    tilted = prior.tilt(projection.features.potentials(projection.solution.multipliers))
+    optimum = maximise_entropy(prior, cell_features(blocks, [None] * 3, levels), levels, describe=str)
+    tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
     assert tilted.levels[4] == 0.0
     np.testing.assert_allclose(tilted.levels, levels, atol=1e-12)
 
@@ -122,9 +122,9 @@ def test_a_target_on_the_face_of_the_rows_is_met_by_dropping_the_others():
     blocks = Blocks.rooted([2, 2], [0])
     rows = Rows.weighted(blocks, np.array([[0, 0], [0, 1], [1, 1]]), np.full(3, 1 / 3))
     levels = np.array([0.3, 0.7, 0.3, 0.7])  # P(first=0) = P(second=0): the row (0, 1) cannot be used
-    projection = project(rows, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
-    assert projection.prior.codes.tolist() == [[0, 0], [1, 1]]
-    tilted = projection.prior.tilt(projection.features.potentials(projection.solution.multipliers))
+    optimum = maximise_entropy(rows, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
+    assert optimum.dual.prior.codes.tolist() == [[0, 0], [1, 1]]
+    tilted = optimum.dual.prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
     np.testing.assert_allclose(tilted.levels, levels, atol=1e-12)
 
 
@@ -133,7 +133,9 @@ def test_a_target_outside_the_rows_is_refused_by_name():
     rows = Rows.weighted(blocks, np.array([[0, 0], [1, 1]]), np.full(2, 0.5))
     levels = np.array([0.3, 0.7, 0.6, 0.4])
     with pytest.raises(InfeasibleError, match=r"level [0-3].*base_share > 0"):
-        project(rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}")
+        maximise_entropy(
+            rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}"
+        )
 
 
 def test_a_level_without_rows_is_refused_at_once():
@@ -141,7 +143,9 @@ def test_a_level_without_rows_is_refused_at_once():
     rows = Rows.weighted(blocks, np.array([[0, 0], [1, 1]]), np.full(2, 0.5))
     levels = np.array([0.5, 0.5, 0.4, 0.4, 0.2])
     with pytest.raises(InfeasibleError, match=r"level 4 with probability 0\.2"):
-        project(rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}")
+        maximise_entropy(
+            rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}"
+        )
 
 
 def test_contradicting_targets_of_a_pruned_base_are_refused():
@@ -152,7 +156,7 @@ def test_contradicting_targets_of_a_pruned_base_are_refused():
     base = Tree.of(blocks, [0], np.array([0.5, 0.5]), [np.array([[[0.0, 1.0]], [[0.5, 0.5]]])])
     levels = np.array([0.7, 0.3, 0.7, 0.3])
     with pytest.raises(InfeasibleError, match="cannot all be met"):
-        project(base, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
+        maximise_entropy(base, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
 
 
 def test_rare_targets_are_met():
@@ -161,8 +165,10 @@ def test_rare_targets_are_met():
     prior = Product.of(blocks, np.array([1e-6, 1.0, 1e-9, 1.0, 1.0]))
     levels = np.array([0.9, 0.1, 0.999, 1e-3 - 1e-8, 1e-8])
     for solver in (Newton(), NewtonCG()):
-        projection = project(prior, cell_features(blocks, [None] * 2, levels), levels, describe=str, solver=solver)
-        tilted = prior.tilt(projection.features.potentials(projection.solution.multipliers))
+        optimum = maximise_entropy(
+            prior, cell_features(blocks, [None] * 2, levels), levels, describe=str, solver=solver
+        )
+        tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
         np.testing.assert_allclose(tilted.levels, levels, atol=1e-11)
 
 

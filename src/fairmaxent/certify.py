@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairmaxent.blocks import mask
 from fairmaxent.certificate import SMALL_GROUP, Certificate, Measure, Rates, lemma_4_2, theorem_4_5
 from fairmaxent.distribution import Distribution
 from fairmaxent.features import root_marginals
-from fairmaxent.maxent import Projection
+from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
 from fairmaxent.rates import group_table
@@ -19,7 +20,8 @@ from fairmaxent.table import Reals, tally
 
 def certify(
     problem: Problem,
-    projection: Projection,
+    optimum: Optimum,
+    distribution: Distribution,
     *,
     levels: Reals,
     base: Prior,
@@ -32,12 +34,9 @@ def certify(
     ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the ratio that the
     prior's own table has.
     """
-    features, solution, roles, measure = projection.features, projection.solution, problem.roles, problem.measure
-    distribution = Distribution(
-        roles.domain, problem.blocks, projection.prior, features.potentials(solution.multipliers)
-    )
+    solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
-    bound, delta = _bound(projection, measure, achieved, base=base, base_share=base_share, tau=tau)
+    bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),
         before=measure.rates(problem.empirical),
@@ -49,7 +48,7 @@ def certify(
         residual=solution.residual,
         method=solution.method,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
-        multiplier_bound=_multiplier_bound(projection, roles, levels),
+        multiplier_bound=_multiplier_bound(optimum, roles, levels),
         distance={"to_prior": -solution.value, "from_data": _distance(distribution, problem)},
         small_groups=_small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
@@ -69,7 +68,7 @@ def _wanted(problem: Problem) -> Rates:
 
 
 def _bound(
-    projection: Projection,
+    optimum: Optimum,
     measure: Measure,
     achieved: Reals,
     *,
@@ -82,10 +81,10 @@ def _bound(
     The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. In general the ratio of
     joint probabilities that the proof bounds turns into a ratio of rates by the ratio of the group shares.
     """
-    roots = projection.features.blocks.slices[0]
-    nowhere = projection.features.potentials(np.zeros(projection.features.count))
-    prior = projection.prior.tilt(nowhere).levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(nowhere).levels[roots].reshape(achieved.shape)
+    features = optimum.dual.features
+    roots = features.blocks.slices[0]
+    prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
     for grouping, name in zip(measure.groupings, measure.names, strict=True):
         joint = group_table(prior, grouping)[list(measure.favourable)]
@@ -104,16 +103,16 @@ def _bound(
     return bounds[worst], deltas[worst]
 
 
-def _multiplier_bound(projection: Projection, roles: Roles, levels: Reals) -> float | None:
+def _multiplier_bound(optimum: Optimum, roles: Roles, levels: Reals) -> float | None:
     """Lemma 4.2, for features that are indicators of whole blocks or of single attributes."""
     if any(attribute.features == "moment" for attribute in roles.domain.attributes):
         return None
-    blocks = projection.features.blocks
+    blocks = optimum.dual.features.blocks
     parts = blocks.split(levels)
-    if projection.features.count < sum(max(0, int((part > 0).sum()) - 1) for part in parts):
+    if optimum.dual.features.count < sum(max(0, int((part > 0).sum()) - 1) for part in parts):
         # The root enters attribute by attribute, not by its cells.
         parts = [*root_marginals(blocks, levels), *parts[1:]]
-    return lemma_4_2(projection.prior.log_floor(), parts)
+    return lemma_4_2(optimum.dual.prior.log_floor(), parts)
 
 
 def _distance(distribution: Distribution, problem: Problem) -> float:

@@ -11,11 +11,12 @@ import numpy as np
 from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
+from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, WeightError
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
-from fairmaxent.maxent import project
+from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
@@ -110,12 +111,13 @@ def debias(
         rules=problem.rules,
     )
     rows_part = Rows.weighted(problem.blocks, problem.table.codes, weights)
-    projection = project(
+    optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base_part, rows_part)),
         cell_features(problem.blocks, moment_scores(domain, chosen), levels),
         levels,
         describe=roles.describe_level,
     )
+    distribution = Distribution.of(domain, optimum)
     return Fit(
         options=options,
         columns=tuple(opened.columns),
@@ -123,8 +125,11 @@ def debias(
         table=problem.table,
         row_weights=weights,
         target=levels,
-        projection=projection,
-        certificate=certify(problem, projection, levels=levels, base=base_part, base_share=share, filled=fair.filled),
+        optimum=optimum,
+        distribution=distribution,
+        certificate=certify(
+            problem, optimum, distribution, levels=levels, base=base_part, base_share=share, filled=fair.filled
+        ),
         design_weights=design,
         weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
     )

@@ -15,6 +15,7 @@ from fairmaxent.blocks import Blocks, mask
 from fairmaxent.choice import Choice
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
+from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior, Tilted
 from fairmaxent.table import Codes, Reals
 
@@ -36,6 +37,11 @@ class Distribution:
     blocks: Blocks
     prior: Prior
     potentials: Reals  # ⟨λ, φ⟩ of each level, −∞ where impossible or excluded by evidence
+
+    @classmethod
+    def of(cls, domain: Domain, optimum: Optimum) -> Distribution:
+        """The distribution that an optimum describes."""
+        return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     @cached_property
     def tilted(self) -> Tilted:

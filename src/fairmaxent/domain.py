@@ -95,12 +95,12 @@ class Attribute:
             return frames.take(self.values, codes)
         return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
 
-    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> frames.Column:
-        """Return one raw value per code; uses ``rng.random(len(codes))`` unless each level is one value."""
+    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
+        """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
         if self.is_value_coded:
-            return frames.take(self.values, codes)
+            return codes
         starts = self.level_starts[:-1]
-        return frames.take(self.values, starts[codes] + Choice.grouped(self.counts, starts).draw(codes, rng))
+        return np.asarray(starts[codes] + Choice.grouped(self.counts, starts).draw(codes, rng))
 
     def to_storage(self) -> tuple[Record, Arrays]:
         """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
@@ -259,9 +259,11 @@ class Domain:
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
         """
         self._check_codes(codes)
-        return frames.build(
-            {attribute.name: attribute.draw(codes[:, j], rng) for j, attribute in enumerate(self.attributes)}
-        )
+        drawn = {
+            attribute.name: (attribute.values, attribute.draw(column, rng))
+            for attribute, column in zip(self.attributes, codes.T, strict=True)
+        }
+        return frames.gather(drawn)
 
     def to_storage(self) -> tuple[Record, Arrays]:
         """Return a JSON-able record and arrays, from which `from_storage` restores the domain."""
@@ -308,6 +310,8 @@ def _learn_column(
     if missing is not None:
         rows, levels = np.append(rows, codes.argmin()), np.append(levels, missing)
     by_level = np.argsort(levels, kind="stable")
+    if missing is not None or np.any(np.diff(by_level) < 0):
+        values = frames.take(series, rows[by_level])
     labels = unique_labels([*grouping.labels, "missing"] if missing is not None else grouping.labels)
     starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
     attribute = Attribute(
@@ -315,14 +319,14 @@ def _learn_column(
         kind=kind,
         labels=labels,
         features=options.features_of(series.name, kind),
-        values=frames.take(series, rows[by_level]),
+        values=values,
         level_starts=starts,
         counts=_drawable(np.roll(counts, -1)[by_level], starts),
         edges=grouping.edges,
         missing=missing,
     )
     notes = [grouping.note] if grouping.note else []
-    return attribute, levels[codes], notes + _notes(attribute, series, codes, len(values), options.max_levels)
+    return attribute, levels[codes], notes + _notes(attribute, series, codes, len(rows), options.max_levels)
 
 
 def _drawable(counts: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,6 +48,11 @@ class Dual:
     def size(self) -> int:
         """d: the number of multipliers."""
         return self.features.count
+
+    @cached_property
+    def start(self) -> Point:
+        """The dual at λ = 0: the prior itself."""
+        return self.at(np.zeros(self.size))
 
     def at(self, multipliers: Reals) -> Point:
         """Evaluate value and gradient; the Hessian is there for the asking."""

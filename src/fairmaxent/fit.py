@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -15,7 +14,7 @@ from fairmaxent.certificate import Certificate
 from fairmaxent.distribution import Distribution, Evidence, RandomState, generator, quota
 from fairmaxent.domain import Domain
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.maxent import Projection, project
+from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
 from fairmaxent.request import Roles
 from fairmaxent.table import Reals, Table, tally
@@ -35,7 +34,8 @@ class Fit:
     table: Table  # distinct rows as block codes
     row_weights: Reals  # w: fair weights of the distinct rows
     target: Reals  # wanted probability of each level
-    projection: Projection
+    optimum: Optimum
+    distribution: Distribution  # p* over the whole domain
     certificate: Certificate
     design_weights: Reals | None  # one per input row
     weight_column: frames.Column | None  # a one of the weight column's kind
@@ -44,14 +44,6 @@ class Fit:
     def domain(self) -> Domain:
         """The columns as they were learned."""
         return self.roles.domain
-
-    @cached_property
-    def distribution(self) -> Distribution:
-        """The fitted distribution p* over the whole domain."""
-        features, solution = self.projection.features, self.projection.solution
-        return Distribution(
-            self.domain, features.blocks, self.projection.prior, features.potentials(solution.multipliers)
-        )
 
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
@@ -72,11 +64,10 @@ class Fit:
                 f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} must have mass and has no "
                 "rows to weigh. Use sample() or top_up(), or ask for lower rates."
             )
-        features = self.projection.features
-        rows = Rows.weighted(features.blocks, self.table.codes, self.row_weights)
-        projection = project(rows, features, self.target, describe=self.roles.describe_level)
-        potentials = features.potentials(projection.solution.multipliers)
-        known = Distribution(self.domain, features.blocks, projection.prior, potentials)
+        blocks, features = self.distribution.blocks, self.optimum.dual.features
+        rows = Rows.weighted(blocks, self.table.codes, self.row_weights)
+        optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
+        known = Distribution.of(self.domain, optimum)
         share = np.exp(known.log_probability(self.table.codes)) / self.table.counts
         design = np.ones(len(self.table.inverse)) if self.design_weights is None else self.design_weights
         return np.asarray(len(design) * share[self.table.inverse] * design)
@@ -85,7 +76,7 @@ class Fit:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell."""
         seed = self.options["random_state"] if random_state is None else random_state
         rng = generator(seed)
-        cells = np.repeat(np.arange(self.projection.features.blocks.levels[0]), self._missing_rows())
+        cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), self._missing_rows())
         return self._complete(self.distribution.draw(rng.permutation(cells), rng))
 
     def save(self, path: str | PathLike[str]) -> None:

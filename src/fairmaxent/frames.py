@@ -73,6 +73,23 @@ def take(series: Column, rows: NDArray[np.integer]) -> Column:
     return series[rows.astype(np.int64, copy=False)]
 
 
+def gather(columns: Mapping[str, tuple[Column, NDArray[np.integer]]]) -> Any:
+    """Build a native table whose columns are values at the given positions; `take` and `build` in one native step."""
+    library = library_of(next(iter(columns.values()))[0])
+    natives = {name: (series.to_native(), rows) for name, (series, rows) in columns.items()}
+    namespace = load_library(library)
+    if library == "pandas":
+        # An explicit dtype keeps pandas from reading objects as text.
+        arrays = {
+            name: namespace.Series(native.array.take(rows), dtype=native.dtype, copy=False)
+            for name, (native, rows) in natives.items()
+        }
+        return namespace.DataFrame(arrays)
+    if library == "polars":
+        return namespace.DataFrame([native[rows].alias(name) for name, (native, rows) in natives.items()])
+    return namespace.table({name: native.take(rows) for name, (native, rows) in natives.items()})
+
+
 def build(columns: Mapping[str, Column]) -> Any:
     """Put columns of one library into a native table of that library, in the given order."""
     natives = {name: series.to_native() for name, series in columns.items()}

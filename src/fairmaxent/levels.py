@@ -52,7 +52,7 @@ class ColumnOptions:
         """Return the kind asked for, if the column can be read so, else the one its dtype says."""
         name, natural = series.name, _natural_kind(series, values)
         possible = list(_POSSIBLE_KINDS[natural])
-        if natural == "numeric" and np.isin(frames.to_numbers(values), (0, 1)).all():
+        if natural == "numeric" and self.kinds.get(name) == "boolean" and _is_truth(values):
             possible.append("boolean")
         if name in self.order:
             natural, possible = "ordered", ["categorical", "ordered"]
@@ -85,6 +85,10 @@ _POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
     "numeric": ("numeric", "categorical", "ordered"),
     "date": ("date", "categorical", "ordered"),
 }
+
+
+def _is_truth(values: frames.Column) -> bool:
+    return bool(np.isin(frames.to_numbers(values), (0, 1)).all())
 
 
 def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:

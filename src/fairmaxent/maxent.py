@@ -1,4 +1,4 @@
-"""The maximum-entropy projection: the p closest to a prior among all with the wanted averages."""
+"""Maximum entropy: the p closest to a prior among all with the wanted averages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ Describe = Callable[[int], str]  # names a level, by its place among the levels 
 
 
 @dataclass(frozen=True)
-class Projection:
-    """p* ∝ q·e^{⟨λ, φ⟩}: the prior (on the face that the target allows), the features and λ."""
+class Optimum:
+    """p* ∝ q·e^{⟨λ, φ⟩}: the dual (its prior on the face that the target allows) and where it is least."""
 
-    prior: Prior
-    features: Features
+    dual: Dual
     solution: Solution
+
+    @property
+    def potentials(self) -> Reals:
+        """⟨λ*, φ⟩ of each level."""
+        return self.dual.features.potentials(self.solution.multipliers)
 
 
 def default_solver(features: int) -> Solver:
@@ -39,32 +43,31 @@ def default_solver(features: int) -> Solver:
     return Newton() if features <= DENSE_FEATURES else NewtonCG()
 
 
-def project(
+def maximise_entropy(
     prior: Prior, features: Features, levels: Reals, *, describe: Describe, solver: Solver | None = None
-) -> Projection:
+) -> Optimum:
     """Solve for the multipliers that give the features the averages they have under ``levels``.
 
     A target on the boundary of what rows alone can reach is met by dropping, exactly, the rows that no solution
     uses. A target outside raises InfeasibleError and names the levels that stand in the way.
     """
-    _refuse_unreachable_levels(prior, features, levels, describe)
     dual = Dual(prior, features, features.mean(levels))
+    _refuse_unreachable_levels(dual, levels, describe)
     chosen = solver or default_solver(features.count)
     solution = chosen.solve(dual)
     if isinstance(prior, Rows) and (solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)):
-        prior = _rows_in_use(prior, features, levels, describe)
-        dual = Dual(prior, features, dual.target)
+        dual = Dual(_rows_in_use(prior, features, levels, describe), features, dual.target)
         solution = chosen.solve(dual)
     if solution.status is not Status.CONVERGED:
         raise _failure(solution, dual, describe)
-    return Projection(prior, features, solution)
+    return Optimum(dual, solution)
 
 
-def _refuse_unreachable_levels(prior: Prior, features: Features, levels: Reals, describe: Describe) -> None:
+def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) -> None:
     """Name at once a level that must have mass and has none in the prior."""
-    reachable = prior.tilt(features.potentials(np.zeros(features.count))).levels > 0
+    reachable = dual.start.tilted.levels > 0
     spoken_of = np.zeros(len(levels), dtype=bool)
-    spoken_of[features.levels] = True
+    spoken_of[dual.features.levels] = True
     missing = np.flatnonzero((levels > 0) & ~reachable & spoken_of)
     if len(missing):
         raise InfeasibleError(

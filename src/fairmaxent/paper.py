@@ -13,12 +13,13 @@ from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.debias import moment_scores
+from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.errors import LevelError
 from fairmaxent.fairness import algorithm_1
 from fairmaxent.features import attribute_features
 from fairmaxent.fit import Fit
-from fairmaxent.maxent import project
+from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
@@ -75,13 +76,14 @@ def fit(
     levels = _expectation(theta, problem, reweighed)
     weights = reweighed if prior == "w" else table.counts / table.total
     base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=fair.ravel())
-    projection = project(
+    optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights))),
         attribute_features(blocks, moment_scores(domain), levels),
         levels,
         describe=roles.describe_level,
         solver=_solver(solver, share),
     )
+    distribution = Distribution.of(domain, optimum)
     return Fit(
         options=options,
         columns=tuple(opened.columns),
@@ -89,8 +91,9 @@ def fit(
         table=table,
         row_weights=weights,
         target=levels,
-        projection=projection,
-        certificate=certify(problem, projection, levels=levels, base=base, base_share=share, tau=tau),
+        optimum=optimum,
+        distribution=distribution,
+        certificate=certify(problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=tau),
         design_weights=None,
         weight_column=None,
     )

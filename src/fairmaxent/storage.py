@@ -21,12 +21,14 @@ import numpy as np
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.certificate import Certificate, Measure
+from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
+from fairmaxent.dual import Dual
 from fairmaxent.errors import FairMaxEntError, StorageError
 from fairmaxent.features import Features
 from fairmaxent.fit import Fit
 from fairmaxent.frame_storage import Arrays, Record, from_storage, nest, to_storage, unnest
-from fairmaxent.maxent import Projection
+from fairmaxent.maxent import Optimum
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.protocol import Prior
@@ -138,8 +140,8 @@ def _read(path: Path) -> tuple[Record, Arrays]:
 
 def _pack(fit: Fit) -> tuple[Record, Arrays]:
     domain, domain_arrays = fit.domain.to_storage()
-    features, solution = fit.projection.features, fit.projection.solution
-    prior, prior_arrays = _pack_prior(fit.projection.prior)
+    features, solution = fit.optimum.dual.features, fit.optimum.solution
+    prior, prior_arrays = _pack_prior(fit.optimum.dual.prior)
     record: Record = {
         "format": FORMAT,
         "version": VERSION,
@@ -190,6 +192,11 @@ def _unpack(record: Record, arrays: Arrays) -> Fit:
     )
     solution = dict(record["solution"])
     solution["status"] = Status[solution["status"]]
+    prior = _unpack_prior(record["prior"], unnest("prior", arrays), blocks)
+    optimum = Optimum(
+        Dual(prior, features, features.mean(arrays["target"])),
+        Solution(multipliers=arrays["multipliers"], **solution),
+    )
     weighted = "weight" in record
     return Fit(
         options=_untag(record["options"]),
@@ -202,11 +209,8 @@ def _unpack(record: Record, arrays: Arrays) -> Fit:
         ),
         row_weights=arrays["row_weights"],
         target=arrays["target"],
-        projection=Projection(
-            _unpack_prior(record["prior"], unnest("prior", arrays), blocks),
-            features,
-            Solution(multipliers=arrays["multipliers"], **solution),
-        ),
+        optimum=optimum,
+        distribution=Distribution.of(domain, optimum),
         certificate=_unpack_certificate(record, arrays),
         design_weights=arrays["design_weights"] if weighted else None,
         weight_column=from_storage(record["weight_name"], record["weight"], unnest("weight", arrays))
@@ -229,8 +233,8 @@ def _unpack_certificate(record: Record, arrays: Arrays) -> Certificate:
 
 def _check(fit: Fit) -> None:
     """Refuse a file whose parts do not fit together, before anything is drawn from it."""
-    blocks = fit.projection.features.blocks
-    tables = [fit.table.codes, *(part.codes for part in _parts(fit.projection.prior) if isinstance(part, Rows))]
+    blocks = fit.distribution.blocks
+    tables = [fit.table.codes, *(part.codes for part in _parts(fit.optimum.dual.prior) if isinstance(part, Rows))]
     for codes in tables:
         if codes.ndim != 2 or codes.shape[1] != len(blocks.levels) or (codes.max(axis=0) >= blocks.levels).any():
             raise ValueError("rows do not fit the domain")

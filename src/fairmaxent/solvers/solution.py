@@ -54,7 +54,7 @@ def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterat
     A step that returns None can make no progress. A dual below every value that a feasible target allows
     (see :meth:`Dual.floor`) proves that there is no solution.
     """
-    point = dual.at(np.zeros(dual.size))
+    point = dual.start
     floor = dual.floor() - 1e-6
     status = Status.OUT_OF_ITERATIONS
     iterations = 0
