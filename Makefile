@@ -1,10 +1,10 @@
-# One command sets everything up and runs every check: make test
+# make test sets everything up and runs every check; make demo sets everything up and runs the main job.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: test test-all lint bench clean
+.PHONY: test test-all lint demo bench clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -n 2
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -97,3 +97,57 @@ def german():
     frame = pd.read_csv(_path("german.data"), sep=" ", header=None)
     frame.columns = [f"a{number}" for number in range(1, 21)] + ["credit"]
     return frame
+
+
+def compas_large():
+    """8723 rows, 18 attributes and the label is_recid, all as numbers.
+
+    Kept are rows whose naive split by comma has as many fields as the header, with a known charge, dates that parse
+    and a positive decile score. The classes of the time in jail are ours: the paper's text does not give them.
+    """
+    import datetime
+
+    import pandas as pd
+
+    charges = {}
+    for line in _path("compas-charge-features.txt").read_text().splitlines()[1:]:
+        fields = line.split(",")
+        charges[",".join(fields[:-8])] = [int(field) for field in fields[-8:]]
+    lines = _path("compas-scores.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    rows = []
+    for line in lines[1:]:
+        fields = line.split(",")
+        row = dict(zip(header[::-1], fields[::-1], strict=False))  # the first of the repeated columns
+        if len(fields) != len(header) or row["c_charge_desc"] not in charges:
+            continue
+        try:
+            jail = [datetime.datetime.fromisoformat(row[name]) for name in ("c_jail_in", "c_jail_out")]
+        except ValueError:
+            continue
+        if int(row["decile_score"]) > 0:
+            rows.append(_large_row(row, (jail[1] - jail[0]).days // 12) + charges[row["c_charge_desc"]])
+    offences = ["violent", "drug", "firearm", "minor", "road", "sex_offence", "fraud", "petty"]
+    names = ["recid", "sex", "race", "age", "felonies", "misdemeanors", "others", "jail", "priors", "decile", "degree"]
+    return pd.DataFrame(rows, columns=[*names, *offences])
+
+
+def _large_row(row: dict[str, str], months: int) -> list[int]:
+    return [
+        int(row["is_recid"]),
+        int(row["sex"] == "Female"),
+        int(row["race"] == "Caucasian"),
+        _class(int(row["age"]), [25, 65]),
+        int(row["juv_fel_count"]),
+        int(row["juv_misd_count"]),
+        int(row["juv_other_count"]),
+        _class(months, [0, 12, 24, 36, 48, 60, 72]),
+        _class(int(row["priors_count"]), [0, 10, 20, 30, 40]),
+        int(row["decile_score"]),
+        "FMO".index(row["c_charge_degree"]),
+    ]
+
+
+def _class(value: int, bounds: list[int]) -> int:
+    """Number of bounds that the value exceeds."""
+    return sum(value > bound for bound in bounds)

@@ -11,9 +11,9 @@ import numpy as np
 from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
-from fairmaxent.distribution import Distribution
+from fairmaxent.distribution import Distribution, check_seed
 from fairmaxent.domain import Domain
-from fairmaxent.errors import ColumnError, WeightError
+from fairmaxent.errors import ColumnError, InputError, WeightError
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
@@ -28,6 +28,8 @@ from fairmaxent.request import (
     Roles,
     check_base,
     check_share,
+    check_weight_role,
+    read_columns,
     read_rates,
     read_rules,
 )
@@ -84,11 +86,14 @@ def debias(
     """
     options = {name: value for name, value in locals().items() if name not in ("frame", "domain")}
     check_base(base)
-    share = check_share(base_share)
+    check_seed(random_state)
+    share = check_share("base_share", base_share)
+    names = read_columns("protected", protected)
+    check_weight_role(weight, outcome, names)
     opened = frames.open_frame(frame)
     design = read_weights(opened, weight)
     domain, codes = read_domain(opened, domain, weight=weight, design=design)
-    roles = Roles.of(domain, outcome, [protected] if isinstance(protected, str) else list(protected))
+    roles = Roles.of(domain, outcome, names)
     problem = Problem(
         roles=roles,
         table=compress(roles, codes, design),
@@ -139,7 +144,7 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
     """Read the design weights, and refuse what no weighting can mean."""
     if weight is None:
         return None
-    numbers = frames.to_numbers(frames.column(frame, weight))
+    numbers = _weight_numbers(frames.column(frame, weight))
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
     if bad.any():
         row = int(np.argmax(bad))
@@ -152,6 +157,19 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
     return numbers
 
 
+def _weight_numbers(column: frames.Column) -> Reals:
+    kind = column.dtype
+    refusal = WeightError(
+        f"weight column {column.name!r} holds {kind}, not numbers; convert it, or name another column"
+    )
+    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+        raise refusal
+    try:
+        return frames.to_numbers(column)
+    except (TypeError, ValueError) as problem:  # objects may be anything
+        raise refusal from problem
+
+
 def read_domain(
     frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
 ) -> tuple[Domain, Any]:
@@ -159,6 +177,8 @@ def read_domain(
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
         return Domain.learn(attributes, weight=design)
+    if not isinstance(domain, Domain):
+        raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
     unknown = [name for name in attributes.columns if name not in domain.names]
     if unknown:
         raise ColumnError(

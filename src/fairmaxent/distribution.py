@@ -17,6 +17,7 @@ from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior, Tilted
+from fairmaxent.request import read_columns
 from fairmaxent.table import Codes, Reals
 
 Evidence = Mapping[str, object]
@@ -68,7 +69,7 @@ class Distribution:
         """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""
         if given:
             return self.condition(given).marginal(columns)
-        names = [columns] if isinstance(columns, str) else list(columns)
+        names = read_columns("columns", columns)
         table = self.joint([self.domain.index(name) for name in names])
         if "probability" in names:
             raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
@@ -80,7 +81,8 @@ class Distribution:
     def joint(self, attributes: Sequence[int]) -> Reals:
         """Return the exact joint table of a few attributes, one axis each."""
         if len(set(attributes)) != len(attributes) or not attributes:
-            raise ColumnError("name each column of a marginal once, and at least one")
+            names = [self.domain.names[attribute] for attribute in attributes]
+            raise ColumnError(f"a marginal of {names} was asked for; name each column once, and at least one")
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
@@ -104,6 +106,8 @@ class Distribution:
 
     def condition(self, given: Evidence) -> Distribution:
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
+        if not isinstance(given, Mapping):
+            raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
         allowed = {self.domain.index(name): self._allowed(name, value) for name, value in given.items()}
         narrowed = replace(self, potentials=self.potentials + mask(self.blocks.allowed_levels(allowed)))
         if np.isneginf(narrowed.tilted.log_partition):
@@ -163,9 +167,16 @@ def generator(random_state: RandomState) -> np.random.Generator:
     """Turn a seed, a generator, or None into a generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if random_state is not None and (not isinstance(random_state, int | np.integer) or random_state < 0):
-        raise InputError(f"random_state is {random_state!r}; pass a non-negative integer, a numpy Generator, or None")
+    check_seed(random_state)
     return np.random.default_rng(random_state)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is not a non-negative whole number or None."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise InputError(
+            f"random_state is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)"
+        )
 
 
 def check_count(n: object) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
-from fairmaxent.debias import moment_scores
+from fairmaxent.debias import moment_scores, read_domain
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
-from fairmaxent.errors import LevelError
+from fairmaxent.errors import ColumnError, InfeasibleError, LevelError
 from fairmaxent.fairness import algorithm_1
 from fairmaxent.features import attribute_features
 from fairmaxent.fit import Fit
@@ -24,7 +24,7 @@ from fairmaxent.priors.base import build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem, compress
-from fairmaxent.request import Roles, check_choice, check_share
+from fairmaxent.request import Roles, check_choice, check_rate, check_share
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
 from fairmaxent.table import Reals
 from fairmaxent.target import balanced, level_means
@@ -56,11 +56,14 @@ def fit(
     """
     options = {name: value for name, value in locals().items() if name not in ("frame", "domain", "solver")}
     options |= {"solver": str(solver), "random_state": None}
+    _check_one_column(protected)
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
-    share = check_share(C)
+    check_rate("tau", tau)
+    share = check_share("C", C)
+    method = _solver(solver, share)
     opened = frames.open_frame(frame)
-    domain, codes = Domain.learn(opened) if domain is None else (domain, domain.encode(opened))
+    domain, codes = read_domain(opened, domain, weight=None, design=None)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
     problem = Problem(
@@ -71,6 +74,7 @@ def fit(
         statistical=(tau,),
     )
     blocks, table = problem.blocks, problem.table
+    _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
     reweighed = reweigh(table.codes, table.counts, fair.ravel())
     levels = _expectation(theta, problem, reweighed)
@@ -81,7 +85,7 @@ def fit(
         attribute_features(blocks, moment_scores(domain), levels),
         levels,
         describe=roles.describe_level,
-        solver=_solver(solver, share),
+        solver=method,
     )
     distribution = Distribution.of(domain, optimum)
     return Fit(
@@ -112,12 +116,26 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
     return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
 
 
+def _check_one_column(protected: object) -> None:
+    if not isinstance(protected, str):
+        raise ColumnError(f"protected is {protected!r}; pass the name of one column, or use fairmaxent.debias for more")
+
+
 def _check_two_groups(roles: Roles) -> None:
     attribute = roles.domain.attributes[roles.protected[0]]
     if attribute.size != 2:
         raise LevelError(
             f"Algorithm 1 is stated for two groups, and {attribute.name!r} has {attribute.size}: "
             f"{', '.join(attribute.labels[:8])}. Merge them into two, or use fairmaxent.debias."
+        )
+
+
+def _check_cells(problem: Problem) -> None:
+    empty = np.argwhere(problem.empirical <= 0)
+    if len(empty):
+        cell = problem.roles.describe_cell([int(level) for level in empty[0]])
+        raise InfeasibleError(
+            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
         )
 
 
@@ -131,7 +149,7 @@ def _expectation(theta: ThetaName, problem: Problem, weights: Reals) -> Reals:
 
 
 def _solver(solver: SolverName | Solver, share: float) -> Solver:
-    if not isinstance(solver, str):
+    if not isinstance(solver, str) and hasattr(solver, "solve"):
         return solver
     check_choice("solver", solver, SolverName)
     if solver == "box-newton":

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.domain import Domain
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, LevelError, did_you_mean
-from fairmaxent.fairness import check_rate
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, LevelError, RateError, did_you_mean
 from fairmaxent.priors.base import BaseKind
 from fairmaxent.rules import Rule
 
@@ -122,29 +122,41 @@ def _check_levels(domain: Domain, name: str, role: str) -> None:
         )
 
 
+def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
+    """One column or several as a list; a set has no order to rely on."""
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise ColumnError(f"{option} is {names!r}; pass the name of a column, or a list of names")
+    return list(listed)
+
+
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
     """One wanted rate per grouping; None leaves it as it is."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
-        check_rate(option)
-        return tuple(option for _ in groupings)
+        return tuple(_read_rate(name, option) for _ in groupings)
     if groups == "joint":
         raise InputError(f"{name}: with groups='joint' there is one rate for all intersections; pass a number or None")
     known = roles.names[1:]
-    for key, rate in option.items():
+    for key in option:
         if key not in known:
             raise ColumnError(f"{name} names {key!r}, which is not protected; {did_you_mean(key, known)}")
-        check_rate(rate)
-    return tuple(option.get(column) for column in known)
+    return tuple(_read_rate(f"{name}[{column!r}]", option.get(column)) for column in known)
+
+
+def _read_rate(name: str, rate: float | None) -> float | None:
+    return None if rate is None else check_rate(name, rate, hint="; use None to leave it as it is in the data")
 
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
-    if isinstance(forbid, Mapping):
-        raise ForbiddenError("forbid takes a list of combinations; write [{…}] instead of {…}")
+    if not isinstance(forbid, list | tuple | None):
+        raise ForbiddenError(f"forbid is {forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]")
     domain = roles.domain
     rules = []
     for combination in forbid or ():
+        if not isinstance(combination, Mapping):
+            raise ForbiddenError(f"forbid holds {combination!r}; name values by column, e.g. {{'sex': 'Male'}}")
         if not combination:
             raise ForbiddenError("an empty combination in forbid would forbid every row; remove it")
         assignment = {domain.index(name): domain.attribute(name).level(value) for name, value in combination.items()}
@@ -153,11 +165,28 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def check_share(base_share: float) -> float:
-    """Refuse a share of the base outside [0, 1]."""
-    if isinstance(base_share, bool) or not isinstance(base_share, int | float | np.number) or not 0 <= base_share <= 1:
-        raise InputError(f"base_share is {base_share!r}; it lies between 0 (rows only) and 1 (base only)")
-    return float(base_share)
+def check_weight_role(weight: str | None, outcome: str, protected: Sequence[str]) -> None:
+    """Refuse a weight column that has another role."""
+    if weight is not None and weight in (outcome, *protected):
+        raise ColumnError(f"column {weight!r} is the weight, so it cannot be outcome or protected; name another one")
+
+
+def check_share(name: str, share: float) -> float:
+    """Refuse a share of the base (C) outside [0, 1]."""
+    if not _is_number(share) or not 0 <= share <= 1:
+        raise InputError(f"{name} is {share!r}; it lies between 0 (rows only) and 1 (base only)")
+    return float(share)
+
+
+def check_rate(name: str, rate: float, *, hint: str = "") -> float:
+    """Refuse a wanted rate outside (0, 1]."""
+    if not _is_number(rate) or not 0 < rate <= 1:
+        raise RateError(f"{name} is {rate!r}; a rate lies above 0 and is at most 1{hint}")
+    return float(rate)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

@@ -7,6 +7,7 @@ into expectations.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 
@@ -52,6 +53,8 @@ def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals 
 
     A column set to None keeps the data's own marginal.
     """
+    if not isinstance(target, Mapping | None):
+        raise TargetError(f"target is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}")
     return {
         domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
         for name, wanted in (target or {}).items()
@@ -59,14 +62,15 @@ def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals 
 
 
 def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
+    if not isinstance(wanted, Mapping):
+        raise TargetError(f"target[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}")
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
-        number = float(probability)
-        if not 0 <= number <= 1:
+        if not isinstance(probability, Real) or not 0 <= probability <= 1:
             raise TargetError(
-                f"target[{attribute.name!r}][{value!r}] is {probability}; a probability lies between 0 and 1"
+                f"target[{attribute.name!r}][{value!r}] is {probability!r}; a probability lies between 0 and 1"
             )
-        result[attribute.level(value)] += number
+        result[attribute.level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
         hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""

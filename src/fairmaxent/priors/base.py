@@ -97,7 +97,7 @@ def _spanning_edges(information: Reals, forced: Sequence[tuple[int, int]]) -> li
     top = float(information.max(initial=0.0)) + 1.0
     cost = np.where(information > 0, top - information, 0.0)  # 0: no edge
     for first, second in forced:
-        cost[max(first, second), min(first, second)] = 1e-9
+        cost[max(first, second), min(first, second)] = 0.5  # cheaper than any other, which cost at least 1
     rows, columns = minimum_spanning_tree(cost).nonzero()
     return sorted((int(min(edge)), int(max(edge))) for edge in zip(rows, columns, strict=True))
 

@@ -1,0 +1,101 @@
+"""Rates of a table: representation rate (Definition 2.1) and statistical rate (Definition 2.2).
+
+A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
+A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
+several. Groups without mass take no part in a rate; `empty_groups` says which they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Grouping = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class WorstPair:
+    """The two groups that make a rate: `rate` is the lowest group's share over the highest group's."""
+
+    rate: float
+    outcome: int | None
+    lowest: tuple[int, ...]
+    highest: tuple[int, ...]
+
+
+def group_table(table: Array, grouping: Grouping) -> Array:
+    """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
+    kept = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
+    summed: Array = kept.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    return summed
+
+
+def group_shares(table: Array, grouping: Grouping) -> Array:
+    """Share P(g) of each group g.
+
+    >>> group_shares(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
+    array([0.8, 0.2])
+    """
+    mass: Array = group_table(table, grouping).sum(axis=0)
+    return np.asarray(mass / mass.sum())
+
+
+def outcome_rates(table: Array, grouping: Grouping) -> Array:
+    """Rate P(y | g) of each outcome y in each group g; NaN in a group without mass.
+
+    >>> outcome_rates(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
+    array([[0.375, 0.5  ],
+           [0.625, 0.5  ]])
+    """
+    mass = group_table(table, grouping)
+    total = mass.sum(axis=0)
+    return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
+
+
+def empty_groups(table: Array, grouping: Grouping) -> tuple[tuple[int, ...], ...]:
+    """Groups without mass, in index order: the ones a rate leaves out."""
+    empty = np.argwhere(group_table(table, grouping).sum(axis=0) == 0)
+    return tuple(tuple(int(level) for level in group) for group in empty)
+
+
+def representation_pair(table: Array, grouping: Grouping) -> WorstPair:
+    """Return the smallest and the largest group, and their representation rate."""
+    shares = group_shares(table, grouping)
+    return _pair(np.where(shares > 0, shares, np.nan), outcome=None)
+
+
+def statistical_pair(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
+    """Return the pair of groups and the outcome that make the statistical rate; the first one on a tie."""
+    rates = outcome_rates(table, grouping)
+    return min((_pair(rates[y], outcome=y) for y in outcomes), key=lambda pair: pair.rate)
+
+
+def representation_rate(table: Array, grouping: Grouping) -> float:
+    """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
+
+    >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
+    0.25
+    """
+    return representation_pair(table, grouping).rate
+
+
+def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> float:
+    """Worst over the given outcomes of min P(y | g) / max P(y | g) (Definition 2.2).
+
+    >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
+    0.75
+    """
+    return statistical_pair(table, grouping, outcomes).rate
+
+
+def _pair(values: Array, *, outcome: int | None) -> WorstPair:
+    lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
+    highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    # An outcome that no group ever has treats all groups alike.
+    rate = float(values[lowest] / values[highest]) if values[highest] > 0 else 1.0
+    return WorstPair(rate, outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
