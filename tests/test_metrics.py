@@ -46,7 +46,7 @@ def test_statistical_rate_finds_the_worst_pair(library):
     assert (rate.worst.columns, rate.worst.lowest, rate.worst.highest) == (("age",), ("new",), ("old",))
     assert {group.columns for group in rate.groups} == {("age",), ("sex",)}
     assert str(rate).startswith("0.667 (between ")
-    assert str(rate).endswith(": age new against old for outcome yes")
+    assert str(rate).endswith(": age, new against old for outcome yes")
 
 
 def test_every_outcome_counts_unless_one_is_named():

@@ -13,7 +13,7 @@ from fairmaxent.features import root_marginals
 from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
-from fairmaxent.rates import group_table
+from fairmaxent.rates import group_table, representation_rate
 from fairmaxent.request import Roles
 from fairmaxent.table import Reals, tally
 
@@ -86,15 +86,16 @@ def _bound(
     prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
-    for grouping, name in zip(measure.groupings, measure.names, strict=True):
+    for grouping in measure.groupings:
         joint = group_table(prior, grouping)[list(measure.favourable)]
         reached = group_table(achieved, grouping)[list(measure.favourable)]
         seen = reached.sum(axis=0) > 0
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = float(np.min(joint[:, seen].min(axis=1) / joint[:, seen].max(axis=1)))
+        highest = joint[:, seen].max(axis=1)
+        ratio = float(np.min(joint[:, seen].min(axis=1) / np.where(highest > 0, highest, 1.0)))
         smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
         if tau is None:
-            shares = measure.rates(achieved)["representation_rate"][name] or 0.0
+            shares = representation_rate(achieved, grouping)
             bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))
         else:
             bounds.append(theorem_4_5(tau, base_mass=smallest, delta=delta))

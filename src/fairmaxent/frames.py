@@ -79,12 +79,10 @@ def gather(columns: Mapping[str, tuple[Column, NDArray[np.integer]]]) -> Any:
     natives = {name: (series.to_native(), rows) for name, (series, rows) in columns.items()}
     namespace = load_library(library)
     if library == "pandas":
-        # An explicit dtype keeps pandas from reading objects as text.
-        arrays = {
-            name: namespace.Series(native.array.take(rows), dtype=native.dtype, copy=False)
-            for name, (native, rows) in natives.items()
-        }
-        return namespace.DataFrame(arrays)
+        arrays = {name: native.array.take(rows) for name, (native, rows) in natives.items()}
+        # Objects with an explicit dtype, or pandas would read some of them as text.
+        objects = [name for name, (native, _) in natives.items() if native.dtype == object]
+        return namespace.DataFrame(arrays | {name: namespace.Series(arrays[name], dtype=object) for name in objects})
     if library == "polars":
         return namespace.DataFrame([native[rows].alias(name) for name, (native, rows) in natives.items()])
     return namespace.table({name: native.take(rows) for name, (native, rows) in natives.items()})

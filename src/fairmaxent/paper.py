@@ -88,6 +88,8 @@ def fit(
         solver=method,
     )
     distribution = Distribution.of(domain, optimum)
+    # Theorem 4.5 knows τ where the prior came from Algorithm 1 and θ balances the groups at least as well.
+    known_tau = tau if prior == "w" and theta in ("b", "w") else None
     return Fit(
         options=options,
         columns=tuple(opened.columns),
@@ -97,7 +99,9 @@ def fit(
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=tau),
+        certificate=certify(
+            problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=known_tau
+        ),
         design_weights=None,
         weight_column=None,
     )

@@ -1,0 +1,57 @@
+"""The package as a whole: its names, its imports, its promises to other libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import fairmaxent
+from fairmaxent import errors
+
+HEAVY = ["pandas", "polars", "pyarrow", "sklearn", "scipy", "cvxpy"]
+
+WITHOUT_PANDAS = """
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+import polars as pl
+import fairmaxent
+frame = pl.DataFrame({{"sex": ["f", "m", "m", "f"] * 25, "y": ["no", "yes", "yes", "yes", "no"] * 20, "x": range(100)}})
+fit = fairmaxent.debias(frame, "y", "sex", base_share=0.5, random_state=0)
+drawn = fit.sample(50)
+assert type(drawn) is pl.DataFrame and drawn.schema == frame.schema
+assert type(fit.distribution.marginal(["sex", "y"])) is pl.DataFrame
+assert abs(float(fairmaxent.statistical_rate(fit.distribution, "y", "sex")) - 1) < 1e-8
+assert len(fit.weights()) == 100 and len(fit.top_up()) > 0
+"""
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_public_names_exist_and_are_listed_in_order():
+    assert sorted(fairmaxent.__all__) == fairmaxent.__all__
+    for name in fairmaxent.__all__:
+        assert getattr(fairmaxent, name) is not None
+    public = {name for name in vars(fairmaxent) if not name.startswith("_")}
+    modules = {name for name in public if type(getattr(fairmaxent, name)).__name__ == "module"}
+    assert public - modules == set(fairmaxent.__all__) - {"paper", "solvers"}
+
+
+def test_every_error_is_public_and_in_one_tree():
+    tree = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, Exception)}
+    assert tree <= set(fairmaxent.__all__)
+    for name in tree:
+        assert issubclass(getattr(fairmaxent, name), fairmaxent.FairMaxEntError)
+
+
+def test_importing_loads_no_other_library():
+    loaded = run(f"import fairmaxent, sys; print([name for name in {HEAVY!r} if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_everything_works_without_pandas_and_pyarrow():
+    run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]))
