@@ -16,13 +16,13 @@ for name in {blocked!r}:
     sys.modules[name] = None
 import polars as pl
 import fairmaxent
-frame = pl.DataFrame({{"sex": ["f", "m", "m", "f"] * 25, "y": ["no", "yes", "yes", "yes", "no"] * 20, "x": range(100)}})
+frame = pl.DataFrame({{"sex": ["f", "m", "m"] * 40, "y": ["no", "yes", "yes", "yes"] * 30, "x": range(120)}})
 fit = fairmaxent.debias(frame, "y", "sex", base_share=0.5, random_state=0)
 drawn = fit.sample(50)
 assert type(drawn) is pl.DataFrame and drawn.schema == frame.schema
 assert type(fit.distribution.marginal(["sex", "y"])) is pl.DataFrame
 assert abs(float(fairmaxent.statistical_rate(fit.distribution, "y", "sex")) - 1) < 1e-8
-assert len(fit.weights()) == 100 and len(fit.top_up()) > 0
+assert len(fit.weights()) == 120 and len(fit.top_up()) > 0
 """
 
 
