@@ -48,14 +48,15 @@ def as_table(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(probability=1 / len(frame))
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 @pytest.mark.parametrize("groups", ["each", "joint"])
 @pytest.mark.parametrize("sizes", GROUP_SIZES, ids=str)
-def test_rates_are_exact_for_every_base_and_share(sizes, groups):
+def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
     names = [f"z{i}" for i in range(len(sizes))]
     groupings = [[name] for name in names] if groups == "each" else [names]
     cases = itertools.product(["uniform", "product", "tree"], SHARES)
     for number, (base, share) in enumerate(cases):
-        rng = np.random.default_rng([number, *sizes])
+        rng = np.random.default_rng([seed, number, *sizes])
         outcomes = int(rng.integers(2, 5))
         frame = random_frame(rng, sizes, outcomes)
         representation, statistical = rng.choice([0.5, 0.8, 1.0], 2)
