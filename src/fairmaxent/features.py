@@ -90,7 +90,7 @@ def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: 
 
 
 def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
-    """Share of each level of the attributes pooled in the root."""
+    """Share of each level of the attributes pooled in the root, whose levels come first in ``levels``."""
     table = levels[blocks.slices[0]].reshape(blocks.shape(0))
     axes = range(table.ndim)
     return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]

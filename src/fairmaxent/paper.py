@@ -71,7 +71,7 @@ def fit(
         table=compress(roles, codes),
         measure=Measure.of(roles, favourable=favourable),
         representation=({"d": None, "b": 1.0, "w": tau}[theta],),
-        statistical=(tau,),
+        statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
     )
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
@@ -99,9 +99,7 @@ def fit(
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(
-            problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=known_tau
-        ),
+        certificate=certify(problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=known_tau),
         design_weights=None,
         weight_column=None,
     )

@@ -12,6 +12,7 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.certificate import Measure
 from fairmaxent.errors import ForbiddenError
 from fairmaxent.fairness import FairTable, fair_table
+from fairmaxent.features import root_marginals
 from fairmaxent.request import Roles
 from fairmaxent.rules import Rule, allowed_roots
 from fairmaxent.table import Codes, Reals, Table, tally
@@ -42,15 +43,31 @@ class Problem:
         broken = np.zeros(len(self.table.codes), dtype=bool)
         for rule in self.rules:
             broken |= rule.breaks(self.table.codes)
-        if broken.all():
-            raise ForbiddenError("every row breaks a forbidden combination; look at forbid again")
-        return np.where(broken, 0.0, self.table.counts)
+        counts = np.where(broken, 0.0, self.table.counts)
+        self._refuse_lost_levels(counts)
+        return counts
 
     @cached_property
     def empirical(self) -> Reals:
         """e(y, z): the data's table of outcome and protected attributes, one axis each."""
         cells = tally(self.table.codes[:, 0], self.counts, self.blocks.levels[0])
         return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+
+    def _refuse_lost_levels(self, counts: Reals) -> None:
+        """Refuse rules that leave no row of a group or an outcome: there would be nothing to be fair to."""
+        cells = self.table.codes[:, 0]
+        before, after = (
+            root_marginals(self.blocks, tally(cells, weights, self.blocks.levels[0]))
+            for weights in (self.table.counts, counts)
+        )
+        for attribute, old, new in zip(self.roles.root, before, after, strict=True):
+            lost = np.flatnonzero((old > 0) & (new == 0))
+            if len(lost):
+                own = self.roles.domain.attributes[attribute]
+                raise ForbiddenError(
+                    f"forbid leaves no row with {own.name} = {own.labels[lost[0]]}, a level of the outcome or a "
+                    "protected column; take those rows out of the table, or drop the rule"
+                )
 
     def fair_table(self, chosen: Mapping[int, Reals | None], *, may_fill: bool) -> FairTable:
         """t(y, z): the closest table with the wanted rates; ``chosen`` are the user's own marginals by attribute."""

@@ -46,10 +46,16 @@ class Mixture:
         logs = np.stack([part.log_probability(codes) for part in self.parts], axis=-1)
         return log_sum_exp(logs + self.log_shares)
 
+    @property
+    def full_support(self) -> bool:
+        """Whether some part reaches everywhere."""
+        return any(part.full_support for part in self.parts)
+
     def log_floor(self) -> float:
-        """Bound log q(α) from below: any point of the support lies in the support of some part."""
-        floors = [part.log_floor() for part in self.parts]
-        return float(np.min(self.log_shares + floors))
+        """Bound log q(α) from below, by a part that reaches everywhere, or else by the lowest of all parts."""
+        floors = self.log_shares + [part.log_floor() for part in self.parts]
+        everywhere = [part.full_support for part in self.parts]
+        return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,11 @@ class Product:
             result += part[column]
         return result
 
+    @property
+    def full_support(self) -> bool:
+        """Whether no level was struck out."""
+        return bool(np.isfinite(self.log_levels).all())
+
     def log_floor(self) -> float:
         """Return the smallest log u(α) on the support."""
         parts = self.blocks.split(self.log_levels)

@@ -59,6 +59,11 @@ class Prior(Protocol):
         """log q(α) for rows of block codes."""
         ...
 
+    @property
+    def full_support(self) -> bool:
+        """Whether every point of the domain has positive probability."""
+        ...
+
     def log_floor(self) -> float:
         """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
         ...

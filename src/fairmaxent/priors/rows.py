@@ -39,6 +39,11 @@ class Rows:
         position = match_rows(self.codes, codes, self.blocks.levels)
         return np.where(position >= 0, self.log_weights[position], -np.inf)
 
+    @property
+    def full_support(self) -> bool:
+        """Rows rarely are all there could be; no bound relies on it."""
+        return False
+
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
         return float(self.log_weights.min())

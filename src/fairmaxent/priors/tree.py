@@ -74,6 +74,11 @@ class Tree:
             result += table[roots, above, codes[:, block]]
         return result
 
+    @property
+    def full_support(self) -> bool:
+        """Whether no cell was struck out."""
+        return all(bool(np.isfinite(table).all()) for table in (self.log_root, *self.log_tables))
+
     def log_floor(self) -> float:
         """Bound log q(α) from below on the support, table by table."""
         floor = self.log_root[np.isfinite(self.log_root)].min()
