@@ -331,3 +331,29 @@ def test_options_of_the_front_door():
         "frame", "outcome", "protected", "representation_rate", "statistical_rate", "favourable", "groups", "target",
         "base", "base_share", "weight", "forbid", "domain", "random_state",
     ]  # fmt: skip
+
+
+def test_rows_of_design_weight_zero_keep_it():
+    frame = random_frame(np.random.default_rng(17), (3,), 2)
+    frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
+    fit = debias(frame, "y", "z0", weight="w")
+    weights = fit.weights()
+    assert (weights[frame["z0"] == "g2"] == 0).all()
+    assert weights.mean() == pytest.approx(1)
+    assert "z0 = g2" in fit.certificate.removed_levels
+    shares = fit.distribution.marginal("z0").set_index("z0")["probability"]
+    assert shares.to_dict() == pytest.approx({"g0": 0.5, "g1": 0.5, "g2": 0.0}, abs=1e-9)
+
+
+def test_a_table_of_nothing_but_outcome_and_protected():
+    frame = random_frame(np.random.default_rng(18), (2,), 2)[["y", "z0"]]
+    for base, share in itertools.product(["uniform", "product", "tree"], SHARES):
+        fit = debias(frame, "y", "z0", base=base, base_share=share)
+        assert rates_of(as_table(fit.sample(10_000, random_state=0)), ["z0"], "y")[1] == pytest.approx(1, abs=1e-3)
+
+
+def test_what_is_shown_is_short():
+    fit = debias(random_frame(np.random.default_rng(19), (2,), 2), "y", "z0")
+    for shown in (repr(fit), repr(fit.distribution), repr(fit.domain)):
+        assert len(shown) < 1000
+    assert repr(fit).startswith("<Fit of 'y' by ['z0'], 500 rows>")

@@ -27,7 +27,7 @@ RandomState = int | np.random.Generator | None
 LARGEST_MARGINAL = 10_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Distribution:
     """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
 
@@ -38,6 +38,9 @@ class Distribution:
     blocks: Blocks
     prior: Prior
     potentials: Reals  # ⟨λ, φ⟩ of each level, −∞ where impossible or excluded by evidence
+
+    def __repr__(self) -> str:
+        return f"<Distribution over {self.domain.size:,} points: {', '.join(self.domain.names)}>"
 
     @classmethod
     def of(cls, domain: Domain, optimum: Optimum) -> Distribution:

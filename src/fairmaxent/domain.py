@@ -25,7 +25,7 @@ from fairmaxent.levels import DEFAULT_BINS, Bins, ColumnOptions, Features, Kind,
 Codes = NDArray[np.unsignedinteger]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attribute:
     """One column of the domain (Ω_a): its levels, and the raw values each of them stands for."""
 
@@ -44,6 +44,10 @@ class Attribute:
     """Cut points between bins, half-open to the right; the outermost bins reach to ±∞. None: no bins."""
     missing: int | None
     """The level of missing values, always the last one. None: none was seen."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
+        return f"{self.name}: {self.kind}, {self.size} levels ({shown})"
 
     @property
     def size(self) -> int:
@@ -155,13 +159,17 @@ class Attribute:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """The product of the attributes' levels (Ω), with what it takes to encode a table and to decode it again."""
 
     attributes: tuple[Attribute, ...]
     notes: tuple[str, ...]
     """What a user should know about the columns, in plain sentences."""
+
+    def __repr__(self) -> str:
+        lines = [f"<Domain of {self.size:,} points>", *map(repr, self.attributes), *self.notes]
+        return "\n".join(lines)
 
     @classmethod
     def infer(

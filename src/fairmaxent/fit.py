@@ -20,7 +20,7 @@ from fairmaxent.request import Roles
 from fairmaxent.table import Reals, Table, tally
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit:
     """What :func:`fairmaxent.debias` learned.
 
@@ -39,6 +39,10 @@ class Fit:
     certificate: Certificate
     design_weights: Reals | None  # one per input row
     weight_column: frames.Column | None  # a one of the weight column's kind
+
+    def __repr__(self) -> str:
+        outcome, *protected = self.roles.names
+        return f"<Fit of {outcome!r} by {protected}, {len(self.table.inverse)} rows>\n{self.certificate}"
 
     @property
     def domain(self) -> Domain:
@@ -68,7 +72,8 @@ class Fit:
         rows = Rows.weighted(blocks, self.table.codes, self.row_weights)
         optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
         known = Distribution.of(self.domain, optimum)
-        share = np.exp(known.log_probability(self.table.codes)) / self.table.counts
+        counts = np.where(self.table.counts > 0, self.table.counts, 1.0)  # rows of design weight zero stay at zero
+        share = np.exp(known.log_probability(self.table.codes)) / counts
         design = np.ones(len(self.table.inverse)) if self.design_weights is None else self.design_weights
         return np.asarray(len(design) * share[self.table.inverse] * design)
 

@@ -195,10 +195,13 @@ def _equal_weight_bins(weights: NDArray[np.float64], bins: int) -> tuple[list[in
 
 def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
     """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
-    labels, last = [], len(values) - 1
+    last = len(values) - 1
+    bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})
+    text = dict(zip(bounds, short_texts([values[bound] for bound in bounds]), strict=True))
+    labels = []
     for start, stop in zip(begins, [*begins[1:], len(values)], strict=True):
-        left = f"({value_text(values[start - 1])}" if start and alone[start - 1] else f"[{value_text(values[start])}"
-        right = f"{value_text(values[stop])})" if stop <= last else f"{value_text(values[last])}]"
+        left = f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
+        right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
         labels.append(value_text(values[start]) if alone[start] or start == last else f"{left}, {right}")
     return labels
 
@@ -245,6 +248,25 @@ def value_text(value: object) -> str:
     if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
         return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     return str(value)
+
+
+def short_texts(values: Sequence[Any]) -> list[str]:
+    """Return the texts of different values, broken numbers with no more digits than tell them apart.
+
+    >>> short_texts([-1.5188882297503954, 0.14291364966681958, 0.1429200, 17.0])
+    ['-1.5189', '0.14291', '0.14292', '17']
+    """
+    whole = [value_text(value) for value in values]
+    if not all(isinstance(value, float | np.floating) for value in values):
+        return whole
+    for digits in range(4, 17):
+        rounded = [
+            text if value == int(value) else value_text(float(f"{value:.{digits}g}"))
+            for value, text in zip(values, whole, strict=True)
+        ]
+        if len(set(rounded)) == len(rounded):
+            return rounded
+    return whole
 
 
 def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
