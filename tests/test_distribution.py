@@ -11,8 +11,8 @@ from scipy.stats import chi2
 
 import realdata
 from fairmaxent import paper
+from fairmaxent.choice import quota
 from fairmaxent.debias import debias
-from fairmaxent.distribution import quota
 from fairmaxent.errors import EvidenceError
 
 MILLION = 1_000_000

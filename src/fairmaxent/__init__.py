@@ -20,9 +20,8 @@ from fairmaxent.errors import (
     TargetError,
     WeightError,
 )
-from fairmaxent.fit import Fit
+from fairmaxent.fit import Fit, load
 from fairmaxent.metrics import representation_rate, statistical_rate
-from fairmaxent.storage import load
 
 __version__ = "0.1.0"
 

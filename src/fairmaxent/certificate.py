@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.distribution import check_count, quota
+from fairmaxent.choice import check_count, quota
 from fairmaxent.errors import InputError
 from fairmaxent.rates import representation_rate, statistical_rate
 from fairmaxent.request import GroupsOption, Roles
@@ -89,7 +89,7 @@ class Certificate:
         a fixed seed. Being a minimum over pairs, the rate of independent draws lies below the exact one.
         """
         count = check_count(n)
-        if not 0 < confidence < 1:
+        if not isinstance(confidence, float) or not 0 < confidence < 1:
             raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1")
         shares = self.table.ravel() / self.table.sum()
         if iid:

@@ -1,4 +1,4 @@
-"""Exact draws from many discrete distributions at once."""
+"""Exact draws from many discrete distributions at once, quotas, and where randomness comes from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.errors import InputError
 from fairmaxent.table import Reals, tally
+
+RandomState = int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,40 @@ def _closing(share: Reals, group: NDArray[np.intp], groups: int) -> NDArray[np.b
     last[group[positive]] = positive  # later assignments win
     closing: NDArray[np.bool_] = np.arange(len(share)) >= last[group]
     return closing
+
+
+def quota(shares: Reals, count: int) -> NDArray[np.intp]:
+    """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
+
+    >>> quota(np.array([0.5, 0.3, 0.2]), 11)
+    array([6, 3, 2])
+    """
+    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
+    wanted = np.round(shares / shares.sum() * count, 9)
+    whole = np.floor(wanted).astype(np.intp)
+    short = count - int(whole.sum())
+    whole[np.argsort(whole - wanted, kind="stable")[:short]] += 1
+    return np.asarray(whole)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Turn a seed, a generator, or None into a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    check_seed(random_state)
+    return np.random.default_rng(random_state)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is not a non-negative whole number or None."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise InputError(
+            f"random_state is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)"
+        )
+
+
+def check_count(n: object) -> int:
+    """Refuse what is not a positive number of rows."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
+    return int(n)

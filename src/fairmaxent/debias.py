@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import narwhals as nw
-import numpy as np
 
 from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
-from fairmaxent.distribution import Distribution, check_seed
+from fairmaxent.choice import check_seed
+from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
-from fairmaxent.errors import ColumnError, InputError, WeightError
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
@@ -21,6 +18,7 @@ from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem, compress
+from fairmaxent.reading import read_domain, read_weights
 from fairmaxent.request import (
     ForbidOption,
     GroupsOption,
@@ -33,8 +31,7 @@ from fairmaxent.request import (
     read_rates,
     read_rules,
 )
-from fairmaxent.table import Reals
-from fairmaxent.target import TargetOption, level_means, read_target, with_chosen
+from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 
 
@@ -138,66 +135,3 @@ def debias(
         design_weights=design,
         weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
     )
-
-
-def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
-    """Read the design weights, and refuse what no weighting can mean."""
-    if weight is None:
-        return None
-    numbers = _weight_numbers(frames.column(frame, weight))
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise WeightError(
-            f"weight column {weight!r} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
-            "weights must be finite and not negative. Repair or drop those rows."
-        )
-    if not numbers.any():
-        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
-    return numbers
-
-
-def _weight_numbers(column: frames.Column) -> Reals:
-    kind = column.dtype
-    refusal = WeightError(
-        f"weight column {column.name!r} holds {kind}, not numbers; convert it, or name another column"
-    )
-    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
-        raise refusal
-    try:
-        return frames.to_numbers(column)
-    except (TypeError, ValueError) as problem:  # objects may be anything
-        raise refusal from problem
-
-
-def read_domain(
-    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
-) -> tuple[Domain, Any]:
-    """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
-    attributes = frame if weight is None else frame.drop(weight)
-    if domain is None:
-        return Domain.learn(attributes, weight=design)
-    if not isinstance(domain, Domain):
-        raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
-    unknown = [name for name in attributes.columns if name not in domain.names]
-    if unknown:
-        raise ColumnError(
-            f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
-        )
-    return domain, domain.encode(attributes)
-
-
-def fair_levels(problem: Problem, weights: Reals, fair: Reals, chosen: Mapping[int, Reals | None]) -> Reals:
-    """θ: the fair table for the root, the user's own marginals, and θ^w, which keeps p(x | y, z), for the rest."""
-    blocks, codes = problem.blocks, problem.table.codes
-    levels = level_means(blocks, codes, weights)
-    levels[blocks.slices[0]] = fair.ravel()
-    return with_chosen(levels, level_means(blocks, codes, problem.counts), blocks, chosen)
-
-
-def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None] | None = None) -> list[Reals | None]:
-    """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
-    return [
-        attribute.scores() if attribute.features == "moment" and index not in (chosen or {}) else None
-        for index, attribute in enumerate(domain.attributes)
-    ]

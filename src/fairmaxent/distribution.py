@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairmaxent import frames
 from fairmaxent.blocks import Blocks, mask
-from fairmaxent.choice import Choice
+from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
@@ -21,7 +21,6 @@ from fairmaxent.request import read_columns
 from fairmaxent.table import Codes, Reals
 
 Evidence = Mapping[str, object]
-RandomState = int | np.random.Generator | None
 
 # A marginal with more cells than this is refused: it would not be read by anyone.
 LARGEST_MARGINAL = 10_000_000
@@ -150,40 +149,3 @@ class Distribution:
         allowed = np.zeros(attribute.size, dtype=bool)
         allowed[[attribute.level(item) for item in values]] = True
         return allowed
-
-
-def quota(shares: Reals, count: int) -> NDArray[np.intp]:
-    """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
-
-    >>> quota(np.array([0.5, 0.3, 0.2]), 11)
-    array([6, 3, 2])
-    """
-    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
-    wanted = np.round(shares / shares.sum() * count, 9)
-    whole = np.floor(wanted).astype(np.intp)
-    short = count - int(whole.sum())
-    whole[np.argsort(whole - wanted, kind="stable")[:short]] += 1
-    return np.asarray(whole)
-
-
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Turn a seed, a generator, or None into a generator."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    check_seed(random_state)
-    return np.random.default_rng(random_state)
-
-
-def check_seed(seed: object) -> None:
-    """Refuse what is not a non-negative whole number or None."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise InputError(
-            f"random_state is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)"
-        )
-
-
-def check_count(n: object) -> int:
-    """Refuse what is not a positive number of rows."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
-    return int(n)

@@ -73,7 +73,9 @@ class Attribute:
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
-            raise InputError(f"column {self.name!r} is {self.kind}: its levels have no numeric value")
+            raise InputError(
+                f"column {self.name!r} is {self.kind}: its levels have no numeric value; name a column of numbers"
+            )
         starts = self.level_starts[:-1]
         sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
         return np.asarray(sums / np.add.reduceat(self.counts, starts))
@@ -82,7 +84,9 @@ class Attribute:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
             if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-                raise LevelError(f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}")
+                raise LevelError(
+                    f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}; convert it back"
+                )
             return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
         levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
         if None in levels:

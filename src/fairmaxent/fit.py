@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent import frames
+from fairmaxent import frames, storage
 from fairmaxent.certificate import Certificate
-from fairmaxent.distribution import Distribution, Evidence, RandomState, generator, quota
+from fairmaxent.choice import RandomState, generator, quota
+from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.maxent import Optimum, maximise_entropy
@@ -86,9 +87,7 @@ class Fit:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to one file; :func:`fairmaxent.load` reads it back."""
-        from fairmaxent.storage import save
-
-        save(self, path)
+        storage.save(self, path)
 
     def _missing_rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
         """How many rows each cell lacks at the smallest total where none has too many."""
@@ -112,3 +111,11 @@ class Fit:
         opened = frames.open_frame(frame)
         ones = frames.take(self.weight_column, np.zeros(len(opened), dtype=np.intp))
         return frames.build({name: ones if name == ones.name else frames.column(opened, name) for name in self.columns})
+
+
+def load(path: str | PathLike[str]) -> Fit:
+    """Read a fit back that :meth:`Fit.save` wrote.
+
+    Raises :class:`fairmaxent.StorageError` for a file that is missing, damaged, foreign, or of a newer format.
+    """
+    return Fit(**storage.load_parts(path))

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import frames, rates
-from fairmaxent.debias import read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 from fairmaxent.rates import Array
+from fairmaxent.reading import read_weights
 from fairmaxent.request import GroupsOption, check_choice
 from fairmaxent.table import row_keys, tally
 

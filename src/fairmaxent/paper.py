@@ -12,7 +12,6 @@ import numpy as np
 from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
-from fairmaxent.debias import moment_scores, read_domain
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError
@@ -24,10 +23,11 @@ from fairmaxent.priors.base import build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem, compress
+from fairmaxent.reading import read_domain
 from fairmaxent.request import Roles, check_choice, check_rate, check_share
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
 from fairmaxent.table import Reals
-from fairmaxent.target import balanced, level_means
+from fairmaxent.target import balanced, level_means, moment_scores
 from fairmaxent.weighting import reweigh
 
 PriorName = Literal["w", "d"]

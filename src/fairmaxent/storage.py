@@ -10,24 +10,25 @@ import contextlib
 import io
 import json
 import os
-import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.certificate import Certificate, Measure
 from fairmaxent.distribution import Distribution
-from fairmaxent.domain import Domain
+from fairmaxent.domain import Attribute, Domain
 from fairmaxent.dual import Dual
-from fairmaxent.errors import FairMaxEntError, StorageError
+from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.features import Features
-from fairmaxent.fit import Fit
 from fairmaxent.frame_storage import Arrays, Record, from_storage, nest, to_storage, unnest
+from fairmaxent.frames import Column
 from fairmaxent.maxent import Optimum
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.product import Product
@@ -36,11 +37,15 @@ from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
 from fairmaxent.request import Roles
 from fairmaxent.solvers import Solution, Status
-from fairmaxent.table import Table
+from fairmaxent.table import Table, row_keys
+
+if TYPE_CHECKING:
+    from fairmaxent.fit import Fit
 
 FORMAT = "fairmaxent model"
 VERSION = 1
 
+_LARGEST = float(np.finfo(np.float64).max)
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
 
 
@@ -50,27 +55,26 @@ def save(fit: Fit, path: str | PathLike[str]) -> None:
     _write_whole(Path(path), _archive(record, arrays))
 
 
-def load(path: str | PathLike[str]) -> Fit:
-    """Read a fit back.
-
-    Raises :class:`fairmaxent.StorageError` for a file that is missing, damaged, foreign, or of a newer format.
-    """
+def load_parts(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read the parts of a fit back, by the names of its fields."""
     record, arrays = _read(Path(path))
     if record.get("format") != FORMAT:
-        raise StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
+        raise _foreign(path)
     if record.get("version") != VERSION:
         raise StorageError(
             f"{path} has format version {record.get('version')!r}, this fairmaxent reads version {VERSION}; "
             "upgrade fairmaxent, or fit and save again"
         )
     try:
-        fit = _unpack(record, arrays)
-        _check(fit)
-    except FairMaxEntError:
+        return _unpack(record, arrays)
+    except DependencyError:
         raise
     except Exception as problem:
         raise _damaged(path, problem) from problem
-    return fit
+
+
+def _foreign(path: object) -> StorageError:
+    return StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
 
 
 def _damaged(path: object, problem: Exception) -> StorageError:
@@ -86,7 +90,7 @@ def _damaged(path: object, problem: Exception) -> StorageError:
 def _archive(record: Record, arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "header.json", json.dumps(record, ensure_ascii=False, indent=1).encode())
+        _add(archive, "header.json", json.dumps(record, indent=1).encode())
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
@@ -102,19 +106,18 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     """Write to a temporary file beside the wanted one, then rename."""
-    temporary = None
+    temporary = path.parent / f".{uuid4().hex}.tmp"
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = file.name
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as problem:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
         raise StorageError(f"cannot write {path}: {problem}; choose another place") from problem
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()
 
 
 def _read(path: Path) -> tuple[Record, Arrays]:
@@ -127,11 +130,13 @@ def _read(path: Path) -> tuple[Record, Arrays]:
                 for name in members
             }
     except OSError as problem:
-        raise StorageError(f"cannot read {path}: {problem.strerror or problem}") from problem
+        raise StorageError(
+            f"cannot read {path}: {problem.strerror or problem}; pass a file written by fit.save()"
+        ) from problem
     except Exception as problem:
         raise _damaged(path, problem) from problem
     if not isinstance(header, dict):
-        raise StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
+        raise _foreign(path)
     return header, arrays
 
 
@@ -180,46 +185,79 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         record["weight"], weight_arrays = to_storage(fit.weight_column)
         record["weight_name"] = fit.weight_column.name
         arrays |= {"design_weights": fit.design_weights, **nest("weight", weight_arrays)}
-    return record, arrays
+    return record | {"arrays": list(arrays)}, arrays
 
 
-def _unpack(record: Record, arrays: Arrays) -> Fit:
+def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
+    if sorted(record["arrays"]) != sorted(arrays):
+        raise ValueError("arrays are missing or do not belong here")
     domain = Domain.from_storage(record["domain"], unnest("domain", arrays))
+    for attribute in domain.attributes:
+        _check_attribute(attribute)
     roles = Roles(domain, record["outcome"], tuple(record["protected"]))
-    blocks = roles.blocks
+    if len({*roles.root} & {*range(len(domain.names))}) != 1 + len(roles.protected):
+        raise ValueError("outcome and protected columns are not among the columns")
+    optimum = _unpack_optimum(record, arrays, roles.blocks)
+    table = _unpack_table(arrays, roles.blocks)
+    weight = _unpack_weight(record, arrays)
+    columns = tuple(record["columns"])
+    if sorted(columns) != sorted([*domain.names, *([] if weight is None else [weight.name])]):
+        raise ValueError("columns and their descriptions do not fit together")
+    distribution = Distribution.of(domain, optimum)
+    if not abs(distribution.root_table.sum() - 1) < 1e-6:
+        raise ValueError("the distribution does not sum to one")
+    return {
+        "options": _untag(record["options"]),
+        "columns": columns,
+        "roles": roles,
+        "table": table,
+        "row_weights": _masses(arrays["row_weights"], len(table.codes)),
+        "target": _masses(arrays["target"], roles.blocks.width),
+        "optimum": optimum,
+        "distribution": distribution,
+        "certificate": _unpack_certificate(record, arrays, roles.blocks),
+        "design_weights": None if weight is None else _masses(arrays["design_weights"], len(table.inverse)),
+        "weight_column": weight,
+    }
+
+
+def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:
+    entries, count = len(arrays["features/levels"]), len(arrays["features/starts"])
     features = Features(
-        blocks, **{name: arrays[f"features/{name}"] for name in ("starts", "levels", "values", "possible")}
+        blocks,
+        starts=_sound(arrays["features/starts"], "i", (count,), low=0, high=entries - 1),
+        levels=_sound(arrays["features/levels"], "i", (entries,), low=0, high=blocks.width - 1),
+        values=_sound(arrays["features/values"], "f", (entries,)),
+        possible=_sound(arrays["features/possible"], "b", (blocks.width,)),
     )
-    solution = dict(record["solution"])
-    solution["status"] = Status[solution["status"]]
-    prior = _unpack_prior(record["prior"], unnest("prior", arrays), blocks)
-    optimum = Optimum(
-        Dual(prior, features, features.mean(arrays["target"])),
-        Solution(multipliers=arrays["multipliers"], **solution),
-    )
-    weighted = "weight" in record
-    return Fit(
-        options=_untag(record["options"]),
-        columns=tuple(record["columns"]),
-        roles=roles,
-        table=Table(
-            np.asfortranarray(arrays["table/codes"]),
-            arrays["table/counts"],
-            arrays["table/inverse"].astype(np.intp),
+    solution = record["solution"] | {"status": Status[record["solution"]["status"]]}
+    return Optimum(
+        Dual(
+            _unpack_prior(record["prior"], unnest("prior", arrays), blocks),
+            features,
+            features.mean(_masses(arrays["target"], blocks.width)),
         ),
-        row_weights=arrays["row_weights"],
-        target=arrays["target"],
-        optimum=optimum,
-        distribution=Distribution.of(domain, optimum),
-        certificate=_unpack_certificate(record, arrays),
-        design_weights=arrays["design_weights"] if weighted else None,
-        weight_column=from_storage(record["weight_name"], record["weight"], unnest("weight", arrays))
-        if weighted
-        else None,
+        Solution(multipliers=_sound(arrays["multipliers"], "f", (count,)), **solution),
     )
 
 
-def _unpack_certificate(record: Record, arrays: Arrays) -> Certificate:
+def _unpack_table(arrays: Arrays, blocks: Blocks) -> Table:
+    codes = _codes(arrays["table/codes"], blocks)
+    rows = len(arrays["table/inverse"])
+    inverse = _sound(arrays["table/inverse"], "u", (rows,), low=0, high=len(codes) - 1)
+    return Table(codes, _masses(arrays["table/counts"], len(codes)), inverse.astype(np.intp))
+
+
+def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
+    if "weight" not in record:
+        return None
+    weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays))
+    if len(weight) != 1:
+        raise ValueError("the weight column holds a single one")
+    return weight
+
+
+def _unpack_certificate(record: Record, arrays: Arrays, blocks: Blocks) -> Certificate:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in _untag(record["certificate"]).items()
     }
@@ -227,27 +265,54 @@ def _unpack_certificate(record: Record, arrays: Arrays) -> Certificate:
     return Certificate(
         **fields,
         measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
-        table=arrays["certificate/table"],
+        table=_masses(arrays["certificate/table"], *blocks.shape(0)),
     )
 
 
-def _check(fit: Fit) -> None:
-    """Refuse a file whose parts do not fit together, before anything is drawn from it."""
-    blocks = fit.distribution.blocks
-    tables = [fit.table.codes, *(part.codes for part in _parts(fit.optimum.dual.prior) if isinstance(part, Rows))]
-    for codes in tables:
-        if codes.ndim != 2 or codes.shape[1] != len(blocks.levels) or (codes.max(axis=0) >= blocks.levels).any():
-            raise ValueError("rows do not fit the domain")
-    if len(fit.table.counts) != len(fit.table.codes) or fit.table.inverse.max() >= len(fit.table.codes):
-        raise ValueError("rows and counts do not fit together")
-    if fit.distribution.potentials.shape != (blocks.width,) or np.isnan(fit.distribution.potentials).any():
-        raise ValueError("multipliers do not fit the domain")
-    if not np.isclose(fit.distribution.root_table.sum(), 1.0):
-        raise ValueError("the distribution does not sum to one")
+# ---------------------------------------------------------------- trusting no array
 
 
-def _parts(prior: Prior) -> tuple[Prior, ...]:
-    return prior.parts if isinstance(prior, Mixture) else (prior,)
+def _sound(
+    array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
+) -> NDArray[Any]:
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range."""
+    if array.dtype.kind != kind or array.shape != tuple(shape):
+        raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"expected numbers from {low} to {high}, found {array.min()} to {array.max()}")
+    return array
+
+
+def _masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return numbers that are not negative."""
+    return _sound(array, "f", shape, low=0)
+
+
+def _logs(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return logarithms of numbers that may be zero."""
+    return _sound(array, "f", shape, low=-np.inf)
+
+
+def _codes(array: NDArray[Any], blocks: Blocks) -> NDArray[Any]:
+    """Return distinct rows of block codes in lexicographic order, stored column by column as the model reads them."""
+    rows = len(array)
+    for column, size in zip(_sound(array, "u", (rows, len(blocks.levels))).T, blocks.levels, strict=True):
+        _sound(column, "u", (rows,), high=size - 1)
+    keys, _ = row_keys(array, blocks.levels)
+    _sound(np.diff(keys), "i", (rows - 1,), low=1)
+    return np.asfortranarray(array)
+
+
+def _check_attribute(attribute: Attribute) -> None:
+    """Refuse levels that do not cut the values into one piece each, with something to draw in it."""
+    values, starts = len(attribute.values), attribute.level_starts
+    _sound(np.diff(_sound(starts, "i", (attribute.size + 1,))), "i", (attribute.size,), low=1)
+    if starts[0] != 0 or starts[-1] != values or attribute.missing not in (None, attribute.size - 1):
+        raise ValueError(f"levels and values of column {attribute.name!r} do not fit together")
+    if not np.add.reduceat(_masses(attribute.counts, values), starts[:-1]).all():
+        raise ValueError(f"a level of column {attribute.name!r} has no values to draw")
+    if attribute.edges is not None:
+        _sound(attribute.edges, "f", (attribute.size - 1 - (attribute.missing is not None),))
 
 
 # ---------------------------------------------------------------- priors
@@ -273,19 +338,31 @@ def _pack_prior(prior: Prior) -> tuple[Record, Arrays]:
 def _unpack_prior(record: Record, arrays: Arrays, blocks: Blocks) -> Prior:
     kind = record["kind"]
     if kind == "rows":
-        return Rows(blocks, np.asfortranarray(arrays["codes"]), arrays["log_weights"])
+        codes = _codes(arrays["codes"], blocks)
+        return Rows(blocks, codes, _logs(arrays["log_weights"], len(codes)))
     if kind == "product":
-        return Product(blocks, arrays["log_levels"])
+        return Product(blocks, _logs(arrays["log_levels"], blocks.width))
     if kind == "tree":
-        parents = tuple(int(parent) for parent in record["parents"])
-        tables = tuple(arrays[str(number)] for number in range(len(parents)))
-        return Tree(blocks, parents, arrays["root"], tables)
+        return _unpack_tree(record, arrays, blocks)
     if kind == "mixture":
         parts = tuple(
             _unpack_prior(part, unnest(str(number), arrays), blocks) for number, part in enumerate(record["parts"])
         )
-        return Mixture(parts, arrays["log_shares"])
+        return Mixture(parts, _logs(arrays["log_shares"], len(parts)))
     raise ValueError(f"unknown kind of prior {kind!r}")
+
+
+def _unpack_tree(record: Record, arrays: Arrays, blocks: Blocks) -> Tree:
+    root, *sizes = blocks.levels
+    parents = tuple(record["parents"])
+    if len(parents) != len(sizes) or not {*parents} <= {*range(len(blocks.levels))}:
+        raise ValueError("the tree has other parents than blocks")
+    shapes = [(root, blocks.levels[parent] if parent else 1, size) for parent, size in zip(parents, sizes, strict=True)]
+    tables = tuple(_logs(arrays[str(number)], *shape) for number, shape in enumerate(shapes))
+    tree = Tree(blocks, parents, _logs(arrays["root"], root), tables)
+    if len(tree.order) != len(parents):
+        raise ValueError("the tree has a cycle")
+    return tree
 
 
 # ---------------------------------------------------------------- options as JSON
@@ -295,7 +372,9 @@ def _tag(value: Any) -> Any:
     """Turn a user's value into JSON that keeps the keys of mappings as they are."""
     if isinstance(value, Mapping):
         return {"map": [[_tag(key), _tag(item)] for key, item in value.items()]}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        return _tag(sorted(value, key=repr))
+    if isinstance(value, list | tuple):
         return {"list": [_tag(item) for item in value]}
     if isinstance(value, np.generic):
         return _tag(value.item())

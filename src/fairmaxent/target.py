@@ -14,6 +14,7 @@ import numpy as np
 from fairmaxent.blocks import Blocks
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import TargetError
+from fairmaxent.problem import Problem
 from fairmaxent.table import Codes, Reals, tally
 
 TargetOption = Mapping[str, Mapping[object, float] | None]
@@ -78,3 +79,19 @@ def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
             f"target[{attribute.name!r}] sums to {result.sum():.6g}, not 1{hint}. Give every level its share."
         )
     return np.asarray(result / result.sum())
+
+
+def fair_levels(problem: Problem, weights: Reals, fair: Reals, chosen: Mapping[int, Reals | None]) -> Reals:
+    """θ: the fair table for the root, the user's own marginals, and θ^w, which keeps p(x | y, z), for the rest."""
+    blocks, codes = problem.blocks, problem.table.codes
+    levels = level_means(blocks, codes, weights)
+    levels[blocks.slices[0]] = fair.ravel()
+    return with_chosen(levels, level_means(blocks, codes, problem.counts), blocks, chosen)
+
+
+def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None] | None = None) -> list[Reals | None]:
+    """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
+    return [
+        attribute.scores() if attribute.features == "moment" and index not in (chosen or {}) else None
+        for index, attribute in enumerate(domain.attributes)
+    ]

@@ -1,0 +1,60 @@
+"""From a frame to numbers: design weights, and codes by a domain given or learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent import frames
+from fairmaxent.domain import Domain
+from fairmaxent.errors import ColumnError, InputError, WeightError
+from fairmaxent.table import Reals
+
+
+def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
+    """Read the design weights, and refuse what no weighting can mean."""
+    if weight is None:
+        return None
+    numbers = _weight_numbers(frames.column(frame, weight))
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"weight column {weight!r} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
+            "weights must be finite and not negative. Repair or drop those rows."
+        )
+    if not numbers.any():
+        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
+    return numbers
+
+
+def _weight_numbers(column: frames.Column) -> Reals:
+    kind = column.dtype
+    refusal = WeightError(
+        f"weight column {column.name!r} holds {kind}, not numbers; convert it, or name another column"
+    )
+    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+        raise refusal
+    try:
+        return frames.to_numbers(column)
+    except (TypeError, ValueError) as problem:  # objects may be anything
+        raise refusal from problem
+
+
+def read_domain(
+    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
+) -> tuple[Domain, Any]:
+    """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
+    attributes = frame if weight is None else frame.drop(weight)
+    if domain is None:
+        return Domain.learn(attributes, weight=design)
+    if not isinstance(domain, Domain):
+        raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
+    unknown = [name for name in attributes.columns if name not in domain.names]
+    if unknown:
+        raise ColumnError(
+            f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
+        )
+    return domain, domain.encode(attributes)
