@@ -177,7 +177,10 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
 
 
 def _floats(series: Column) -> NDArray[np.float64]:
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    numbers = series.to_numpy()
+    if numbers.dtype.kind not in "biuf":  # objects: Decimal, or pandas' own missing value
+        numbers = series.cast(nw.Float64).to_numpy()
+    return np.asarray(numbers, dtype=np.float64)
 
 
 # ---------------------------------------------------------------- factorize
@@ -269,7 +272,7 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
         missing = native.isna().to_numpy()
         return _rank_numbers(numbers, missing | np.isnan(numbers) if dtype.kind == "f" else missing)
     try:
-        indices, values = pandas.factorize(native)
+        indices, values = native.array.factorize()
         if isinstance(dtype, np.dtypes.ObjectDType) and not all(type(value) is str for value in values):
             indices, values = _factorize_objects(native.array)
     except TypeError as error:

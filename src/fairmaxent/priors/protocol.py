@@ -74,11 +74,12 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
 
     Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
     """
-    top = np.max(values, axis=axis, keepdims=True)
+    top = values.max(axis=axis, keepdims=True)
+    if np.isfinite(top).all():
+        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(values - top), axis=axis))
-    return np.asarray(total + np.squeeze(top, axis=axis))
+        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
 
 
 def softmax(scores: Reals) -> tuple[float, Reals]:
