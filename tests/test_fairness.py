@@ -371,7 +371,7 @@ def test_a_collapsed_outcome_is_refused():
 def test_a_rate_outside_its_range_is_refused(rate):
     table = np.full((2, 2), 0.25)
     for wanted in ((rate, None), (None, rate)):
-        with pytest.raises(RateError, match=r"\(0, 1\]"):
+        with pytest.raises(RateError, match="above 0 and is at most 1"):
             fair(table, ((1,),), *wanted, (1,))
     with pytest.raises(RateError):
         algorithm_1(table, rate)

@@ -11,7 +11,7 @@ import numpy as np
 from fairmaxent.choice import check_count, quota
 from fairmaxent.errors import InputError
 from fairmaxent.rates import representation_rate, statistical_rate
-from fairmaxent.request import GroupsOption, Roles
+from fairmaxent.roles import GroupsOption, Roles
 from fairmaxent.table import Reals
 
 Rates = dict[str, dict[str, float | None]]

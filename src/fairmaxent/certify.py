@@ -14,7 +14,7 @@ from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
 from fairmaxent.rates import group_table, representation_rate
-from fairmaxent.request import Roles
+from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, tally
 
 

@@ -21,9 +21,7 @@ from fairmaxent.problem import Problem, compress
 from fairmaxent.reading import read_domain, read_weights
 from fairmaxent.request import (
     ForbidOption,
-    GroupsOption,
     RateOption,
-    Roles,
     check_base,
     check_share,
     check_weight_role,
@@ -31,6 +29,7 @@ from fairmaxent.request import (
     read_rates,
     read_rules,
 )
+from fairmaxent.roles import GroupsOption, Roles
 from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import get_args
 
 
 class FairMaxEntError(Exception):
@@ -91,3 +92,10 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
         return f"did you mean {near[0]!r}?"
     shown = ", ".join(repr(item) for item in names[:12])
     return f"known: {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def check_choice(name: str, value: object, choices: object) -> None:
+    """Refuse a value outside a closed choice."""
+    known = get_args(choices)
+    if value not in known:
+        raise InputError(f"{name} is {value!r}; {did_you_mean(value, known)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,8 @@ def fair_table(
            [0.1449, 0.1449]])
     """
     for rate in chain(representation, statistical):
-        check_rate(rate)
+        if rate is not None:
+            check_rate("a wanted rate", rate)
     given = _given(empirical, shares, outcome_shares, allowed, fill, describe)
     grouped = [_wanted(given, group, rate) for group, rate in zip(groupings, representation, strict=True)]
     alone = [axis for axis in sorted(given.named) if all(axis not in grouping for grouping in groupings)]
@@ -107,7 +109,7 @@ def algorithm_1(table: Array, tau: float) -> Array:
     array([[0.2333, 0.4667],
            [0.1   , 0.2   ]])
     """
-    check_rate(tau)
+    check_rate("tau", tau)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InfeasibleError(
             f"Algorithm 1 needs a table of outcome × 2 groups, got shape {table.shape}; "
@@ -123,10 +125,11 @@ def algorithm_1(table: Array, tau: float) -> Array:
     return np.asarray(weighted / weighted.sum())
 
 
-def check_rate(rate: float | None) -> None:
+def check_rate(name: str, rate: float, *, hint: str = "") -> float:
     """Refuse a wanted rate outside (0, 1]."""
-    if rate is not None and not 0.0 < rate <= 1.0:
-        raise RateError(f"a rate must lie in (0, 1], got {rate}; use None to leave it as it is in the data")
+    if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
+        raise RateError(f"{name} is {rate!r}; a rate lies above 0 and is at most 1{hint}")
+    return float(rate)
 
 
 def closest_shares(shares: Array, rate: float | None) -> Array:

@@ -17,7 +17,7 @@ from fairmaxent.domain import Domain
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
-from fairmaxent.request import Roles
+from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, Table, tally
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import frames, rates
-from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
 from fairmaxent.rates import Array
 from fairmaxent.reading import read_weights
-from fairmaxent.request import GroupsOption, check_choice
+from fairmaxent.roles import GroupsOption
 from fairmaxent.table import row_keys, tally
 
 MISSING = "missing"

@@ -14,8 +14,8 @@ from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
-from fairmaxent.errors import ColumnError, InfeasibleError, LevelError
-from fairmaxent.fairness import algorithm_1
+from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
+from fairmaxent.fairness import algorithm_1, check_rate
 from fairmaxent.features import attribute_features
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
@@ -24,7 +24,8 @@ from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem, compress
 from fairmaxent.reading import read_domain
-from fairmaxent.request import Roles, check_choice, check_rate, check_share
+from fairmaxent.request import check_share
+from fairmaxent.roles import Roles
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
 from fairmaxent.table import Reals
 from fairmaxent.target import balanced, level_means, moment_scores

@@ -13,7 +13,7 @@ from fairmaxent.certificate import Measure
 from fairmaxent.errors import ForbiddenError
 from fairmaxent.fairness import FairTable, fair_table
 from fairmaxent.features import root_marginals
-from fairmaxent.request import Roles
+from fairmaxent.roles import Roles
 from fairmaxent.rules import Rule, allowed_roots
 from fairmaxent.table import Codes, Reals, Table, tally
 

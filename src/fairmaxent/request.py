@@ -3,123 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
-from typing import Literal, get_args
 
-import numpy as np
-
-from fairmaxent.blocks import Blocks
-from fairmaxent.domain import Domain
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, LevelError, RateError, did_you_mean
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, check_choice, did_you_mean
+from fairmaxent.fairness import check_rate
 from fairmaxent.priors.base import BaseKind
+from fairmaxent.roles import GroupsOption, Roles
 from fairmaxent.rules import Rule
 
 RateOption = float | Mapping[str, float | None] | None
-GroupsOption = Literal["each", "joint"]
 ForbidOption = Sequence[Mapping[str, object]]
-
-# The table of outcome and protected columns is held whole; beyond this many cells it is refused.
-LARGEST_ROOT = 4096
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which attributes are the outcome and the protected ones, by place in the domain."""
-
-    domain: Domain
-    outcome: int
-    protected: tuple[int, ...]
-
-    @classmethod
-    def of(cls, domain: Domain, outcome: str, protected: Sequence[str]) -> Roles:
-        """Look the columns up, and refuse roles that make no sense."""
-        if not protected:
-            raise ColumnError("no protected column was named; pass at least one, e.g. protected=['sex']")
-        if outcome in protected:
-            raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
-        if len(set(protected)) != len(protected):
-            raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
-        roles = cls(domain, domain.index(outcome), tuple(domain.index(name) for name in protected))
-        for name in (outcome, *protected):
-            _check_levels(domain, name, "outcome" if name == outcome else "protected")
-        roles._check_size()
-        return roles
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """Outcome and protected attributes pooled as the root, the others on their own."""
-        return Blocks.rooted(self.domain.sizes, self.root)
-
-    @property
-    def root(self) -> tuple[int, ...]:
-        """Outcome first, then the protected attributes: the axes of every fairness table."""
-        return (self.outcome, *self.protected)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the root's columns."""
-        return tuple(self.domain.names[attribute] for attribute in self.root)
-
-    def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
-        """Axes whose levels, or combinations of levels, are compared with each other."""
-        check_choice("groups", groups, GroupsOption)
-        axes = range(1, len(self.root))
-        return tuple((axis,) for axis in axes) if groups == "each" else (tuple(axes),)
-
-    def grouping_name(self, grouping: Sequence[int]) -> str:
-        """Name a grouping by its columns."""
-        return " × ".join(self.names[axis] for axis in grouping)
-
-    def describe_cell(self, cell: Sequence[int]) -> str:
-        """Name a cell of the table of outcome and protected columns."""
-        attributes = [self.domain.attributes[attribute] for attribute in self.root]
-        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, cell, strict=True))
-
-    def describe_level(self, level: int) -> str:
-        """Name a level by its place among the levels of all blocks."""
-        number = next(n for n, part in enumerate(self.blocks.slices) if level < part.stop)
-        place = level - self.blocks.slices[number].start
-        if number == 0:
-            return self.describe_cell([int(c) for c in np.unravel_index(place, self.blocks.shape(0))])
-        attribute = self.domain.attributes[self.blocks.members[number][0]]
-        return f"{attribute.name} = {attribute.labels[place]}"
-
-    def favourable_levels(self, favourable: object) -> tuple[int, ...]:
-        """Outcome levels the statistical rate is about; None means every level."""
-        attribute = self.domain.attributes[self.outcome]
-        if favourable is None:
-            return tuple(range(attribute.size))
-        values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
-        if not values:
-            raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
-        return tuple(sorted({attribute.level(value) for value in values}))
-
-    def _check_size(self) -> None:
-        sizes = [self.domain.sizes[attribute] for attribute in self.root]
-        cells = int(np.prod([float(size) for size in sizes]))
-        if cells > LARGEST_ROOT:
-            shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
-            raise LevelError(
-                f"outcome and protected columns together have {cells:,} combinations of levels ({shown}), more than "
-                f"{LARGEST_ROOT:,}. Merge levels, use fewer bins with a Domain, or protect fewer columns."
-            )
-
-
-def _check_levels(domain: Domain, name: str, role: str) -> None:
-    """Refuse an outcome or protected column that says nothing, or whose rare levels would be thrown together."""
-    attribute = domain.attribute(name)
-    if attribute.size < 2:
-        raise LevelError(
-            f"{role} column {name!r} has a single level ({attribute.labels[0]!r}); at least two are needed to compare. "
-            "Choose another column, or add the rows that are missing."
-        )
-    if attribute.edges is None and not attribute.is_value_coded:
-        raise LevelError(
-            f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "
-            "Merge levels beforehand, or pass a Domain inferred with a larger max_levels."
-        )
 
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
@@ -178,22 +71,8 @@ def check_share(name: str, share: float) -> float:
     return float(share)
 
 
-def check_rate(name: str, rate: float, *, hint: str = "") -> float:
-    """Refuse a wanted rate outside (0, 1]."""
-    if not _is_number(rate) or not 0 < rate <= 1:
-        raise RateError(f"{name} is {rate!r}; a rate lies above 0 and is at most 1{hint}")
-    return float(rate)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Refuse a value outside a closed choice."""
-    known = get_args(choices)
-    if value not in known:
-        raise InputError(f"{name} is {value!r}; {did_you_mean(value, known)}")
 
 
 def check_base(base: str) -> None:

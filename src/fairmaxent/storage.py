@@ -35,7 +35,7 @@ from fairmaxent.priors.product import Product
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
-from fairmaxent.request import Roles
+from fairmaxent.roles import Roles
 from fairmaxent.solvers import Solution, Status
 from fairmaxent.table import Table, row_keys
 
