@@ -193,6 +193,7 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
         debias(frame, "y", "z", base_share=0)
     fit = debias(frame, "y", "z", base_share=0.5)
     assert fit.certificate.filled_cells == ("y = yes, z = b",)
+    assert any("outcome y = yes falls from 30.0% to" in note for note in fit.certificate.notes)
     assert rates_of(fit.distribution.marginal(["z", "y"]), ["z"], "y")[1] == pytest.approx(1, abs=1e-8)
     with pytest.raises(InfeasibleError, match=r"y = yes, z = b.*sample\(\)"):
         fit.weights()

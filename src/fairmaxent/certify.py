@@ -53,7 +53,7 @@ def certify(
         small_groups=_small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         removed_levels=_removed_levels(distribution),
-        notes=(*roles.domain.notes, *_broken_rows(problem)),
+        notes=(*roles.domain.notes, *_broken_rows(problem), *_shrunk_outcomes(problem, achieved)),
         measure=measure,
         table=achieved,
     )
@@ -147,6 +147,16 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
         for index, attribute in enumerate(distribution.domain.attributes)
         for level in np.flatnonzero(shares[index] <= 0)
     )
+
+
+def _shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
+    """Say which outcomes lost more than half of their share: rates can be met by making an outcome rare."""
+    own = problem.roles.domain.attributes[problem.roles.outcome]
+    before, after = (group_table(table, ()) for table in (problem.empirical, achieved))
+    return [
+        f"outcome {own.name} = {own.labels[level]} falls from {before[level]:.1%} to {after[level]:.1%} of the rows"
+        for level in np.flatnonzero(after < before / 2)
+    ]
 
 
 def _broken_rows(problem: Problem) -> list[str]:
