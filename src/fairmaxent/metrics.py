@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Protocol, runtime_checkable
 
 import narwhals as nw
@@ -301,13 +300,19 @@ def _values(part: _Grouped) -> Array:
 
 def _group_rates(part: _Grouped, confidence: float) -> Iterator[GroupRate]:
     values = _values(part)
-    low, high = _wilson(values, part.sizes, NormalDist().inv_cdf((1 + confidence) / 2))
+    low, high = _wilson(values, part.sizes, _normal_quantile((1 + confidence) / 2))
     for row, place in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
             count = None if part.counts is None else int(part.counts[column])
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
             label = part.outcomes[place]
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
+
+
+def _normal_quantile(probability: float) -> float:
+    from statistics import NormalDist  # slow to import
+
+    return NormalDist().inv_cdf(probability)
 
 
 def _wilson(share: Array, size: Array, z: float) -> tuple[Array, Array]:
@@ -321,7 +326,7 @@ def _interval(parts: list[_Grouped], value: float, confidence: float) -> Interva
     """Interval of the rate: simultaneous for all pairs of groups, see the head of this module."""
     compared = [(row[~np.isnan(row)], part.sizes[~np.isnan(row)], part) for part in parts for row in _values(part)]
     comparisons = sum(len(row) * (len(row) - 1) // 2 for row, _, _ in compared)
-    z = -NormalDist().inv_cdf((1 - confidence) / 2 / max(comparisons, 1))
+    z = -_normal_quantile((1 - confidence) / 2 / max(comparisons, 1))
     ends = [_pair_ends(row, size, z, share=_is_share(part)) for row, size, part in compared if len(row) > 1]
     low, high = (min((end[side] for end in ends), default=1.0) for side in (0, 1))
     return min(low, value), max(min(high, 1.0), value)

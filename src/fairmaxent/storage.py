@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +105,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     """Write to a temporary file beside the wanted one, then rename."""
-    temporary = path.parent / f".{uuid4().hex}.tmp"
+    temporary = path.parent / f".{os.urandom(8).hex()}.tmp"
     try:
         with temporary.open("xb") as file:
             file.write(content)
