@@ -13,7 +13,7 @@ import pytest
 import realdata
 from fairmaxent.debias import debias
 from fairmaxent.domain import Domain
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.errors import EvidenceError, InfeasibleError, InputError, LevelError
 
 GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
 SHARES = [0.0, 0.1, 0.5, 1.0]
@@ -242,6 +242,13 @@ def test_design_weights_count_as_repeated_rows():
     assert rates_of(frame.assign(probability=weights), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
 
 
+def reaches(fair, old, total: int) -> bool:
+    """Whether whole numbers within one of total·fair, none below the old ones, sum to the total: by trying them all."""
+    wanted = (fair * total).round(9)
+    choices = [{n for n in (int(np.floor(w)), int(np.ceil(w))) if n >= o} for w, o in zip(wanted, old, strict=True)]
+    return any(sum(counts) == total for counts in itertools.product(*choices))
+
+
 def test_top_up_adds_the_fewest_rows():
     for seed in range(5):
         frame = random_frame(np.random.default_rng(seed), (2,), 2)
@@ -252,8 +259,8 @@ def test_top_up_adds_the_fewest_rows():
         old = frame.groupby(["z0", "y"]).size()
         counts = both.groupby(["z0", "y"]).size()
         assert (abs(counts - len(both) * fair[counts.index]) <= 1).all()
-        total = (old / fair[old.index]).max()
-        assert len(both) == int(np.ceil(total - 1e-6))  # with fewer, some cell would hold too many already
+        fewest = next(total for total in itertools.count(len(frame)) if reaches(fair[old.index], old, total))
+        assert len(both) == fewest
         assert list(added.columns) == list(frame.columns)
 
 
@@ -358,3 +365,111 @@ def test_what_is_shown_is_short():
     for shown in (repr(fit), repr(fit.distribution), repr(fit.domain)):
         assert len(shown) < 1000
     assert repr(fit).startswith("<Fit of 'y' by ['z0'], 500 rows>")
+
+
+def test_a_root_column_with_target_none_keeps_its_marginal():
+    frame = random_frame(np.random.default_rng(20), (2,), 3)
+    fit = debias(frame, "y", "z0", target={"z0": None, "y": None})
+    for name in ("z0", "y"):
+        own = frame[name].value_counts(normalize=True).sort_index()
+        np.testing.assert_allclose(fit.distribution.marginal(name)["probability"], own, atol=1e-9)
+    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
+    frame = random_frame(np.random.default_rng(21), (2, 2), 2)
+    fit = debias(frame, "y", "z0", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    assert fit.certificate.wanted["representation_rate"]["z0"] == pytest.approx(2 / 3)
+    assert fit.certificate.achieved["representation_rate"]["z0"] == pytest.approx(2 / 3)
+    joint = debias(frame, "y", ["z0", "z1"], groups="joint", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    assert joint.certificate.wanted["representation_rate"]["z0 × z1"] is None
+    shares = joint.distribution.marginal(["z0", "z1"])["probability"]
+    np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)  # parity within each level of z0
+
+
+def test_evidence_on_a_binned_number_is_that_number():
+    frame = random_frame(np.random.default_rng(22), (2,), 2)
+    frame["age"] = np.random.default_rng(0).integers(18, 80, len(frame))
+    fit = debias(frame, "y", "z0", random_state=0)
+    assert set(fit.sample(50, given={"age": 30})["age"]) == {30}
+    assert set(fit.sample(50, given={"age": [30, 31, 64]})["age"]) == {30, 31, 64}
+    assert fit.distribution.expectation("age", given={"age": 30}) == 30
+    label = fit.domain.attribute("age").labels[0]
+    assert fit.sample(50, given={"age": label})["age"].nunique() > 1
+    with pytest.raises(LevelError, match=r"'age' never holds 999"):
+        fit.sample(5, given={"age": 999})
+    with pytest.raises(LevelError, match=r"30 shares its level.*name the whole level, '\["):
+        debias(frame, "y", "z0", forbid=[{"age": 30, "x2": True}])
+    with pytest.raises(EvidenceError, match="probability zero"):
+        fit.distribution.condition({"age": 30}).condition({"age": 31})
+
+
+def test_before_counts_the_rows_that_are_forbidden():
+    frame = random_frame(np.random.default_rng(23), (2,), 2)
+    plain, forbidding = debias(frame, "y", "z0"), debias(frame, "y", "z0", forbid=[{"z0": "g0", "x2": True}])
+    assert forbidding.certificate.before == plain.certificate.before
+
+
+def test_rules_that_empty_a_cell_through_another_column_are_understood():
+    frame = random_frame(np.random.default_rng(24), (2,), 3)
+    frame["u"] = np.random.default_rng(1).choice(["p", "q"], len(frame))
+    through = [{"z0": "g1", "y": "o2", "u": value} for value in ("p", "q")]
+    for rules in (through, [{"z0": "g1", "y": "o2"}]):
+        fit = debias(frame, "y", "z0", forbid=rules, favourable="o1")
+        table = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])["probability"]
+        assert table["g1", "o2"] == 0
+        assert rates_of(table.reset_index(), ["z0"], "y", "o1")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
+    for seed in range(60):
+        rng = np.random.default_rng([25, seed])
+        frame = random_frame(rng, (int(rng.integers(2, 4)),), int(rng.integers(2, 4)), rows=80)
+        rate = rng.choice([0.5, 1.0, 0.0])
+        fit = debias(
+            frame, "y", "z0", base=str(rng.choice(["uniform", "tree"])), base_share=float(rng.choice([0.1, 0.5, 1])),
+            statistical_rate=rate or None, representation_rate=float(rng.choice([0.3, 1.0])), favourable="o1",
+        )  # fmt: skip
+        assert fit.certificate.bound <= fit.certificate.achieved["statistical_rate"]["z0"] + 1e-9
+
+
+def test_a_favourable_outcome_may_be_targeted_away():
+    frame = random_frame(np.random.default_rng(26), (2,), 3)
+    fit = debias(frame, "y", "z0", favourable="o1", target={"y": {"o0": 0.5, "o2": 0.5}})
+    assert fit.distribution.marginal("y")["probability"].tolist() == pytest.approx([0.5, 0, 0.5])
+
+
+def test_a_filled_cell_takes_its_columns_from_the_base_and_leaves_the_others_alone():
+    frame = random_frame(np.random.default_rng(27), (2,), 2)
+    frame = frame[~((frame["z0"] == "g1") & (frame["y"] == "o1"))]
+    fit = debias(frame, "y", "z0", base_share=0.5)
+    assert fit.certificate.filled_cells == ("y = o1, z0 = g1",)
+    assert fit.certificate.distance["to_prior"] < 0.2
+    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_top_up_of_fair_weighted_data_is_empty():
+    frame = pd.DataFrame({"z": ["a", "a", "b", "b"] * 5, "y": ["n", "p"] * 10, "w": 1})
+    added = debias(frame, "y", "z", weight="w").top_up()
+    assert len(added) == 0
+    assert list(added.columns) == ["z", "y", "w"]
+
+
+def test_a_given_domain_keeps_the_order_of_the_frame():
+    frame = random_frame(np.random.default_rng(28), (2,), 2)
+    turned = frame[frame.columns[::-1]]
+    drawn = debias(turned, "y", "z0", domain=Domain.infer(frame)).sample(10, random_state=0)
+    assert list(drawn.columns) == list(turned.columns)
+    with pytest.raises(InputError, match="learned from a pandas table and the frame is of polars"):
+        debias(pl.from_pandas(frame), "y", "z0", domain=Domain.infer(frame))
+
+
+def test_what_a_careful_reader_should_know_is_noted():
+    frame = random_frame(np.random.default_rng(29), (3,), 2)
+    frame.loc[::9, "z0"] = None
+    frame.loc[frame["z0"] == "g0", "z0"] = "g1"
+    frame.loc[:2, "z0"] = "g0"
+    notes = " ".join(debias(frame, "y", "z0", statistical_rate=None).certificate.notes)
+    assert "missing counts as a level of 'z0'" in notes
+    assert "the fair weights are worth" in notes
+    assert "compared in 16 levels made of its numbers" in " ".join(debias(frame, "y", "x1").certificate.notes)

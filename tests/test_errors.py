@@ -107,7 +107,7 @@ def as_paper(**options):
 
 COLUMN_CASES = {
     "unknown outcome": Case(asking(outcome="incme"), ColumnError, ("'incme'", "did you mean 'income'")),
-    "outcome is None": Case(asking(outcome=None), ColumnError, ("None", "known: 'income', 'sex'")),
+    "outcome is None": Case(asking(outcome=None), ColumnError, ("outcome is a NoneType", "pass the name")),
     "unknown protected": Case(asking(protected=["race", "sexx"]), ColumnError, ("'sexx'", "did you mean 'sex'")),
     "unknown in target": Case(asking(target={"jbo": None}), ColumnError, ("'jbo'", "did you mean 'job'")),
     "unknown in forbid": Case(asking(forbid=[{"jbo": "nurse"}]), ColumnError, ("'jbo'", "did you mean 'job'")),

@@ -358,13 +358,21 @@ def test_a_wholly_forbidden_level_is_named():
     assert kept.table[1].sum() == 0
 
 
-def test_a_collapsed_outcome_is_refused():
+def test_an_outcome_shrinks_rather_than_fill_a_cell_unless_its_share_is_named():
     table = np.array([[0.5, 0.48], [0.02, 0.0]])
-    with pytest.raises(InfeasibleError, match=r"cell\(1, 0\).*name the outcome's shares"):
-        fair(table / table.sum(), ((1,),), None, 1.0, (1,), fill=1e-12)
+    shrunk = fair(table / table.sum(), ((1,),), None, 1.0, (1,), fill=1e-12)
+    assert 0 < shrunk.table[1].sum() < 1e-3
     named = {"outcome_shares": np.array([0.98, 0.02]), "fill": 1e-12}
     kept = fair(table / table.sum(), ((1,),), None, 1.0, (1,), **named)
     np.testing.assert_allclose(outcome_rates(kept.table, (1,))[1], 0.02, rtol=1e-10)
+
+
+def test_only_the_empty_cells_that_are_needed_are_filled():
+    """Group 1 lacks outcomes 1 and 2; parity is asked for outcome 1 alone."""
+    table = np.array([[0.3, 0.4], [0.1, 0.0], [0.2, 0.0]])
+    filled = fair(table, ((1,),), None, 1.0, (1,), fill=1e-3)
+    assert filled.filled == ((1, 1),)
+    assert filled.table[2, 1] == 0
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.2, float("nan")])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fairmaxent.rates import (
-    empty_groups,
     group_shares,
     group_table,
     outcome_rates,
@@ -51,8 +50,6 @@ def test_groups_follow_the_order_of_the_grouping():
 def test_groups_without_mass_are_left_out_and_shown():
     table = TABLE.copy()
     table[:, 1, 2] = 0.0
-    assert empty_groups(table, (1, 2)) == ((1, 2),)
-    assert empty_groups(table, (1,)) == ()
     assert representation_rate(table, (1, 2)) > 0
     assert np.isnan(outcome_rates(table, (1, 2))[:, 1, 2]).all()
 

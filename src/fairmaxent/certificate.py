@@ -18,6 +18,8 @@ Rates = dict[str, dict[str, float | None]]
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
 SMALL_GROUP = 30
+FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
+_LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
 
 
@@ -62,9 +64,11 @@ class Certificate:
     iterations: int
     residual: float  # max |E[φ] − θ|
     method: str
+    status: str
     multiplier_norm: float  # ‖λ*‖₂
     multiplier_bound: float | None  # Lemma 4.2; None where its assumptions do not hold
     distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
+    effective_rows: float  # how many equally weighted rows the fair weights are worth
     small_groups: tuple[str, ...]
     filled_cells: tuple[str, ...]
     removed_levels: tuple[str, ...]
@@ -113,17 +117,20 @@ class Certificate:
         return {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
 
     def __str__(self) -> str:
-        lines = [f"{'':<36}{'wanted':>10}{'before':>10}{'achieved':>10}"]
+        labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
+        width = max(36, *(len(label) + 2 for label in labels))
+        lines = [f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}"]
         for kind, names in self.wanted.items():
             for name, wanted in names.items():
-                shown = "as it is" if wanted is None else f"{wanted:.4f}"
+                shown = "any" if wanted is None else f"{wanted:.4f}"
                 before, achieved = self.before[kind][name], self.achieved[kind][name]
-                lines.append(f"{kind + ' of ' + name:<36}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+                lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
         lines.append(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
-        return "\n".join([*lines, *self.warnings])
+        hidden = len(self.warnings) - _LINES
+        return "\n".join([*lines, *self.warnings[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairmaxent.blocks import mask
-from fairmaxent.certificate import SMALL_GROUP, Certificate, Measure, Rates, lemma_4_2, theorem_4_5
+from fairmaxent.certificate import FEW_ROWS, SMALL_GROUP, Certificate, Measure, Rates, lemma_4_2, theorem_4_5
 from fairmaxent.distribution import Distribution
 from fairmaxent.features import root_marginals
 from fairmaxent.maxent import Optimum
@@ -23,7 +23,8 @@ def certify(
     optimum: Optimum,
     distribution: Distribution,
     *,
-    levels: Reals,
+    weights: Reals,
+    simplices: list[Reals],
     base: Prior,
     base_share: float,
     filled: Sequence[tuple[int, ...]] = (),
@@ -31,15 +32,15 @@ def certify(
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the ratio that the
-    prior's own table has.
+    ``simplices`` are the wanted shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the
+    prior came from it; otherwise Theorem 4.5 is applied with the ratio that the prior's own table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
     bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),
-        before=measure.rates(problem.empirical),
+        before=measure.rates(problem.data_table),
         achieved=measure.rates(achieved),
         bound=bound,
         delta=delta,
@@ -47,13 +48,22 @@ def certify(
         iterations=solution.iterations,
         residual=solution.residual,
         method=solution.method,
+        status=solution.status.value,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
-        multiplier_bound=_multiplier_bound(optimum, roles, levels),
+        multiplier_bound=_multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": _distance(distribution, problem)},
+        effective_rows=_effective_rows(problem, weights),
         small_groups=_small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         removed_levels=_removed_levels(distribution),
-        notes=(*roles.domain.notes, *_broken_rows(problem), *_shrunk_outcomes(problem, achieved)),
+        notes=(
+            *roles.domain.notes,
+            *_binned_roles(problem),
+            *_missing_roles(problem),
+            *_few_effective_rows(problem, weights),
+            *_broken_rows(problem),
+            *_shrunk_outcomes(problem, achieved),
+        ),
         measure=measure,
         table=achieved,
     )
@@ -61,10 +71,25 @@ def certify(
 
 def _wanted(problem: Problem) -> Rates:
     names = problem.measure.names
+    shares = [
+        _target_rate(problem, grouping, rate)
+        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
+    ]
     return {
-        "representation_rate": dict(zip(names, problem.representation, strict=True)),
+        "representation_rate": dict(zip(names, shares, strict=True)),
         "statistical_rate": dict(zip(names, problem.statistical, strict=True)),
     }
+
+
+def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
+    """ρ, or what the user's own shares amount to; None where they rule only a part of the grouping."""
+    named = [axis for axis in grouping if axis in problem.root_targets]
+    if not named:
+        return rate
+    if len(grouping) > 1:
+        return None
+    shares = problem.root_targets[named[0]]
+    return float(shares[shares > 0].min() / shares.max())
 
 
 def _bound(
@@ -89,10 +114,11 @@ def _bound(
     for grouping in measure.groupings:
         joint = group_table(prior, grouping)[list(measure.favourable)]
         reached = group_table(achieved, grouping)[list(measure.favourable)]
-        seen = reached.sum(axis=0) > 0
+        seen = group_table(achieved, grouping).sum(axis=0) > 0
         delta = float(np.max(np.abs(reached - joint)))
         highest = joint[:, seen].max(axis=1)
-        ratio = float(np.min(joint[:, seen].min(axis=1) / np.where(highest > 0, highest, 1.0)))
+        lowest = np.where(highest > 0, joint[:, seen].min(axis=1), 1.0)
+        ratio = float(np.min(lowest / np.where(highest > 0, highest, 1.0)))
         smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
         if tau is None:
             shares = representation_rate(achieved, grouping)
@@ -104,16 +130,13 @@ def _bound(
     return bounds[worst], deltas[worst]
 
 
-def _multiplier_bound(optimum: Optimum, roles: Roles, levels: Reals) -> float | None:
-    """Lemma 4.2, for features that are indicators of whole blocks or of single attributes."""
+def _multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:
+    """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
+    if not optimum.dual.prior.full_support:
+        return None
     if any(attribute.features == "moment" for attribute in roles.domain.attributes):
         return None
-    blocks = optimum.dual.features.blocks
-    parts = blocks.split(levels)
-    if optimum.dual.features.count < sum(max(0, int((part > 0).sum()) - 1) for part in parts):
-        # The root enters attribute by attribute, not by its cells.
-        parts = [*root_marginals(blocks, levels), *parts[1:]]
-    return lemma_4_2(optimum.dual.prior.log_floor(), parts)
+    return lemma_4_2(optimum.dual.prior.log_floor(), simplices)
 
 
 def _distance(distribution: Distribution, problem: Problem) -> float:
@@ -149,10 +172,45 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
     )
 
 
+def _binned_roles(problem: Problem) -> list[str]:
+    """Say which groups or outcomes are bins of numbers."""
+    attributes = [problem.roles.domain.attributes[index] for index in problem.roles.root]
+    return [
+        f"column {own.name!r} is compared in {own.size} levels made of its numbers: {', '.join(own.labels[:3])}, …"
+        for own in attributes
+        if own.edges is not None
+    ]
+
+
+def _missing_roles(problem: Problem) -> list[str]:
+    """Say where missing counts as a group or an outcome."""
+    attributes = [problem.roles.domain.attributes[index] for index in problem.roles.root]
+    return [
+        f"missing counts as a level of {own.name!r}, compared like the others; drop those rows to leave it out"
+        for own in attributes
+        if own.missing is not None
+    ]
+
+
+def _effective_rows(problem: Problem, weights: Reals) -> float:
+    """(Σw)²/Σw² over the rows: how many equally weighted rows the fair weights are worth (Kish)."""
+    share = weights / np.where(problem.counts > 0, problem.counts, 1.0)
+    return float(weights.sum() ** 2 / (share @ weights) * len(problem.table.inverse) / problem.counts.sum())
+
+
+def _few_effective_rows(problem: Problem, weights: Reals) -> list[str]:
+    """Say so where a few rows carry the result."""
+    rows = len(problem.table.inverse)
+    effective = _effective_rows(problem, weights)
+    if effective >= rows * FEW_ROWS:
+        return []
+    return [f"the fair weights are worth {effective:,.0f} of the {rows:,} rows: small groups count many times over"]
+
+
 def _shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
     """Say which outcomes lost more than half of their share: rates can be met by making an outcome rare."""
     own = problem.roles.domain.attributes[problem.roles.outcome]
-    before, after = (group_table(table, ()) for table in (problem.empirical, achieved))
+    before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
     return [
         f"outcome {own.name} = {own.labels[level]} falls from {before[level]:.1%} to {after[level]:.1%} of the rows"
         for level in np.flatnonzero(after < before / 2)

@@ -23,8 +23,8 @@ from fairmaxent.request import (
     ForbidOption,
     RateOption,
     check_base,
+    check_roles,
     check_share,
-    check_weight_role,
     read_columns,
     read_rates,
     read_rules,
@@ -61,31 +61,50 @@ def debias(
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
-        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to leave it as it is.
+        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing.
     favourable
-        Outcome level, or list of levels, that the statistical rate is about; None means every level.
+        Outcome level, or list of levels, that the statistical rate is about, each level on its own; None means every
+        level.
     groups
         ``"each"``: every protected column on its own; ``"joint"``: their intersections.
     target
         Wanted marginals, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape
-        the fair table. ``{"age": None}`` keeps a column's marginal as it is in the data.
+        the fair table, and on a protected one they take the place of its representation rate (with ``groups="joint"``
+        that rate then holds within each of its levels). ``{"age": None}`` keeps a column's marginal as it is in the
+        data. Binned numbers are named by the labels of their bins, see :attr:`Fit.domain`.
     base, base_share
-        What is mixed into the rows to reach the whole domain (the paper's u), and how much of it (the paper's C).
+        What is mixed into the rows to reach the whole domain (the paper's u), and how much of it (the paper's C):
+        ``"tree"`` keeps the strongest dependences between columns, ``"product"`` only their marginals given nothing,
+        ``"uniform"`` nothing (as in the paper).
     weight
         Column of design weights.
     forbid
-        Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero.
+        Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
+        any outcome and protected columns, and at most two others.
     domain
         How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
     random_state
-        Default seed of the fit's draws; fitting itself is deterministic.
+        Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     """
-    options = {name: value for name, value in locals().items() if name not in ("frame", "domain")}
+    options = {
+        "outcome": outcome,
+        "protected": protected,
+        "representation_rate": representation_rate,
+        "statistical_rate": statistical_rate,
+        "favourable": favourable,
+        "groups": groups,
+        "target": target,
+        "base": base,
+        "base_share": base_share,
+        "weight": weight,
+        "forbid": forbid,
+        "random_state": random_state,
+    }
     check_base(base)
     check_seed(random_state)
     share = check_share("base_share", base_share)
     names = read_columns("protected", protected)
-    check_weight_role(weight, outcome, names)
+    check_roles(outcome, names, weight)
     opened = frames.open_frame(frame)
     design = read_weights(opened, weight)
     domain, codes = read_domain(opened, domain, weight=weight, design=design)
@@ -97,28 +116,31 @@ def debias(
         representation=read_rates(representation_rate, "representation_rate", roles, groups),
         statistical=read_rates(statistical_rate, "statistical_rate", roles, groups),
         rules=read_rules(roles, forbid),
+        chosen=read_target(domain, target),
     )
-    chosen = read_target(domain, target)
-    fair = problem.fair_table(chosen, may_fill=share > 0)
-    weights = reweigh(problem.table.codes, problem.counts, fair.table.ravel())
-    levels = fair_levels(problem, weights, fair.table, chosen)
-    base_part = build_base(
-        base,
-        problem.blocks,
-        problem.table.codes,
-        problem.counts,
-        weights=weights,
-        root=fair.table.ravel(),
-        rules=problem.rules,
-    )
-    rows_part = Rows.weighted(problem.blocks, problem.table.codes, weights)
+    blocks, rows = problem.blocks, problem.table.codes
+    fair = problem.fair_table(may_fill=share > 0)
+    root = fair.table.ravel()
+    weights = reweigh(rows, problem.counts, root)
+    base_part = build_base(base, blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
+    levels = fair_levels(problem, weights, fair.table, base_part)
     optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base_part, rows_part)),
-        cell_features(problem.blocks, moment_scores(domain, chosen), levels),
+        Mixture.of((share, 1 - share), (base_part, Rows.weighted(blocks, rows, weights))),
+        cell_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
     )
     distribution = Distribution.of(domain, optimum)
+    certificate = certify(
+        problem,
+        optimum,
+        distribution,
+        weights=weights,
+        simplices=blocks.split(levels),
+        base=base_part,
+        base_share=share,
+        filled=fair.filled,
+    )
     return Fit(
         options=options,
         columns=tuple(opened.columns),
@@ -128,9 +150,7 @@ def debias(
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(
-            problem, optimum, distribution, levels=levels, base=base_part, base_share=share, filled=fair.filled
-        ),
+        certificate=certificate,
         design_weights=design,
         weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
     )

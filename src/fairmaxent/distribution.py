@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairmaxent import frames
 from fairmaxent.blocks import Blocks, mask
 from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
-from fairmaxent.domain import Domain
+from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
 from fairmaxent.priors.protocol import Prior, Tilted
@@ -104,14 +104,21 @@ class Distribution:
         scores = self.domain.attribute(column).scores()
         levels = self.joint([self.domain.index(column)])
         present = ~np.isnan(scores)
+        if not levels[present].any():
+            raise EvidenceError(
+                f"column {column!r} is always missing given this, so it has no mean; relax the evidence"
+            )
         return float(levels[present] @ scores[present] / levels[present].sum())
 
     def condition(self, given: Evidence) -> Distribution:
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
         if not isinstance(given, Mapping):
             raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
-        allowed = {self.domain.index(name): self._allowed(name, value) for name, value in given.items()}
-        narrowed = replace(self, potentials=self.potentials + mask(self.blocks.allowed_levels(allowed)))
+        changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}
+        allowed = self.blocks.allowed_levels({index: attribute.drawable for index, attribute in changed.items()})
+        narrowed = replace(
+            self, domain=self.domain.with_attributes(changed), potentials=self.potentials + mask(allowed)
+        )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
             raise EvidenceError(
@@ -143,9 +150,8 @@ class Distribution:
         pooled = self.tilted.draw(cells, rng)
         return self.domain.decode(self.blocks.unpool(pooled), rng=rng)
 
-    def _allowed(self, name: str, value: object) -> NDArray[np.bool_]:
-        attribute = self.domain.attribute(name)
-        values = value if isinstance(value, list | tuple | set | frozenset) else [value]
-        allowed = np.zeros(attribute.size, dtype=bool)
-        allowed[[attribute.level(item) for item in values]] = True
-        return allowed
+    def _narrowed(self, name: str, value: object) -> Attribute:
+        values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+        if not values:
+            raise EvidenceError(f"given names no value for {name!r}; name one or more, or leave the column out")
+        return self.domain.attribute(name).narrowed(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,17 @@ from fairmaxent import frames
 from fairmaxent.choice import Choice
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError, did_you_mean
 from fairmaxent.frame_storage import Arrays, Record, from_storage, nest, to_storage, unnest
-from fairmaxent.levels import DEFAULT_BINS, Bins, ColumnOptions, Features, Kind, group_values, unique_labels, value_key
+from fairmaxent.levels import (
+    DEFAULT_BINS,
+    Bins,
+    ColumnOptions,
+    Features,
+    Kind,
+    group_values,
+    is_hashable,
+    unique_labels,
+    value_key,
+)
 
 Codes = NDArray[np.unsignedinteger]
 
@@ -70,6 +80,34 @@ class Attribute:
             raise LevelError(f"column {self.name!r} has no level {value!r}; {did_you_mean(value, self.labels)}")
         return level
 
+    def exact_level(self, value: object) -> int:
+        """Return the level of a label's text, or of a raw value that has a level to itself."""
+        if isinstance(value, str) and value in self.labels:
+            return self.labels.index(value)
+        level = self.level(value)
+        if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
+            raise LevelError(
+                f"column {self.name!r}: {value!r} shares its level with other values; "
+                f"name the whole level, {self.labels[level]!r}, or learn a Domain with finer bins"
+            )
+        return level
+
+    def narrowed(self, values: Sequence[object]) -> Attribute:
+        """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn."""
+        kept = np.zeros(len(self.counts), dtype=bool)
+        for value in values:
+            if isinstance(value, str) and value in self.labels:
+                level = self.labels.index(value)
+                kept[self.level_starts[level] : self.level_starts[level + 1]] = True
+            else:
+                kept[self._position(value)] = True
+        return replace(self, counts=np.where(kept, self.counts, 0.0))
+
+    @property
+    def drawable(self) -> NDArray[np.bool_]:
+        """Levels that have a raw value to draw."""
+        return np.add.reduceat(self.counts, self.level_starts[:-1]) > 0
+
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
@@ -78,7 +116,8 @@ class Attribute:
             )
         starts = self.level_starts[:-1]
         sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
-        return np.asarray(sums / np.add.reduceat(self.counts, starts))
+        totals = np.add.reduceat(self.counts, starts)
+        return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
 
     def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
         """Return the level of each of a column's distinct, non-missing values."""
@@ -149,9 +188,27 @@ class Attribute:
 
     def _known_level(self, value: object) -> int | None:
         if self.edges is None:
-            return self._levels_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
+            return self._levels_by_key.get(value_key(value)) if is_hashable(value) else None
         number = frames.number_of(value)
         return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
+
+    def _position(self, value: object) -> int:
+        """Return where a raw value stands among those seen."""
+        if frames.is_missing(value):
+            return int(self.level_starts[self._missing_level()])
+        position = self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
+        if position is None:
+            level = self.level(value)
+            raise LevelError(
+                f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
+                f"{self.labels[level]!r}"
+            )
+        return position
+
+    @cached_property
+    def _positions_by_key(self) -> dict[Hashable, int]:
+        stop = len(self.counts) if self.missing is None else int(self.level_starts[self.missing])
+        return {value_key(value): position for position, value in enumerate(self.values.to_list()[:stop])}
 
     @cached_property
     def _levels_by_key(self) -> dict[Hashable, int]:
@@ -226,10 +283,20 @@ class Domain:
         domain = cls(tuple(attribute for attribute, _, _ in learned), notes)
         return domain, domain._stack([codes for _, codes, _ in learned])
 
+    def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
+        """Return the domain with some attributes, by position, replaced."""
+        attributes = [changed.get(index, attribute) for index, attribute in enumerate(self.attributes)]
+        return replace(self, attributes=tuple(attributes))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Column names, in order."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def library(self) -> str:
+        """The DataFrame library of the table it was learned from, and of those it decodes to."""
+        return frames.library_of(self.attributes[0].values)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -23,9 +23,6 @@ from fairmaxent.rates import Array, Grouping, Mask, group_table
 Cell = tuple[int, ...]
 Cells = NDArray[np.intp]
 
-# An outcome left with less than this fraction of its mass, unasked, has collapsed.
-_LEAST_OUTCOME = 1e-3
-
 
 @dataclass(frozen=True)
 class FairTable:
@@ -336,9 +333,13 @@ def _support(given: _Given, cells: Cells, marginals: list[_Marginal], conditions
             f"the wanted shares and rates need rows where there are none: {_list(given, cells[needed & ~seen])}; "
             "set base_share > 0 so that they can be filled, merge levels, lower the rate, or use groups='each'"
         )
-    # Conditions may keep some empty cell at 0 whatever happens: then fill no more than what is needed.
+    # A group without any rows has no outcome to prefer: all of them are opened, if conditions allow it.
+    unknown = given.data.sum(axis=0)[tuple(cells.T[1:])] == 0
+    touched = np.zeros(given.data.shape[1:], dtype=bool)
+    touched[tuple(cells[needed & ~seen].T[1:])] = True
+    wide = seen | needed | (allowed & unknown & touched[tuple(cells.T[1:])])
     pseudo = np.where(seen, floor, given.fill)
-    return allowed if room(conditions.on(allowed), pseudo[allowed]) > LEAST_ROOM else needed
+    return wide if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM else seen | needed
 
 
 def _impossible(given: _Given, cells: Cells, conditions: Conditions, floor: Array) -> InfeasibleError:
@@ -382,20 +383,5 @@ def _solved(given: _Given, cells: Cells, marginals: list[_Marginal], conditions:
     projection = project(_reweighted(prior, marginals)[index], conditions)
     table = np.zeros_like(given.data)
     table[index] = projection.point / projection.point.sum()
-    _refuse_collapse(given, table)
     filled = tuple(tuple(int(level) for level in cell) for cell in cells[given.data[index] == 0])
     return FairTable(table, filled, projection.iterations, projection.residual)
-
-
-def _refuse_collapse(given: _Given, table: Array) -> None:
-    """Never hand back a table that met the rates by all but removing an outcome."""
-    before, after = group_table(given.data, ()), group_table(table, ())
-    collapsed = np.flatnonzero(after < _LEAST_OUTCOME * before)
-    if 0 not in given.named and len(collapsed):
-        outcome = int(collapsed[0])
-        cell = (outcome, *(int(level) for level in np.argwhere(given.data[outcome] > 0)[0]))
-        raise InfeasibleError(
-            f"the wanted rates are met most closely by all but removing the outcome of {given.describe(cell)} "
-            f"({before[outcome]:.2g} becomes {after[outcome]:.2g}); name the outcome's shares in the target, "
-            "lower the statistical rate, or merge levels"
-        )

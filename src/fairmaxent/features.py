@@ -52,6 +52,16 @@ class Features:
         half = self._sum(pairs - np.outer(levels, levels), self.values[:, None])
         return self._sum(half.T, self.values[:, None])
 
+    def prescribed(self) -> NDArray[np.bool_]:
+        """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""
+        alone = np.diff(np.append(self.starts, len(self.levels))) == 1
+        indicator = np.zeros(self.blocks.width, dtype=bool)
+        indicator[self.levels[self.starts[alone]]] = True
+        result = np.zeros(self.blocks.width, dtype=bool)
+        for part in self.blocks.slices:
+            result[part] = np.count_nonzero(indicator[part]) == np.count_nonzero(self.possible[part]) - 1
+        return result
+
     def level_of(self, feature: int) -> int:
         """Return a level that the feature speaks about, to name it by."""
         return int(self.levels[self.starts[feature]])

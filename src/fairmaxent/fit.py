@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from os import PathLike
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from fairmaxent import frames, storage
 from fairmaxent.certificate import Certificate
-from fairmaxent.choice import RandomState, generator, quota
+from fairmaxent.choice import RandomState, generator
 from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
 from fairmaxent.errors import InfeasibleError
@@ -19,6 +20,9 @@ from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
 from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, Table, tally
+
+# More rows than this are not added to anybody's table.
+LARGEST_TOP_UP = 10_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +75,12 @@ class Fit:
             )
         blocks, features = self.distribution.blocks, self.optimum.dual.features
         rows = Rows.weighted(blocks, self.table.codes, self.row_weights)
-        optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
+        try:
+            optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
+        except InfeasibleError as problem:
+            raise InfeasibleError(
+                f"weights alone cannot meet the target: {problem} For this fit use sample() or top_up()."
+            ) from problem
         known = Distribution.of(self.domain, optimum)
         counts = np.where(self.table.counts > 0, self.table.counts, 1.0)  # rows of design weight zero stay at zero
         share = np.exp(known.log_probability(self.table.codes)) / counts
@@ -79,7 +88,11 @@ class Fit:
         return np.asarray(len(design) * share[self.table.inverse] * design)
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
-        """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell."""
+        """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
+
+        The fair table is that of this fit, ``fit.distribution.marginal([...])`` of outcome and protected columns;
+        another table with the same rates may be met with fewer.
+        """
         seed = self.options["random_state"] if random_state is None else random_state
         rng = generator(seed)
         cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), self._missing_rows())
@@ -100,17 +113,38 @@ class Fit:
                 f"adding rows cannot meet the fair table: {self.roles.describe_cell([int(c) for c in cell])} must have "
                 "no mass but has rows. Remove them first, or use sample() or weights()."
             )
-        # Rounded before rounding up: 25.000000000000004 rows are 25.
-        total = int(np.ceil(np.round(np.max(old / np.where(fair > 0, fair, np.inf)), 6)))
-        return np.maximum(quota(fair, total) - np.round(old), 0).astype(np.intp)
+        rows = np.round(old)
+        least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
+        if least - rows.sum() > LARGEST_TOP_UP:
+            raise InfeasibleError(
+                f"meeting the fair table takes {least - int(rows.sum()):,} more rows, over {LARGEST_TOP_UP:,}: a group "
+                "is wanted far rarer than it is. Use sample() or weights(), or change the target."
+            )
+        counts = (fair_counts(fair, total, rows) for total in count(least))
+        return next((found - rows).astype(np.intp) for found in counts if found is not None)
 
     def _complete(self, frame: Any) -> Any:
-        """Put the weight column back in its place, as ones."""
-        if self.weight_column is None:
+        """Put the columns in the order of the input, the weight column as ones."""
+        if self.weight_column is None and self.columns == self.domain.names:
             return frame
-        opened = frames.open_frame(frame)
-        ones = frames.take(self.weight_column, np.zeros(len(opened), dtype=np.intp))
-        return frames.build({name: ones if name == ones.name else frames.column(opened, name) for name in self.columns})
+        return frames.arrange(frame, self.columns, self.weight_column)
+
+
+def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
+    """Whole numbers within one of total·fair, none below ``least``, that sum to ``total``; None if there are none.
+
+    >>> fair_counts(np.array([0.5, 0.5]), 5, np.array([3.0, 0.0]))
+    array([3., 2.])
+    """
+    wanted = np.round(fair * total, 9)
+    counts, most = np.maximum(np.floor(wanted), least), np.ceil(wanted)
+    short = total - int(counts.sum())
+    open_cells = np.flatnonzero(counts < most)
+    if (counts > most).any() or not 0 <= short <= len(open_cells):
+        return None
+    largest = open_cells[np.argsort((counts - wanted)[open_cells], kind="stable")[:short]]
+    counts[largest] += 1
+    return np.asarray(counts)
 
 
 def load(path: str | PathLike[str]) -> Fit:

@@ -98,6 +98,15 @@ def build(columns: Mapping[str, Column]) -> Any:
     return namespace.table(natives) if library == "pyarrow" else namespace.DataFrame(natives)
 
 
+def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
+    """Put the columns of a table of ours in this order; the name of ``ones`` stands for that value in every row."""
+    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    columns = {name: opened.get_column(name) for name in opened.columns}
+    if ones is not None:
+        columns[ones.name] = take(ones, np.zeros(len(opened), dtype=np.intp))
+    return build({name: columns[name] for name in order})
+
+
 def text_column(name: str, texts: Sequence[str], like: Column) -> Column:
     """Return a text column in the library of ``like``."""
     return nw.new_series(name, list(texts), nw.String, backend=like.implementation)

@@ -235,6 +235,15 @@ def value_key(value: object) -> Hashable:
     return ("time", number) if number is not None else ("other", value)
 
 
+def is_hashable(value: object) -> bool:
+    """Whether a value can be looked up; a tuple may hold a list."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def value_text(value: object) -> str:
     """Return a value's text, the same whichever library it came from.
 

@@ -17,7 +17,7 @@ from fairmaxent.solvers import Newton, NewtonCG, Solution, Solver, Status
 from fairmaxent.table import Reals
 
 # Above this many features a dense Hessian no longer pays.
-DENSE_FEATURES = 1500
+DENSE_FEATURES = 3000
 
 # A row that lost this much weight against another (as a logarithm) may be one that no solution uses.
 _VANISHED = 20.0
@@ -66,14 +66,12 @@ def maximise_entropy(
 def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) -> None:
     """Name at once a level that must have mass and has none in the prior."""
     reachable = dual.start.tilted.levels > 0
-    spoken_of = np.zeros(len(levels), dtype=bool)
-    spoken_of[dual.features.levels] = True
-    missing = np.flatnonzero((levels > 0) & ~reachable & spoken_of)
+    missing = np.flatnonzero((levels > 0) & ~reachable & dual.features.prescribed())
     if len(missing):
         raise InfeasibleError(
-            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
-            "possible row has it. Use base_share > 0 with a base that reaches it, relax the forbidden combinations, "
-            "or change the target."
+            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no row "
+            "that is possible has it. Change the target or the forbidden combinations, or let a base reach it "
+            "with base_share > 0."
         )
 
 

@@ -16,7 +16,7 @@ from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness import algorithm_1, check_rate
-from fairmaxent.features import attribute_features
+from fairmaxent.features import attribute_features, root_marginals
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import build_base
@@ -83,7 +83,7 @@ def fit(
     base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=fair.ravel())
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights))),
-        attribute_features(blocks, moment_scores(domain), levels),
+        attribute_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
         solver=method,
@@ -100,7 +100,16 @@ def fit(
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(problem, optimum, distribution, levels=levels, base=base, base_share=share, tau=known_tau),
+        certificate=certify(
+            problem,
+            optimum,
+            distribution,
+            weights=weights,
+            simplices=[*root_marginals(blocks, levels), *blocks.split(levels)[1:]],
+            base=base,
+            base_share=share,
+            tau=known_tau,
+        ),
         design_weights=None,
         weight_column=None,
     )

@@ -1,20 +1,21 @@
-"""The problem: the data in codes, and the rates asked for."""
+"""The problem: the data in codes, and what is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.certificate import Measure
-from fairmaxent.errors import ForbiddenError
+from fairmaxent.errors import ForbiddenError, LevelError, TargetError
 from fairmaxent.fairness import FairTable, fair_table
 from fairmaxent.features import root_marginals
+from fairmaxent.priors.base import reachable_roots
 from fairmaxent.roles import Roles
-from fairmaxent.rules import Rule, allowed_roots
+from fairmaxent.rules import Rule
 from fairmaxent.table import Codes, Reals, Table, tally
 
 # A cell without rows that must have mass counts as half a row.
@@ -31,8 +32,9 @@ class Problem:
     representation: tuple[float | None, ...]  # ρ of each grouping
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
+    chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
 
-    @cached_property
+    @property
     def blocks(self) -> Blocks:
         """Outcome and protected attributes pooled as the root, the others on their own."""
         return self.roles.blocks
@@ -48,42 +50,75 @@ class Problem:
         return counts
 
     @cached_property
+    def data_table(self) -> Reals:
+        """The data's table of outcome and protected attributes, one axis each, forbidden rows and all."""
+        return self._root_table(self.table.counts)
+
+    @cached_property
     def empirical(self) -> Reals:
-        """e(y, z): the data's table of outcome and protected attributes, one axis each."""
-        cells = tally(self.table.codes[:, 0], self.counts, self.blocks.levels[0])
-        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+        """e(y, z): the same table without the rows that a rule forbids."""
+        return self._root_table(self.counts)
 
-    def _refuse_lost_levels(self, counts: Reals) -> None:
-        """Refuse rules that leave no row of a group or an outcome: there would be nothing to be fair to."""
-        cells = self.table.codes[:, 0]
-        before, after = (
-            root_marginals(self.blocks, tally(cells, weights, self.blocks.levels[0]))
-            for weights in (self.table.counts, counts)
-        )
-        for attribute, old, new in zip(self.roles.root, before, after, strict=True):
-            lost = np.flatnonzero((old > 0) & (new == 0))
-            if len(lost):
-                own = self.roles.domain.attributes[attribute]
-                raise ForbiddenError(
-                    f"forbid leaves no row with {own.name} = {own.labels[lost[0]]}, a level of the outcome or a "
-                    "protected column; take those rows out of the table, or drop the rule"
-                )
+    @cached_property
+    def root_targets(self) -> dict[int, Reals]:
+        """Shares the user wants for outcome and protected attributes, by axis; None stands for the data's own."""
+        own = root_marginals(self.blocks, self.data_table.ravel())
+        wanted: dict[int, Reals] = {}
+        for axis, attribute in enumerate(self.roles.root):
+            if attribute in self.chosen:
+                share = self.chosen[attribute]
+                wanted[axis] = own[axis] if share is None else share
+                self._refuse_single_level(axis, wanted[axis])
+        return wanted
 
-    def fair_table(self, chosen: Mapping[int, Reals | None], *, may_fill: bool) -> FairTable:
-        """t(y, z): the closest table with the wanted rates; ``chosen`` are the user's own marginals by attribute."""
-        own = {axis: chosen.get(attribute) for axis, attribute in enumerate(self.roles.root)}
+    def fair_table(self, *, may_fill: bool) -> FairTable:
+        """t(y, z): the closest table with the wanted shares and rates."""
         return fair_table(
             self.empirical,
             groupings=self.measure.groupings,
             representation=self.representation,
             statistical=self.statistical,
             favourable=self.measure.favourable,
-            shares={axis: share for axis, share in own.items() if axis and share is not None},
-            outcome_shares=own[0],
-            allowed=allowed_roots(self.rules, self.blocks.levels[0]).reshape(self.blocks.shape(0)),
+            shares={axis: share for axis, share in self.root_targets.items() if axis},
+            outcome_shares=self.root_targets.get(0),
+            allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             fill=HALF_A_ROW / len(self.table.inverse) if may_fill else 0.0,
             describe=self.roles.describe_cell,
         )
+
+    def _root_table(self, weights: Reals) -> Reals:
+        cells = tally(self.table.codes[:, 0], weights, self.blocks.levels[0])
+        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+
+    def _refuse_lost_levels(self, counts: Reals) -> None:
+        """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
+        cells = self.table.codes[:, 0]
+        before, after = (
+            root_marginals(self.blocks, tally(cells, weights, self.blocks.levels[0]))
+            for weights in (self.table.counts, counts)
+        )
+        for attribute, old, new in zip(self.roles.root, before, after, strict=True):
+            own = self.roles.domain.attributes[attribute]
+            lost = np.flatnonzero((old > 0) & (new == 0))
+            if len(lost):
+                raise ForbiddenError(
+                    f"forbid leaves no row with {own.name} = {own.labels[lost[0]]}, a level of the outcome or a "
+                    "protected column; take those rows out of the table, or drop the rule"
+                )
+            if np.count_nonzero(new) < 2:
+                raise LevelError(
+                    f"column {own.name!r} has rows of positive weight in a single level "
+                    f"({own.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
+                    "Look at the weights, or choose another column."
+                )
+
+    def _refuse_single_level(self, axis: int, share: Reals) -> None:
+        if np.count_nonzero(share) < 2:
+            own = self.roles.domain.attributes[self.roles.root[axis]]
+            raise TargetError(
+                f"target[{own.name!r}] leaves a single level, {own.labels[int(np.argmax(share))]!r}; at least two "
+                "are needed to compare. Take those rows alone, or give another level a share."
+            )
 
 
 def compress(roles: Roles, codes: Codes, weight: Reals | None = None) -> Table:

@@ -2,7 +2,7 @@
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
 A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
-several. Groups without mass take no part in a rate; `empty_groups` says which they are.
+several. Groups without mass take no part in a rate.
 """
 
 from __future__ import annotations
@@ -55,12 +55,6 @@ def outcome_rates(table: Array, grouping: Grouping) -> Array:
     mass = group_table(table, grouping)
     total = mass.sum(axis=0)
     return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
-
-
-def empty_groups(table: Array, grouping: Grouping) -> tuple[tuple[int, ...], ...]:
-    """Groups without mass, in index order: the ones a rate leaves out."""
-    empty = np.argwhere(group_table(table, grouping).sum(axis=0) == 0)
-    return tuple(tuple(int(level) for level in group) for group in empty)
 
 
 def representation_pair(table: Array, grouping: Grouping) -> WorstPair:

@@ -57,4 +57,9 @@ def read_domain(
         raise ColumnError(
             f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
         )
+    learned_from, now = domain.library, frames.library_of(attributes.get_column(attributes.columns[0]))
+    if learned_from != now:
+        raise InputError(
+            f"the Domain was learned from a {learned_from} table and the frame is of {now}; infer it from the same kind"
+        )
     return domain, domain.encode(attributes)

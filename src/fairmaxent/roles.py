@@ -89,7 +89,7 @@ class Roles:
         values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
         if not values:
             raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
-        return tuple(sorted({attribute.level(value) for value in values}))
+        return tuple(sorted({attribute.exact_level(value) for value in values}))
 
     def _check_size(self) -> None:
         sizes = [self.domain.sizes[attribute] for attribute in self.root]

@@ -11,9 +11,10 @@ from numbers import Real
 
 import numpy as np
 
-from fairmaxent.blocks import Blocks
+from fairmaxent.blocks import Blocks, mask
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import TargetError
+from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
 from fairmaxent.table import Codes, Reals, tally
 
@@ -71,7 +72,7 @@ def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
             raise TargetError(
                 f"target[{attribute.name!r}][{value!r}] is {probability!r}; a probability lies between 0 and 1"
             )
-        result[attribute.level(value)] += float(probability)
+        result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
         hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
@@ -81,17 +82,26 @@ def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
     return np.asarray(result / result.sum())
 
 
-def fair_levels(problem: Problem, weights: Reals, fair: Reals, chosen: Mapping[int, Reals | None]) -> Reals:
-    """θ: the fair table for the root, the user's own marginals, and θ^w, which keeps p(x | y, z), for the rest."""
+def fair_levels(problem: Problem, weights: Reals, fair: Reals, base: Prior) -> Reals:
+    """θ: the fair table for the root, the user's own marginals, and for the rest what keeps p(x | y, z).
+
+    That is θ^w, the mean under the reweighted rows; a cell that has no rows to tell takes the base's p(x | y, z).
+    """
     blocks, codes = problem.blocks, problem.table.codes
-    levels = level_means(blocks, codes, weights)
-    levels[blocks.slices[0]] = fair.ravel()
-    return with_chosen(levels, level_means(blocks, codes, problem.counts), blocks, chosen)
+    roots = blocks.slices[0]
+    filled = np.flatnonzero((fair.ravel() > 0) & (problem.empirical.ravel() == 0))
+    levels = (1 - fair.ravel()[filled].sum()) * level_means(blocks, codes, weights)
+    for cell in filled:
+        only = np.ones(blocks.width, dtype=bool)
+        only[roots] = np.arange(blocks.levels[0]) == cell
+        levels += fair.ravel()[cell] * base.tilt(mask(only)).levels
+    levels[roots] = fair.ravel()
+    return with_chosen(levels, level_means(blocks, codes, problem.table.counts), blocks, problem.chosen)
 
 
-def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None] | None = None) -> list[Reals | None]:
+def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None]) -> list[Reals | None]:
     """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
     return [
-        attribute.scores() if attribute.features == "moment" and index not in (chosen or {}) else None
+        attribute.scores() if attribute.features == "moment" and index not in chosen else None
         for index, attribute in enumerate(domain.attributes)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.errors import ForbiddenError
@@ -50,6 +51,15 @@ def build_base(
     tables = [_independent_table(blocks, levels, block, parent) for block, parent in enumerate(parents, start=1)]
     _forbid(rules, parents, tables)
     return Tree.of(blocks, parents, levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(), tables)
+
+
+def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> NDArray[np.bool_]:
+    """Levels of the root that some point has which breaks no rule, whatever the other columns say."""
+    if not rules:
+        return np.ones(blocks.levels[0], dtype=bool)
+    no_rows, nothing = np.zeros((0, len(blocks.levels)), dtype=np.intp), np.zeros(0)
+    everywhere = build_base("uniform", blocks, no_rows, nothing, weights=nothing, root=nothing, rules=rules)
+    return np.asarray(everywhere.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]] > 0)
 
 
 def _tree(blocks: Blocks, codes: Codes, counts: Reals, *, weights: Reals, root: Reals, rules: Sequence[Rule]) -> Tree:

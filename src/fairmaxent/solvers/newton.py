@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.dual import Dual, Point
+from fairmaxent.errors import SolverError
 from fairmaxent.solvers.solution import Solution, backtrack, iterate
 from fairmaxent.table import Reals
 
@@ -36,10 +37,11 @@ def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
     scale = float(np.max(np.diag(hessian), initial=np.finfo(float).tiny))
     ridge = 1e-14 * scale
     identity = np.eye(len(hessian))
-    while True:
+    while ridge <= scale:
         try:
             lower = np.linalg.cholesky(hessian + ridge * identity)
         except np.linalg.LinAlgError:
             ridge *= 100
         else:
             return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, gradient)))
+    raise SolverError("the Hessian of the dual is not a covariance; please report this with the data that led to it")
