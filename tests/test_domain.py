@@ -572,3 +572,12 @@ def test_decode_refuses_codes_of_the_wrong_shape(codes):
 def test_decode_refuses_codes_out_of_range(code):
     with pytest.raises(LevelError, match="column 'x' must lie in 0 … 1"):
         Domain.infer(pl.DataFrame({"x": ["a", "b"]})).decode(np.array([[code]]), rng=generator())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"kinds": ["x"]}, "kinds is"), ({"bins": 2.5}, "bins is 2.5"), ({"max_levels": "3"}, "max_levels is '3'")],
+)
+def test_options_of_the_wrong_type_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Domain.infer(pd.DataFrame({"x": [1, 2]}), **options)

@@ -195,3 +195,59 @@ def test_bad_weights_are_refused(bad):
     frame = pd.DataFrame(COLUMNS).assign(weight=[bad, *COLUMNS["weight"][1:]])
     with pytest.raises(WeightError, match="weight"):
         representation_rate(frame, "sex", weight="weight")
+
+
+def test_a_rate_behaves_like_a_number():
+    rate = statistical_rate(people(), "hired", "sex", favourable="yes")
+    value = float(rate)
+    assert round(rate, 2) == round(value, 2)
+    assert f"{rate:.3f}" == f"{value:.3f}"
+    assert f"{rate}" == str(rate)
+    assert rate < value + 0.1
+    assert rate > value - 0.1
+    assert rate <= value <= rate
+    assert rate >= value
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "sex": ["f"] * 40 + ["m"] * 60,
+            "age": [20 + i % 50 for i in range(100)],
+            "hired": (["yes"] + ["no"] * 3) * 10 + ["yes", "no"] * 30,
+            "code": [1, 0, 0, 0] * 10 + [1, 0] * 30,
+        }
+    )
+
+
+def test_weights_may_be_one_number_per_row():
+    frame = people()
+    weight = np.where((frame["sex"] == "f") & (frame["hired"] == "yes"), 3.0, 1.0)
+    assert float(statistical_rate(frame, "hired", "sex", favourable="yes", weight=weight)) == pytest.approx(1.0)
+    by_column = statistical_rate(frame.assign(w=weight), "hired", "sex", favourable="yes", weight="w")
+    assert float(by_column) == pytest.approx(1.0)
+    with pytest.raises(WeightError, match="one number for each of the 100 rows"):
+        statistical_rate(frame, "hired", "sex", weight=weight[:5])
+
+
+def test_levels_of_a_domain_are_compared_instead_of_single_numbers():
+    from fairmaxent import Domain, debias
+
+    frame = people()
+    domain = Domain.infer(frame, bins={"age": [0, 40, 100]})
+    rate = representation_rate(frame, "age", domain=domain)
+    young = (frame["age"] < 40).mean()
+    assert float(rate) == pytest.approx(min(young, 1 - young) / max(young, 1 - young))
+    fit = debias(frame, "hired", "age", domain=domain, base_share=0.5)
+    drawn = fit.sample(1000, random_state=0)
+    assert float(statistical_rate(drawn, "hired", "age", domain=fit.domain)) == pytest.approx(1, abs=5e-3)
+    assert float(statistical_rate(fit, "hired", "age")) == pytest.approx(1, abs=1e-8)
+
+
+def test_a_favourable_level_may_be_named_by_its_text():
+    frame = people()
+    assert float(statistical_rate(frame, "code", "sex", favourable="1")) == pytest.approx(0.5)
+    with pytest.raises(ColumnError, match="protected is None"):
+        statistical_rate(frame, "code", None)
+    with pytest.raises(InputError, match="confidence is 'x'"):
+        representation_rate(frame, "sex", confidence="x")

@@ -462,3 +462,10 @@ def test_saving_replaces_an_older_file_and_others_may_read_it(tmp_path):
     load(tmp_path / "fit")
     (tmp_path / "plain").write_bytes(b"")
     assert (tmp_path / "fit").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_what_is_not_a_path_is_refused():
+    with pytest.raises(StorageError, match="not a path"):
+        load(5)
+    with pytest.raises(StorageError, match="not a path"):
+        small_fit().save(None)

@@ -18,21 +18,20 @@ from numpy.typing import NDArray
 
 from fairmaxent import frames
 from fairmaxent.choice import Choice
-from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 from fairmaxent.frame_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.levels import (
     DEFAULT_BINS,
     Bins,
     ColumnOptions,
-    Features,
+    FeatureKind,
     Kind,
     group_values,
     is_hashable,
     unique_labels,
     value_key,
 )
-
-Codes = NDArray[np.unsignedinteger]
+from fairmaxent.table import Codes, check_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +42,7 @@ class Attribute:
     kind: Kind
     labels: tuple[str, ...]
     """One text per level, for people; unique within the attribute."""
-    features: Features
+    features: FeatureKind
     values: frames.Column
     """Raw values in the column's own dtype, sorted by level; the missing value last, where it was seen."""
     level_starts: NDArray[np.int64]
@@ -240,7 +239,7 @@ class Domain:
         kinds: Mapping[str, Kind] | None = None,
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
         order: Mapping[str, Sequence[Any]] | None = None,
-        features: Mapping[str, Features] | Features = "indicator",
+        features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = 64,
         weight: NDArray[np.floating] | None = None,
     ) -> Domain:
@@ -258,7 +257,7 @@ class Domain:
         kinds: Mapping[str, Kind] | None = None,
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
         order: Mapping[str, Sequence[Any]] | None = None,
-        features: Mapping[str, Features] | Features = "indicator",
+        features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = 64,
         weight: NDArray[np.floating] | None = None,
     ) -> tuple[Domain, Codes]:
@@ -277,7 +276,7 @@ class Domain:
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
-        weights = _checked_weights(weight, len(table))
+        weights = None if weight is None else check_weights(weight, len(table))
         learned = [_learn_column(table.get_column(name), options, weights) for name in table.columns]
         notes = tuple(note for _, _, own_notes in learned for note in own_notes)
         domain = cls(tuple(attribute for attribute, _, _ in learned), notes)
@@ -424,17 +423,3 @@ def _notes(
     if discrete and distinct > max(max_levels, 0.9 * np.count_nonzero(codes >= 0)):
         notes.append(f"column {name!r} differs in (nearly) every row, like an identifier: consider dropping it")
     return notes
-
-
-def _checked_weights(weight: NDArray[np.floating] | None, rows: int) -> NDArray[np.float64] | None:
-    if weight is None:
-        return None
-    weights = np.asarray(weight, dtype=np.float64)
-    if weights.shape != (rows,):
-        raise WeightError(f"weight has shape {weights.shape}; give one number for each of the {rows} rows")
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
-        raise WeightError(f"weight of row {wrong[0]} is {weights[wrong[0]]}; weights are finite and not negative")
-    if not weights.any():
-        raise WeightError("all weights are zero; give at least one row some weight")
-    return weights

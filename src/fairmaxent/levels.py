@@ -17,7 +17,7 @@ from fairmaxent import frames
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
-Features = Literal["indicator", "moment"]
+FeatureKind = Literal["indicator", "moment"]
 Bins = int | Sequence[Any]
 
 DEFAULT_BINS = 16
@@ -31,22 +31,33 @@ class ColumnOptions:
     kinds: Mapping[str, Kind]
     bins: int | Mapping[str, Bins]
     order: Mapping[str, Sequence[Any]]
-    features: Mapping[str, Features] | Features
+    features: Mapping[str, FeatureKind] | FeatureKind
     max_levels: int
 
     def __post_init__(self) -> None:
+        self._check_types()
         for option in (self.kinds, self.bins, self.order, self.features):
             for name in option if isinstance(option, Mapping) else ():
                 if name not in self.names:
                     raise ColumnError(f"an option names the column {name!r}; {did_you_mean(name, self.names)}")
         features = self.features.values() if isinstance(self.features, Mapping) else [self.features]
-        for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(Features))):
+        for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(FeatureKind))):
             for choice in given:
                 if choice not in choices:
                     raise InputError(f"{choice!r} is not a choice; {did_you_mean(choice, choices)}")
         bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
             raise InputError("bins must be at least 1 and max_levels at least 2")
+
+    def _check_types(self) -> None:
+        for name, option in (("kinds", self.kinds), ("order", self.order)):
+            if not isinstance(option, Mapping):
+                raise InputError(f"{name} is {option!r}; give it by column, as {{column: …}}")
+        for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
+            if isinstance(number, bool) or not isinstance(number, int | Mapping):
+                raise InputError(
+                    f"{name} is {number!r}; give a whole number" + (", or bins by column" * (name == "bins"))
+                )
 
     def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
         """Return the kind asked for, if the column can be read so, else the one its dtype says."""
@@ -68,7 +79,7 @@ class ColumnOptions:
         """Return the number of bins, or the edges, of a column."""
         return self.bins.get(name, DEFAULT_BINS) if isinstance(self.bins, Mapping) else self.bins
 
-    def features_of(self, name: str, kind: Kind) -> Features:
+    def features_of(self, name: str, kind: Kind) -> FeatureKind:
         """Return the features of a column; one word for all columns means those that are numbers or dates."""
         if not isinstance(self.features, Mapping):
             return self.features if kind in ("numeric", "date") else "indicator"
@@ -104,7 +115,7 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
 
 
 @dataclass(frozen=True)
-class Grouping:
+class Grouped:
     """Which level each distinct value belongs to, and what the levels are called."""
 
     levels: NDArray[np.intp]
@@ -116,7 +127,7 @@ class Grouping:
 # ---------------------------------------------------------------- values to levels
 
 
-def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind, options: ColumnOptions) -> Grouping:
+def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind, options: ColumnOptions) -> Grouped:
     """Group the distinct values of a column, seen so often, into levels."""
     name = values.name
     if name in options.order:
@@ -125,10 +136,10 @@ def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind,
         return _group_numbers(values, counts, options.bins_of(name))
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
-    return Grouping(np.arange(len(values)), [value_text(value) for value in values.to_list()])
+    return Grouped(np.arange(len(values)), [value_text(value) for value in values.to_list()])
 
 
-def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouping:
+def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouped:
     name, scalars = values.name, values.to_list()
     place = {value_key(value): level for level, value in enumerate(order)}
     if len(place) < len(order):
@@ -141,10 +152,10 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouping:
         if value_key(value) not in place:
             raise LevelError(f"column {name!r} holds {value!r}, which its order does not name; add it there")
     levels = np.array([place[value_key(value)] for value in scalars], dtype=np.intp)
-    return Grouping(levels, [value_text(value) for value in order])
+    return Grouped(levels, [value_text(value) for value in order])
 
 
-def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: int) -> Grouping:
+def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: int) -> Grouped:
     """Keep the most frequent values, ties in canonical order, and make the rest one last level."""
     kept = np.sort(np.argsort(-counts, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
@@ -155,10 +166,10 @@ def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: i
         f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
         f"the other {len(values) - len(kept)} ({share:.1%} of the rows) are one level 'other'"
     )
-    return Grouping(levels, [*labels, "other"], note=note)
+    return Grouped(levels, [*labels, "other"], note=note)
 
 
-def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bins) -> Grouping:
+def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bins) -> Grouped:
     """Give each number a level if there are few, else put them into bins."""
     numbers, first, place = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
     if np.isinf(numbers).any():
@@ -167,11 +178,11 @@ def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bin
         return _group_by_edges(numbers[place], list(bins), values.name)
     scalars = frames.take(values, first).to_list()
     if len(numbers) <= bins:
-        return Grouping(place, [value_text(value) for value in scalars])
+        return Grouped(place, [value_text(value) for value in scalars])
     begins, alone = _equal_weight_bins(np.bincount(place, counts).astype(np.float64), bins)
     edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
     levels = np.searchsorted(edges, numbers, side="right")[place]
-    return Grouping(levels, _bin_labels(scalars, begins, alone), np.array(edges))
+    return Grouped(levels, _bin_labels(scalars, begins, alone), np.array(edges))
 
 
 def _equal_weight_bins(weights: NDArray[np.float64], bins: int) -> tuple[list[int], NDArray[np.bool_]]:
@@ -206,7 +217,7 @@ def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool
     return labels
 
 
-def _group_by_edges(numbers: NDArray[np.float64], given: list[Any], name: str) -> Grouping:
+def _group_by_edges(numbers: NDArray[np.float64], given: list[Any], name: str) -> Grouped:
     """Use the edges given; a bin without any value cannot be decoded, so its left neighbour takes it over."""
     edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
@@ -219,7 +230,7 @@ def _group_by_edges(numbers: NDArray[np.float64], given: list[Any], name: str) -
     empty = len(edges) - 1 - len(filled)
     note = f"column {name!r}: {empty} of its bins held no value and were joined to a neighbour" if empty else None
     cuts = edges[kept[1:-1]]
-    return Grouping(np.searchsorted(cuts, numbers, side="right"), labels, cuts, note)
+    return Grouped(np.searchsorted(cuts, numbers, side="right"), labels, cuts, note)
 
 
 # ---------------------------------------------------------------- single values and labels

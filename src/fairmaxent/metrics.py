@@ -18,16 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import frames, rates
+from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
 from fairmaxent.rates import Array
 from fairmaxent.reading import read_weights
+from fairmaxent.request import read_columns
 from fairmaxent.roles import GroupsOption
-from fairmaxent.table import row_keys, tally
+from fairmaxent.table import check_weights, row_keys, tally
 
 MISSING = "missing"
 
 Interval = tuple[float, float]
 Codes = NDArray[np.intp]
+_Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
 
 
 @runtime_checkable
@@ -51,7 +54,7 @@ class GroupRate:
 
 
 @dataclass(frozen=True)
-class WorstPair:
+class Pair:
     """Where a rate comes from: the lowest and the highest group, for this outcome."""
 
     columns: tuple[str, ...]
@@ -66,11 +69,29 @@ class Rate:
 
     value: float
     interval: Interval | None
-    worst: WorstPair
+    worst: Pair
     groups: tuple[GroupRate, ...]
 
     def __float__(self) -> float:
         return self.value
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.value, digits)
+
+    def __format__(self, how: str) -> str:
+        return format(self.value, how) if how else str(self)
+
+    def __lt__(self, other: float) -> bool:
+        return self.value < float(other)
+
+    def __gt__(self, other: float) -> bool:
+        return self.value > float(other)
+
+    def __le__(self, other: float) -> bool:
+        return self.value <= float(other)
+
+    def __ge__(self, other: float) -> bool:
+        return self.value >= float(other)
 
     def __str__(self) -> str:
         between = "" if self.interval is None else f" (between {self.interval[0]:.3f} and {self.interval[1]:.3f})"
@@ -107,18 +128,22 @@ def representation_rate(
     protected: str | Sequence[str],
     *,
     groups: GroupsOption = "each",
-    weight: str | None = None,
+    weight: Any = None,
+    domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
-    `data` is a frame, or a fitted distribution (then the rate is exact). With several protected columns the worst
-    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own.
+    `data` is a frame, or a fit or its distribution (then the rate is exact). With several protected columns the worst
+    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own. `weight` is a
+    column, or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are
+    compared (bins, say) instead of single values.
     """
+    data = _source(data)
     parts = []
     for columns in _groupings(protected, groups):
         rows = _open(data, columns, weight)
-        group, labels = _groups(rows.frame, columns)
+        group, labels = _groups(rows.frame, columns, domain)
         mass, counts, _ = _sums(group, rows.weights, len(labels))
         sizes = np.full(len(labels), mass.sum() ** 2 / (rows.weights**2).sum())
         parts.append(_Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
@@ -133,15 +158,17 @@ def statistical_rate(
     favourable: object = None,
     as_probability: bool = False,
     groups: GroupsOption = "each",
-    weight: str | None = None,
+    weight: Any = None,
+    domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
 
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
     the favourable outcome, and groups are compared by its mean. `favourable` is a level, a list of levels, or None for
-    every level. The other options are those of `representation_rate`.
+    every level, each compared on its own. The other options are those of `representation_rate`.
     """
+    data = _source(data)
     exact = isinstance(data, HasMarginals)
     if exact and (as_probability or not isinstance(outcome, str)):
         raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
@@ -152,7 +179,7 @@ def statistical_rate(
         rows = _open(data, (outcome, *columns) if exact else columns, weight)
         values = _outcome(rows.frame, outcome)
         grouped = _by_mean if as_probability else _by_count
-        parts.append(grouped(rows, values, columns, favourable))
+        parts.append(grouped(rows, values, _groups(rows.frame, columns, domain), columns, favourable, domain))
     return _rate(parts, confidence)
 
 
@@ -161,20 +188,26 @@ def statistical_rate(
 
 def _groupings(protected: str | Sequence[str], groups: GroupsOption) -> list[tuple[str, ...]]:
     check_choice("groups", groups, GroupsOption)
-    names = (protected,) if isinstance(protected, str) else tuple(protected)
+    names = tuple(read_columns("protected", protected))
     if not names or len(set(names)) != len(names):
         raise ColumnError(f"name each protected column once, and at least one; got {list(names)}")
     return [names] if groups == "joint" else [(name,) for name in names]
 
 
-def _open(data: Any, columns: Sequence[str], weight: str | None) -> _Rows:
+def _source(data: Any) -> Any:
+    """Return the distribution of a fit, anything else as it is."""
+    inner = getattr(data, "distribution", None)
+    return inner if isinstance(inner, HasMarginals) else data
+
+
+def _open(data: Any, columns: Sequence[str], weight: Any) -> _Rows:
     if isinstance(data, HasMarginals):
         if weight is not None:
-            raise InputError(f"a fitted distribution has no weight column {weight!r}; leave weight out")
+            raise InputError("a fitted distribution has no rows to weigh; leave weight out")
         frame = frames.open_frame(data.marginal(columns))
         return _Rows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
-    weights = read_weights(frame, weight)
+    weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
     return _Rows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
 
 
@@ -193,18 +226,23 @@ def _outcome(frame: nw.DataFrame[Any], outcome: Any) -> frames.Column:
     return column
 
 
-def _levels(series: frames.Column) -> tuple[Codes, list[object]]:
+def _levels(series: frames.Column, domain: Domain | None) -> tuple[Codes, list[object]]:
     """Codes and labels of a column; missing is a level of its own, the last one."""
     codes, values = frames.factorize(series)
     labels: list[object] = values.to_list()
+    if domain is not None and series.name in domain.names:
+        attribute = domain.attribute(series.name)
+        codes = np.append(attribute.levels_of(values), -1)[codes]
+        raw = attribute.values.to_list() if attribute.is_value_coded else attribute.labels
+        labels = list(raw[: attribute.size - (attribute.missing is not None)])
     if (codes < 0).any():
         codes, labels = np.where(codes < 0, len(labels), codes), [*labels, MISSING]
     return codes, labels
 
 
-def _groups(frame: nw.DataFrame[Any], columns: Sequence[str]) -> tuple[Codes, list[tuple[object, ...]]]:
+def _groups(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> _Groups:
     """Group of each row and the groups' labels; of intersections only those that occur."""
-    levels = [_levels(frames.column(frame, name)) for name in columns]
+    levels = [_levels(frames.column(frame, name), domain) for name in columns]
     codes = np.column_stack([part for part, _ in levels])
     keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -219,10 +257,17 @@ def _sums(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array
     return mass, np.bincount(group, minlength=count), np.asarray(sizes)
 
 
-def _by_count(rows: _Rows, values: frames.Column, columns: tuple[str, ...], favourable: object) -> _Grouped:
+def _by_count(
+    rows: _Rows,
+    values: frames.Column,
+    groups: _Groups,
+    columns: tuple[str, ...],
+    favourable: object,
+    domain: Domain | None,
+) -> _Grouped:
     """Count outcome levels in each group."""
-    group, labels = _groups(rows.frame, columns)
-    codes, outcomes = _levels(values)
+    group, labels = groups
+    codes, outcomes = _levels(values, domain)
     _, counts, sizes = _sums(group, rows.weights, len(labels))
     cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
     table = cells.reshape(len(outcomes), len(labels))
@@ -230,9 +275,16 @@ def _by_count(rows: _Rows, values: frames.Column, columns: tuple[str, ...], favo
     return _Grouped(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
 
 
-def _by_mean(rows: _Rows, values: frames.Column, columns: tuple[str, ...], favourable: object) -> _Grouped:
+def _by_mean(
+    rows: _Rows,
+    values: frames.Column,
+    groups: _Groups,
+    columns: tuple[str, ...],
+    favourable: object,
+    domain: Domain | None,
+) -> _Grouped:
     """Sum probabilities of the favourable outcome in each group."""
-    group, labels = _groups(rows.frame, columns)
+    group, labels = groups
     chance = frames.to_numbers(values)
     if not ((chance >= 0) & (chance <= 1)).all():
         row = int(np.flatnonzero(~((chance >= 0) & (chance <= 1)))[0])
@@ -252,12 +304,19 @@ def _favourable(outcomes: list[object], favourable: object) -> list[int]:
         return list(range(len(outcomes)))
     wanted = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
     wanted = [MISSING if frames.is_missing(value) else value for value in wanted]
-    for value in wanted:
-        if value not in outcomes:
-            raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
     if not wanted:
         raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
-    return sorted({outcomes.index(value) for value in wanted})
+    return sorted({_place(outcomes, value) for value in wanted})
+
+
+def _place(outcomes: list[object], value: object) -> int:
+    """Find a level by value, or by its text."""
+    texts = [str(outcome) for outcome in outcomes]
+    if value in outcomes:
+        return outcomes.index(value)
+    if str(value) in texts:
+        return texts.index(str(value))
+    raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
 
 
 # ---------------------------------------------------------------- rates and intervals
@@ -265,7 +324,7 @@ def _favourable(outcomes: list[object], favourable: object) -> list[int]:
 
 def _rate(parts: list[_Grouped], confidence: float) -> Rate:
     """Take the worst pair over all groupings and favourable outcomes."""
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1, e.g. 0.95")
     pairs = [_pair(part) for part in parts]
     worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
@@ -275,7 +334,7 @@ def _rate(parts: list[_Grouped], confidence: float) -> Rate:
     return Rate(
         pair.rate,
         _interval(parts, pair.rate, confidence) if part.counts is not None else None,
-        WorstPair(part.columns, outcome, lowest, highest),
+        Pair(part.columns, outcome, lowest, highest),
         tuple(group for part in parts for group in _group_rates(part, confidence)),
     )
 

@@ -5,29 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 
 from fairmaxent import frames
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, InputError, WeightError
-from fairmaxent.table import Reals
+from fairmaxent.table import Reals, check_weights
 
 
 def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
-    """Read the design weights, and refuse what no weighting can mean."""
+    """Read a column of design weights."""
     if weight is None:
         return None
-    numbers = _weight_numbers(frames.column(frame, weight))
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise WeightError(
-            f"weight column {weight!r} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
-            "weights must be finite and not negative. Repair or drop those rows."
-        )
-    if not numbers.any():
-        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
-    return numbers
+    return check_weights(_weight_numbers(frames.column(frame, weight)), len(frame), what=f"weight column {weight!r}")
 
 
 def _weight_numbers(column: frames.Column) -> Reals:

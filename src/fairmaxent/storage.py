@@ -51,12 +51,12 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal
 def save(fit: Fit, path: str | PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
     record, arrays = _pack(fit)
-    _write_whole(Path(path), _archive(record, arrays))
+    _write_whole(_path(path), _archive(record, arrays))
 
 
 def load_parts(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the parts of a fit back, by the names of its fields."""
-    record, arrays = _read(Path(path))
+    record, arrays = _read(_path(path))
     if record.get("format") != FORMAT:
         raise _foreign(path)
     if record.get("version") != VERSION:
@@ -70,6 +70,12 @@ def load_parts(path: str | PathLike[str]) -> dict[str, Any]:
         raise
     except Exception as problem:
         raise _damaged(path, problem) from problem
+
+
+def _path(path: str | PathLike[str]) -> Path:
+    if not isinstance(path, str | PathLike):
+        raise StorageError(f"{path!r} is not a path; pass the name of a file, e.g. 'model.fme'")
+    return Path(path)
 
 
 def _foreign(path: object) -> StorageError:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fairmaxent.errors import WeightError
 
 Codes = NDArray[np.integer]
 Reals = NDArray[np.float64]
@@ -77,3 +80,23 @@ def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDA
     row_of[keys] = np.arange(len(keys))
     seen = row_of >= 0
     return row_of[seen], (np.cumsum(seen) - 1)[keys]
+
+
+def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
+    """Refuse what no weighting can mean."""
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise WeightError(f"{what} is not a column or numbers, one per row; pass one of the two") from problem
+    if numbers.shape != (rows,):
+        raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
+            "weights must be finite and not negative. Repair or drop those rows."
+        )
+    if not numbers.any():
+        raise WeightError(f"{what} is zero everywhere; at least one row must count")
+    return numbers
