@@ -47,7 +47,12 @@ class Choice:
     def rows_of(cls, weights: Reals) -> Choice:
         """Build from a two-dimensional array, one group per row."""
         groups, size = weights.shape
-        return cls.grouped(weights.ravel(), np.arange(groups, dtype=np.intp) * size)
+        running = np.cumsum(weights, axis=1)
+        totals = running[:, -1:]
+        # From its last positive weight on, a row's running sum is its total and its interval must end at 1.
+        share = np.where(running < totals, running / np.where(totals > 0, totals, 1.0), 1.0)
+        bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
+        return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
 
     def draw(self, groups: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw one item from each of ``groups``; items are numbered from 0 within their group."""

@@ -45,7 +45,7 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
     _check_names(names)
     if not len(native):
         raise InputError("the table has no rows; pass at least one")
-    return nw.from_native(native, eager_only=True)
+    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
 
 
 def _check_names(names: list[Any]) -> None:

@@ -38,10 +38,11 @@ def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
     ridge = 1e-14 * scale
     identity = np.eye(len(hessian))
     while ridge <= scale:
+        regular = hessian + ridge * identity
         try:
-            lower = np.linalg.cholesky(hessian + ridge * identity)
+            np.linalg.cholesky(regular)  # only to see that it is positive definite
         except np.linalg.LinAlgError:
             ridge *= 100
         else:
-            return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, gradient)))
+            return np.asarray(np.linalg.solve(regular, gradient))
     raise SolverError("the Hessian of the dual is not a covariance; please report this with the data that led to it")
