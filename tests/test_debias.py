@@ -13,7 +13,7 @@ import pytest
 import realdata
 from fairmaxent.debias import debias
 from fairmaxent.domain import Domain
-from fairmaxent.errors import EvidenceError, InfeasibleError, InputError, LevelError
+from fairmaxent.errors import ColumnError, EvidenceError, InfeasibleError, InputError, LevelError, WeightError
 
 GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
 SHARES = [0.0, 0.1, 0.5, 1.0]
@@ -473,3 +473,70 @@ def test_what_a_careful_reader_should_know_is_noted():
     assert "missing counts as a level of 'z0'" in notes
     assert "the fair weights are worth" in notes
     assert "compared in 16 levels made of its numbers" in " ".join(debias(frame, "y", "x1").certificate.notes)
+
+
+def test_evidence_of_several_numbers_keeps_their_proportions():
+    """Two ages of which one shares its bin: drawn given both, they stand as in the model."""
+    rng = np.random.default_rng(30)
+    frame = pd.DataFrame({"z": rng.choice(["a", "b"], 3000), "y": rng.choice(["n", "p"], 3000)})
+    frame["age"] = np.concatenate([rng.integers(18, 80, 2600), np.full(400, 60)])
+    fit = debias(frame, "y", "z", base_share=0.5)
+    free = fit.sample(400_000, random_state=0, iid=True)["age"]
+    wanted = (free == 20).sum() / free.isin([20, 60]).sum()
+    drawn = fit.sample(100_000, given={"age": [20, 60]}, random_state=1, iid=True)["age"]
+    assert set(drawn) == {20, 60}
+    assert (drawn == 20).mean() == pytest.approx(wanted, abs=0.01)
+    conditional = fit.distribution.condition({"age": [20, 60]})
+    assert conditional.expectation("age") == pytest.approx(20 * wanted + 60 * (1 - wanted), abs=0.5)
+    narrower = conditional.condition({"age": 20})
+    rows = pd.DataFrame({"z": ["a", "a"], "y": ["n", "n"], "age": [20, 21]})
+    inside, outside = narrower.probability(rows)
+    assert inside > 0
+    assert outside == 0
+
+
+def test_a_number_never_seen_is_not_taken_for_its_neighbour():
+    rng = np.random.default_rng(31)
+    frame = random_frame(rng, (2,), 2)
+    frame["gain"] = np.where(rng.random(len(frame)) < 0.7, 0, rng.integers(1, 1000, len(frame)))
+    with pytest.raises(LevelError, match="'gain' never holds -5"):
+        debias(frame, "y", "z0", forbid=[{"gain": -5}])
+
+
+def test_a_raw_value_goes_before_a_label_of_the_same_text():
+    frame = random_frame(np.random.default_rng(32), (2,), 2)
+    frame["o"] = pd.Series([1, "1", True, "True"] * 125, dtype=object)
+    fit = debias(frame, "y", "z0", random_state=0)
+    for value in (1, "1", True, "True"):
+        drawn = fit.sample(20, given={"o": value})["o"].tolist()
+        assert all(type(cell) is type(value) and cell == value for cell in drawn)
+
+
+def test_weights_of_another_scale_are_refused_by_top_up():
+    frame = random_frame(np.random.default_rng(33), (2,), 2).assign(w=0.002)
+    fit = debias(frame, "y", "z0", weight="w")
+    with pytest.raises(WeightError, match=r"0\.002 on average; scale them"):
+        fit.top_up()
+    assert len(fit.sample(10)) == 10
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_a_level_without_weight_takes_no_part_in_either_way_of_grouping(groups):
+    frame = random_frame(np.random.default_rng(34), (3, 2), 2)
+    frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
+    fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w")
+    np.testing.assert_allclose(fit.distribution.marginal("z0")["probability"], [0.5, 0.5, 0.0], atol=1e-9)
+
+
+def test_effective_rows_are_kishs():
+    frame = random_frame(np.random.default_rng(35), (2,), 2)
+    design = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(frame))
+    fit = debias(frame.assign(w=design), "y", "z0", weight="w", forbid=[{"x0": "v0"}])
+    weights = fit.weights()
+    assert fit.certificate.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+def test_a_domain_that_includes_the_weight_column_is_refused():
+    frame = random_frame(np.random.default_rng(36), (2,), 2).assign(w=1.0)
+    with pytest.raises(ColumnError, match="includes the weight column 'w'"):
+        debias(frame, "y", "z0", weight="w", domain=Domain.infer(frame))

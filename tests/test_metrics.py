@@ -251,3 +251,17 @@ def test_a_favourable_level_may_be_named_by_its_text():
         statistical_rate(frame, "code", None)
     with pytest.raises(InputError, match="confidence is 'x'"):
         representation_rate(frame, "sex", confidence="x")
+
+
+def test_a_frame_may_have_a_column_called_marginal():
+    frame = people().assign(marginal=1, distribution=2)
+    assert float(representation_rate(frame, "sex")) == pytest.approx(2 / 3)
+
+
+def test_a_fit_and_its_domain_go_together():
+    from fairmaxent import debias
+
+    fit = debias(people(), "hired", "age", base_share=0.5)
+    assert float(representation_rate(fit, "age", domain=fit.domain)) == pytest.approx(1, abs=1e-8)
+    floats = people().assign(code=people()["code"].astype(float))
+    assert float(statistical_rate(floats, "code", "sex", favourable="1")) == pytest.approx(0.5)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,10 +85,23 @@ class Blocks:
         for attribute, levels in allowed.items():
             number = self.block_of(attribute)
             axis = self.members[number].index(attribute)
-            shape = self.shape(number)
-            column = levels.reshape([-1 if position == axis else 1 for position in range(len(shape))])
-            result[self.slices[number]] &= np.broadcast_to(column, shape).ravel()
+            result[self.slices[number]] &= _along(levels, self.shape(number), axis)
         return result
+
+    def spread(self, values: Mapping[int, Reals]) -> Reals:
+        """Sum values of the levels of some attributes over the levels of the blocks that hold them."""
+        result = np.zeros(self.width)
+        for attribute, levels in values.items():
+            number = self.block_of(attribute)
+            axis = self.members[number].index(attribute)
+            result[self.slices[number]] += _along(levels, self.shape(number), axis)
+        return result
+
+
+def _along(values: NDArray[Any], shape: Sequence[int], axis: int) -> NDArray[Any]:
+    """Repeat values of one axis over a whole table, flattened."""
+    column = values.reshape([-1 if position == axis else 1 for position in range(len(shape))])
+    return np.broadcast_to(column, shape).ravel()
 
 
 def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ def certify(
     distribution: Distribution,
     *,
     weights: Reals,
+    design: Reals | None,
     simplices: list[Reals],
     base: Prior,
     base_share: float,
@@ -37,6 +38,7 @@ def certify(
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
+    effective = _effective_rows(problem, weights, design)
     bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),
@@ -52,7 +54,7 @@ def certify(
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
         multiplier_bound=_multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": _distance(distribution, problem)},
-        effective_rows=_effective_rows(problem, weights),
+        effective_rows=effective,
         small_groups=_small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         removed_levels=_removed_levels(distribution),
@@ -60,7 +62,7 @@ def certify(
             *roles.domain.notes,
             *_binned_roles(problem),
             *_missing_roles(problem),
-            *_few_effective_rows(problem, weights),
+            *_few_effective_rows(problem, effective),
             *_broken_rows(problem),
             *_shrunk_outcomes(problem, achieved),
         ),
@@ -192,16 +194,18 @@ def _missing_roles(problem: Problem) -> list[str]:
     ]
 
 
-def _effective_rows(problem: Problem, weights: Reals) -> float:
-    """(Σw)²/Σw² over the rows: how many equally weighted rows the fair weights are worth (Kish)."""
-    share = weights / np.where(problem.counts > 0, problem.counts, 1.0)
-    return float(weights.sum() ** 2 / (share @ weights) * len(problem.table.inverse) / problem.counts.sum())
+def _effective_rows(problem: Problem, weights: Reals, design: Reals | None) -> float:
+    """(Σw)²/Σw² over the input rows: how many equally weighted rows the fair weights are worth (Kish)."""
+    table = problem.table
+    own = np.ones(len(table.inverse)) if design is None else design
+    squares = tally(table.inverse, own**2, len(table.codes))
+    share = weights / np.where(table.counts > 0, table.counts, 1.0)
+    return float(weights.sum() ** 2 / (share**2 @ squares))
 
 
-def _few_effective_rows(problem: Problem, weights: Reals) -> list[str]:
+def _few_effective_rows(problem: Problem, effective: float) -> list[str]:
     """Say so where a few rows carry the result."""
     rows = len(problem.table.inverse)
-    effective = _effective_rows(problem, weights)
     if effective >= rows * FEW_ROWS:
         return []
     return [f"the fair weights are worth {effective:,.0f} of the {rows:,} rows: small groups count many times over"]

@@ -136,6 +136,7 @@ def debias(
         optimum,
         distribution,
         weights=weights,
+        design=design,
         simplices=blocks.split(levels),
         base=base_part,
         base_share=share,

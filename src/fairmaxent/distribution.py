@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import frames
-from fairmaxent.blocks import Blocks, mask
+from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
@@ -36,7 +36,8 @@ class Distribution:
     domain: Domain
     blocks: Blocks
     prior: Prior
-    potentials: Reals  # ⟨λ, φ⟩ of each level, −∞ where impossible or excluded by evidence
+    potentials: Reals  # ⟨λ, φ⟩ of each level, with the logarithm of what evidence leaves of it
+    evidence: frozenset[int] = frozenset()  # attributes that evidence narrowed
 
     def __repr__(self) -> str:
         return f"<Distribution over {self.domain.size:,} points: {', '.join(self.domain.names)}>"
@@ -57,8 +58,13 @@ class Distribution:
         return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
 
     def probability(self, frame: Any) -> Reals:
-        """Return the probability of each row of a frame."""
-        return np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
+        """Return the probability of each row of a frame, zero where it contradicts the evidence."""
+        result = np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
+        for index in sorted(self.evidence):
+            attribute = self.domain.attributes[index]
+            codes, values = frames.factorize(frames.column(frames.open_frame(frame), attribute.name))
+            result[~attribute.can_draw(values)[codes]] = 0.0
+        return result
 
     def log_probability(self, pooled: Codes) -> Reals:
         """log p* of rows given as block codes."""
@@ -115,9 +121,17 @@ class Distribution:
         if not isinstance(given, Mapping):
             raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
         changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}
-        allowed = self.blocks.allowed_levels({index: attribute.drawable for index, attribute in changed.items()})
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # P(evidence | level): less than one where only some of a level's raw values are meant.
+            share = {
+                index: np.log(np.nan_to_num(new.level_counts() / self.domain.attributes[index].level_counts()))
+                for index, new in changed.items()
+            }
         narrowed = replace(
-            self, domain=self.domain.with_attributes(changed), potentials=self.potentials + mask(allowed)
+            self,
+            domain=self.domain.with_attributes(changed),
+            potentials=self.potentials + self.blocks.spread(share),
+            evidence=self.evidence | changed.keys(),
         )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())

@@ -80,10 +80,11 @@ class Attribute:
         return level
 
     def exact_level(self, value: object) -> int:
-        """Return the level of a label's text, or of a raw value that has a level to itself."""
-        if isinstance(value, str) and value in self.labels:
-            return self.labels.index(value)
-        level = self.level(value)
+        """Return the level of a raw value that has one to itself, or of a label's text."""
+        position = self._find(value)
+        if position is None:
+            return self._label_level(value)
+        level = int(np.searchsorted(self.level_starts, position, side="right")) - 1
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
             raise LevelError(
                 f"column {self.name!r}: {value!r} shares its level with other values; "
@@ -95,17 +96,23 @@ class Attribute:
         """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn."""
         kept = np.zeros(len(self.counts), dtype=bool)
         for value in values:
-            if isinstance(value, str) and value in self.labels:
-                level = self.labels.index(value)
+            position = self._find(value)
+            if position is None:
+                level = self._label_level(value)
                 kept[self.level_starts[level] : self.level_starts[level + 1]] = True
             else:
-                kept[self._position(value)] = True
+                kept[position] = True
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
-    @property
-    def drawable(self) -> NDArray[np.bool_]:
-        """Levels that have a raw value to draw."""
-        return np.add.reduceat(self.counts, self.level_starts[:-1]) > 0
+    def level_counts(self) -> NDArray[np.float64]:
+        """Return how often each level was seen, by weight."""
+        return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
+
+    def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
+        """Say which of a column's distinct values can be drawn, and last, whether missing can."""
+        found = [self._find(value) for value in values.to_list()]
+        missing = self.missing is not None and self.counts[-1] > 0
+        return np.array([*(place is not None and self.counts[place] > 0 for place in found), missing], dtype=bool)
 
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
@@ -191,18 +198,21 @@ class Attribute:
         number = frames.number_of(value)
         return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
 
-    def _position(self, value: object) -> int:
-        """Return where a raw value stands among those seen."""
+    def _find(self, value: object) -> int | None:
+        """Return where a raw value stands among those seen, None where it was not."""
         if frames.is_missing(value):
             return int(self.level_starts[self._missing_level()])
-        position = self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
-        if position is None:
-            level = self.level(value)
-            raise LevelError(
-                f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
-                f"{self.labels[level]!r}"
-            )
-        return position
+        return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
+
+    def _label_level(self, value: object) -> int:
+        """Return the level that a text labels, or say what is wrong with a value that was never seen."""
+        if isinstance(value, str) and value in self.labels:
+            return self.labels.index(value)
+        level = self.level(value)
+        raise LevelError(
+            f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
+            f"{self.labels[level]!r}"
+        )
 
     @cached_property
     def _positions_by_key(self) -> dict[Hashable, int]:

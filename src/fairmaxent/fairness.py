@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 from numbers import Real
 
@@ -237,13 +238,21 @@ def _wanted(given: _Given, grouping: Grouping, rate: float | None) -> _Marginal:
     # share, so that the search for a support finds out, and names, the cells that are missing.
     pseudo = given.fill or given.data[given.data > 0].min()
     open_cells = group_table(given.allowed.astype(float), axes).sum(axis=0).reshape(own.shape)
-    complete = np.where(own > 0, own, pseudo * open_cells)
+    known = reduce(np.logical_and.outer, [_known_levels(given, axis) for axis in axes]).reshape(own.shape)
+    complete = np.where(own > 0, own, pseudo * open_cells * known)
     demanded = rate is not None and len(grouping) > 1
     rows = [
         share * closest_shares(filled if demanded or not seen.any() else seen, rate)
         for share, seen, filled in zip(outer, own, complete, strict=True)
     ]
     return _Marginal(axes, np.concatenate(rows).reshape(shape))
+
+
+def _known_levels(given: _Given, axis: int) -> Mask:
+    """Levels of an axis that have rows, or a share that the user named: the others take no part."""
+    if axis in given.named:
+        return given.named[axis] > 0
+    return np.asarray(given.data.sum(axis=tuple(other for other in range(given.data.ndim) if other != axis)) > 0)
 
 
 def _named_shares(given: _Given, axes: Grouping) -> Array:

@@ -15,7 +15,7 @@ from fairmaxent.certificate import Certificate
 from fairmaxent.choice import RandomState, generator
 from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.errors import InfeasibleError, WeightError
 from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
 from fairmaxent.roles import Roles
@@ -70,8 +70,8 @@ class Fit:
         """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0)."""
         if self.certificate.filled_cells:
             raise InfeasibleError(
-                f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} must have mass and has no "
-                "rows to weigh. Use sample() or top_up(), or ask for lower rates."
+                f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} has mass there and no rows "
+                "to weigh. Use sample() or top_up(), or ask for lower rates."
             )
         blocks, features = self.distribution.blocks, self.optimum.dual.features
         rows = Rows.weighted(blocks, self.table.codes, self.row_weights)
@@ -112,6 +112,12 @@ class Fit:
             raise InfeasibleError(
                 f"adding rows cannot meet the fair table: {self.roles.describe_cell([int(c) for c in cell])} must have "
                 "no mass but has rows. Remove them first, or use sample() or weights()."
+            )
+        average = old.sum() / len(self.table.inverse)
+        if not 0.2 <= average <= 5:
+            raise WeightError(
+                f"rows to add weigh 1, but the design weights are {average:.3g} on average; scale them to about 1 on "
+                "average before fitting"
             )
         rows = np.round(old)
         least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fairmaxent import frames, rates
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
+from fairmaxent.levels import value_text
 from fairmaxent.rates import Array
 from fairmaxent.reading import read_weights
 from fairmaxent.request import read_columns
@@ -31,14 +32,6 @@ MISSING = "missing"
 Interval = tuple[float, float]
 Codes = NDArray[np.intp]
 _Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
-
-
-@runtime_checkable
-class HasMarginals(Protocol):
-    """A fitted distribution: its marginals are frames with a column ``probability``."""
-
-    def marginal(self, columns: Sequence[str]) -> Any:
-        """Return the joint distribution of some columns."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ def representation_rate(
     parts = []
     for columns in _groupings(protected, groups):
         rows = _open(data, columns, weight)
-        group, labels = _groups(rows.frame, columns, domain)
+        group, labels = _groups(rows.frame, columns, None if rows.exact else domain)
         mass, counts, _ = _sums(group, rows.weights, len(labels))
         sizes = np.full(len(labels), mass.sum() ** 2 / (rows.weights**2).sum())
         parts.append(_Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
@@ -169,7 +162,7 @@ def statistical_rate(
     every level, each compared on its own. The other options are those of `representation_rate`.
     """
     data = _source(data)
-    exact = isinstance(data, HasMarginals)
+    exact = _is_distribution(data)
     if exact and (as_probability or not isinstance(outcome, str)):
         raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
     parts = []
@@ -179,7 +172,8 @@ def statistical_rate(
         rows = _open(data, (outcome, *columns) if exact else columns, weight)
         values = _outcome(rows.frame, outcome)
         grouped = _by_mean if as_probability else _by_count
-        parts.append(grouped(rows, values, _groups(rows.frame, columns, domain), columns, favourable, domain))
+        levels = None if exact else domain
+        parts.append(grouped(rows, values, _groups(rows.frame, columns, levels), columns, favourable, levels))
     return _rate(parts, confidence)
 
 
@@ -197,11 +191,16 @@ def _groupings(protected: str | Sequence[str], groups: GroupsOption) -> list[tup
 def _source(data: Any) -> Any:
     """Return the distribution of a fit, anything else as it is."""
     inner = getattr(data, "distribution", None)
-    return inner if isinstance(inner, HasMarginals) else data
+    return inner if _is_distribution(inner) else data
+
+
+def _is_distribution(data: Any) -> bool:
+    """Whether it has marginals as a method; a frame may have a column of that name."""
+    return callable(getattr(type(data), "marginal", None))
 
 
 def _open(data: Any, columns: Sequence[str], weight: Any) -> _Rows:
-    if isinstance(data, HasMarginals):
+    if _is_distribution(data):
         if weight is not None:
             raise InputError("a fitted distribution has no rows to weigh; leave weight out")
         frame = frames.open_frame(data.marginal(columns))
@@ -272,6 +271,8 @@ def _by_count(
     cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
     table = cells.reshape(len(outcomes), len(labels))
     chosen = _favourable(outcomes, favourable)
+    if favourable is not None and not table[chosen].sum(axis=1).all():
+        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
     return _Grouped(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
 
 
@@ -311,11 +312,11 @@ def _favourable(outcomes: list[object], favourable: object) -> list[int]:
 
 def _place(outcomes: list[object], value: object) -> int:
     """Find a level by value, or by its text."""
-    texts = [str(outcome) for outcome in outcomes]
+    texts = [value_text(outcome) for outcome in outcomes]
     if value in outcomes:
         return outcomes.index(value)
-    if str(value) in texts:
-        return texts.index(str(value))
+    if value_text(value) in texts:
+        return texts.index(value_text(value))
     raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
 
 

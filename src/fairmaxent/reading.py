@@ -41,6 +41,8 @@ def read_domain(
         return Domain.learn(attributes, weight=design)
     if not isinstance(domain, Domain):
         raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
+    if weight in domain.names:
+        raise ColumnError(f"the given Domain includes the weight column {weight!r}; infer it without that column")
     unknown = [name for name in attributes.columns if name not in domain.names]
     if unknown:
         raise ColumnError(
