@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-
 import fairmaxent
 
 
-def biased_table(rows: int = 5000) -> pd.DataFrame:
-    """Applications for a loan in which women are few and are accepted less often."""
-    rng = np.random.default_rng(0)
-    sex = rng.choice(["woman", "man"], rows, p=[0.3, 0.7])
-    skill = rng.normal(size=rows)
-    return pd.DataFrame(
-        {
-            "sex": pd.Categorical(sex),
-            "age": rng.integers(18, 80, rows),
-            "savings": np.where(rng.random(rows) < 0.2, np.nan, np.exp(8 + skill).round()),
-            "owner": rng.random(rows) < 0.4,
-            "loan": np.where(skill + (sex == "man") + rng.normal(size=rows) > 0.5, "granted", "refused"),
-        }
-    )
-
-
 def main() -> None:
-    """Fit, show the certificate, and draw rows."""
-    table = biased_table()
-    fit = fairmaxent.debias(table, "loan", "sex", favourable="granted", random_state=0)
+    """Debias the census table Adult, show the certificate, and draw rows."""
+    adult = fairmaxent.datasets.load("adult")
+    print(adult.description, "\n")
+    fit = fairmaxent.debias(adult.frame, adult.outcome, adult.protected, favourable=adult.favourable, random_state=0)
     print(fit.certificate)
-    drawn = fit.sample(1000)
-    print("\nThe rates of 1000 drawn rows:")
-    print(fairmaxent.representation_rate(drawn, "sex"))
-    print(fairmaxent.statistical_rate(drawn, "loan", "sex", favourable="granted"))
+    drawn = fit.sample(10_000)
+    print("\nThe rates of 10,000 drawn rows:")
+    for column in adult.protected:
+        print(fairmaxent.representation_rate(drawn, column))
+        print(fairmaxent.statistical_rate(drawn, adult.outcome, column, favourable=adult.favourable))
     print("\nSome of them:")
     print(drawn.head())
 

@@ -1,6 +1,6 @@
 """fairmaxent: turn a biased table into a fair one by maximum entropy."""
 
-from fairmaxent import paper, solvers
+from fairmaxent import datasets, paper, solvers
 from fairmaxent.certificate import Certificate
 from fairmaxent.debias import debias
 from fairmaxent.distribution import Distribution
@@ -44,6 +44,7 @@ __all__ = [
     "StorageError",
     "TargetError",
     "WeightError",
+    "datasets",
     "debias",
     "load",
     "paper",

@@ -13,7 +13,7 @@
     ├── InfeasibleError       no distribution meets what was asked for
     ├── EvidenceError         conditioning on an event of probability zero
     ├── SolverError           a solver stopped before reaching its tolerance
-    ├── StorageError          a model file is damaged, foreign, or cannot be written
+    ├── StorageError          a model or data file is damaged, foreign, missing, or cannot be written
     └── DependencyError       an optional library is needed; the message names what to install
 
 Each message says what is wrong, where, and what to do next.
@@ -71,7 +71,7 @@ class SolverError(FairMaxEntError, RuntimeError):
 
 
 class StorageError(FairMaxEntError, OSError):
-    """A model file is damaged, foreign, or cannot be written."""
+    """A model or data file is damaged, foreign, missing, or cannot be written."""
 
 
 class DependencyError(FairMaxEntError, ImportError):

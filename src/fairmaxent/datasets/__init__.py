@@ -1,0 +1,41 @@
+"""Data sets to try the library on, shipped with it, and the paper's own preparations of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from fairmaxent.datasets.adult import load_adult, load_adult_small
+from fairmaxent.datasets.compas import load_compas, load_compas_small
+from fairmaxent.datasets.compas_large import load_compas_large
+from fairmaxent.datasets.dataset import Dataset, Library
+from fairmaxent.datasets.german import load_german
+from fairmaxent.errors import check_choice
+
+__all__ = ["Dataset", "load"]
+
+DatasetName = Literal["adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
+
+_LOADERS: Mapping[DatasetName, Callable[[Library], Dataset]] = {
+    "adult": load_adult,
+    "adult-small": load_adult_small,
+    "german": load_german,
+    "compas": load_compas,
+    "compas-small": load_compas_small,
+    "compas-large": load_compas_large,
+}
+
+
+def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
+    """Return a data set as a frame of the library named, with what is known about it.
+
+    All but "compas-large" are shipped with the package. That one needs two files, from the folder that the environment
+    variable FAIRMAXENT_DATA names or, where it is not set, from the network.
+
+    >>> german = load("german", library="polars")
+    >>> german.frame.shape, german.outcome, german.favourable, german.protected
+    ((1000, 22), 'credit', 'good', ('sex',))
+    """
+    check_choice("name", name, DatasetName)
+    check_choice("library", library, Library)
+    return _LOADERS[name](library)

@@ -1,0 +1,35 @@
+"""Random biased tables, and rates by group-by: what the tests of the front door share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def random_frame(rng: np.random.Generator, groups, outcomes: int, rows: int = 500) -> pd.DataFrame:
+    """Groups of unequal size, outcomes that depend on them, and three other columns that depend on both."""
+    codes = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 4.0))) for size in groups]
+    lean = sum((codes[i] + 1) * rng.normal() for i in range(len(groups)))
+    scores = rng.normal(size=outcomes) + np.outer(lean, rng.normal(size=outcomes)) * 0.4
+    outcome = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    frame = {f"z{i}": [f"g{c}" for c in column] for i, column in enumerate(codes)}
+    frame["y"] = [f"o{c}" for c in outcome]
+    frame["x0"] = [f"v{c}" for c in (outcome + codes[0] + rng.choice(4, rows, p=[0.4, 0.3, 0.2, 0.1])) % 4]
+    frame["x1"] = rng.normal(size=rows) + outcome
+    frame["x2"] = rng.random(rows) < 0.3
+    return pd.DataFrame(frame)
+
+
+def rates_of(table: pd.DataFrame, columns, outcome: str, favourable=None) -> tuple[float, float]:
+    """Both rates from a frame with a column ``probability``, by group-by, not by the library."""
+    by_group = table.groupby(list(columns))["probability"].sum()
+    by_group = by_group[by_group > 0]
+    both = table.groupby([*columns, outcome])["probability"].sum().unstack(outcome, fill_value=0.0).loc[by_group.index]
+    conditional = both.div(by_group, axis=0)
+    if favourable is not None:
+        conditional = conditional[[favourable]]
+    return by_group.min() / by_group.max(), (conditional.min() / conditional.max()).min()
+
+
+def as_table(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(probability=1 / len(frame))
