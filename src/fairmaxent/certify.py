@@ -155,7 +155,7 @@ def _small_groups(problem: Problem) -> tuple[str, ...]:
     found = []
     for grouping in problem.measure.groupings:
         sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
-        attributes = [roles.domain.attributes[roles.root[axis]] for axis in grouping]
+        attributes = [roles.attributes[axis] for axis in grouping]
         for group in np.argwhere(sizes < SMALL_GROUP):
             name = ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, group, strict=True))
             found.append(f"{name} ({int(sizes[tuple(group)])} rows)")
@@ -176,20 +176,18 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
 
 def _binned_roles(problem: Problem) -> list[str]:
     """Say which groups or outcomes are bins of numbers."""
-    attributes = [problem.roles.domain.attributes[index] for index in problem.roles.root]
     return [
         f"column {own.name!r} is compared in {own.size} levels made of its numbers: {', '.join(own.labels[:3])}, …"
-        for own in attributes
+        for own in problem.roles.attributes
         if own.edges is not None
     ]
 
 
 def _missing_roles(problem: Problem) -> list[str]:
     """Say where missing counts as a group or an outcome."""
-    attributes = [problem.roles.domain.attributes[index] for index in problem.roles.root]
     return [
         f"missing counts as a level of {own.name!r}, compared like the others; drop those rows to leave it out"
-        for own in attributes
+        for own in problem.roles.attributes
         if own.missing is not None
     ]
 
@@ -213,7 +211,7 @@ def _few_effective_rows(problem: Problem, effective: float) -> list[str]:
 
 def _shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
     """Say which outcomes lost more than half of their share: rates can be met by making an outcome rare."""
-    own = problem.roles.domain.attributes[problem.roles.outcome]
+    own = problem.roles.attributes[0]
     before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
     return [
         f"outcome {own.name} = {own.labels[level]} falls from {before[level]:.1%} to {after[level]:.1%} of the rows"

@@ -31,6 +31,7 @@ MISSING = "missing"
 
 Interval = tuple[float, float]
 Codes = NDArray[np.intp]
+_Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 _Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
 
 
@@ -171,9 +172,12 @@ def statistical_rate(
             raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
         rows = _open(data, (outcome, *columns) if exact else columns, weight)
         values = _outcome(rows.frame, outcome)
-        grouped = _by_mean if as_probability else _by_count
         levels = None if exact else domain
-        parts.append(grouped(rows, values, _groups(rows.frame, columns, levels), columns, favourable, levels))
+        groups_of_rows = _groups(rows.frame, columns, levels)
+        if as_probability:
+            parts.append(_by_mean(rows, values, groups_of_rows, columns, favourable))
+        else:
+            parts.append(_by_count(rows, _levels(values, levels), groups_of_rows, columns, favourable))
     return _rate(parts, confidence)
 
 
@@ -225,7 +229,7 @@ def _outcome(frame: nw.DataFrame[Any], outcome: Any) -> frames.Column:
     return column
 
 
-def _levels(series: frames.Column, domain: Domain | None) -> tuple[Codes, list[object]]:
+def _levels(series: frames.Column, domain: Domain | None) -> _Levels:
     """Codes and labels of a column; missing is a level of its own, the last one."""
     codes, values = frames.factorize(series)
     labels: list[object] = values.to_list()
@@ -256,17 +260,10 @@ def _sums(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array
     return mass, np.bincount(group, minlength=count), np.asarray(sizes)
 
 
-def _by_count(
-    rows: _Rows,
-    values: frames.Column,
-    groups: _Groups,
-    columns: tuple[str, ...],
-    favourable: object,
-    domain: Domain | None,
-) -> _Grouped:
+def _by_count(rows: _Rows, levels: _Levels, groups: _Groups, columns: tuple[str, ...], favourable: object) -> _Grouped:
     """Count outcome levels in each group."""
     group, labels = groups
-    codes, outcomes = _levels(values, domain)
+    codes, outcomes = levels
     _, counts, sizes = _sums(group, rows.weights, len(labels))
     cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
     table = cells.reshape(len(outcomes), len(labels))
@@ -277,12 +274,7 @@ def _by_count(
 
 
 def _by_mean(
-    rows: _Rows,
-    values: frames.Column,
-    groups: _Groups,
-    columns: tuple[str, ...],
-    favourable: object,
-    domain: Domain | None,
+    rows: _Rows, values: frames.Column, groups: _Groups, columns: tuple[str, ...], favourable: object
 ) -> _Grouped:
     """Sum probabilities of the favourable outcome in each group."""
     group, labels = groups

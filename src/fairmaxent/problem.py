@@ -97,8 +97,7 @@ class Problem:
             root_marginals(self.blocks, tally(cells, weights, self.blocks.levels[0]))
             for weights in (self.table.counts, counts)
         )
-        for attribute, old, new in zip(self.roles.root, before, after, strict=True):
-            own = self.roles.domain.attributes[attribute]
+        for own, old, new in zip(self.roles.attributes, before, after, strict=True):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
                 raise ForbiddenError(
@@ -114,7 +113,7 @@ class Problem:
 
     def _refuse_single_level(self, axis: int, share: Reals) -> None:
         if np.count_nonzero(share) < 2:
-            own = self.roles.domain.attributes[self.roles.root[axis]]
+            own = self.roles.attributes[axis]
             raise TargetError(
                 f"target[{own.name!r}] leaves a single level, {own.labels[int(np.argmax(share))]!r}; at least two "
                 "are needed to compare. Take those rows alone, or give another level a share."

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.blocks import Blocks
-from fairmaxent.domain import Domain
+from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, LevelError, check_choice
 
 GroupsOption = Literal["each", "joint"]
@@ -53,9 +53,14 @@ class Roles:
         return (self.outcome, *self.protected)
 
     @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The root's attributes, in that order."""
+        return tuple(self.domain.attributes[index] for index in self.root)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the root's columns."""
-        return tuple(self.domain.names[attribute] for attribute in self.root)
+        return tuple(attribute.name for attribute in self.attributes)
 
     def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
         """Axes whose levels, or combinations of levels, are compared with each other."""
@@ -69,8 +74,7 @@ class Roles:
 
     def describe_cell(self, cell: Sequence[int]) -> str:
         """Name a cell of the table of outcome and protected columns."""
-        attributes = [self.domain.attributes[attribute] for attribute in self.root]
-        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, cell, strict=True))
+        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(self.attributes, cell, strict=True))
 
     def describe_level(self, level: int) -> str:
         """Name a level by its place among the levels of all blocks."""
@@ -83,7 +87,7 @@ class Roles:
 
     def favourable_levels(self, favourable: object) -> tuple[int, ...]:
         """Outcome levels the statistical rate is about; None means every level."""
-        attribute = self.domain.attributes[self.outcome]
+        attribute = self.attributes[0]
         if favourable is None:
             return tuple(range(attribute.size))
         values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
@@ -92,7 +96,7 @@ class Roles:
         return tuple(sorted({attribute.exact_level(value) for value in values}))
 
     def _check_size(self) -> None:
-        sizes = [self.domain.sizes[attribute] for attribute in self.root]
+        sizes = [attribute.size for attribute in self.attributes]
         cells = int(np.prod([float(size) for size in sizes]))
         if cells > LARGEST_ROOT:
             shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
