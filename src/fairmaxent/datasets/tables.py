@@ -6,9 +6,7 @@ missing value; a column whose other cells are all whole numbers is a column of i
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from fairmaxent import frames
@@ -21,6 +19,9 @@ Columns = Mapping[str, Column]
 
 def read_table(name: str) -> Columns:
     """Return the columns of a shipped table, as integers or text; None is missing."""
+    import lzma  # both are slow to import, and needed only here
+    from importlib import resources
+
     file = f"{name}.tsv.xz"
     try:
         text = lzma.decompress(resources.files("fairmaxent.datasets").joinpath(file).read_bytes()).decode()

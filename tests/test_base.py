@@ -1,0 +1,66 @@
+"""Bases: the structure of the rooted tree, and what is struck out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.priors.base import build_base, reachable_roots, spanning_parents
+from fairmaxent.rules import Rule
+from oracle import dense, points
+
+
+def test_the_forest_is_as_heavy_as_scipys():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        size = int(rng.integers(2, 12))
+        information = np.tril(rng.normal(0.3, 0.5, (size, size)), -1)
+        information[:, 0] = 0.0  # block 0 is the root, parent of all
+        parents = spanning_parents(information, [])
+        both = information + information.T
+        weight = sum(both[block, parent] for block, parent in enumerate(parents, start=1) if parent)
+        cost = np.where(information > 0, 10 - information, 0)
+        tree = minimum_spanning_tree(cost).toarray()
+        assert weight == pytest.approx((10 - tree[tree > 0]).sum())
+        assert all(both[block, parent] > 0 for block, parent in enumerate(parents, start=1) if parent)
+
+
+def test_forced_edges_are_in_the_forest():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        information = np.tril(rng.normal(size=(7, 7)), -1)
+        information[:, 0] = 0.0
+        forced = [(1, 4), (4, 6), (2, 5)]
+        parents = spanning_parents(information, forced)
+        edges = {frozenset((block, parent)) for block, parent in enumerate(parents, start=1)}
+        assert all(frozenset(edge) in edges for edge in forced)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "product", "tree"])
+def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
+    """Striking out cells and normalising is conditioning: enumerate both."""
+    rng = np.random.default_rng(2)
+    blocks = Blocks.rooted([2, 2, 3, 2, 3], [0, 1])
+    rows = np.unique(np.column_stack([rng.integers(0, k, 300) for k in blocks.levels]), axis=0)
+    counts = rng.integers(1, 5, len(rows)).astype(float)
+    rules = [
+        Rule.of(blocks, {0: 1, 2: 2}, "root and one other"),
+        Rule.of(blocks, {2: 0, 3: 1}, "two others"),
+        Rule.of(blocks, {1: 0, 3: 0, 4: 2}, "root and two others"),
+        Rule.of(blocks, {0: 0, 1: 1}, "a cell of the root"),
+    ]
+    options = {"weights": counts / counts.sum(), "root": np.array([0.1, 0.2, 0.3, 0.4])}
+    forbidding = build_base(kind, blocks, rows, counts, **options, rules=rules)
+    grid = points(blocks.levels)
+    broken = np.logical_or.reduce([rule.breaks(grid) for rule in rules])
+    q = dense(forbidding)
+    assert (q[broken] == 0).all()
+    assert (q[~broken] > 0).all()
+    assert q.sum() == pytest.approx(1, abs=1e-12)
+    if kind != "tree":  # the rules add edges to the tree, so only the others are comparable
+        plain = dense(build_base(kind, blocks, rows, counts, **options)) * ~broken
+        np.testing.assert_allclose(q, plain / plain.sum(), atol=1e-14)
+    by_hand = np.bincount(grid[:, 0], weights=~broken) > 0
+    np.testing.assert_array_equal(reachable_roots(blocks, rules), by_hand)
