@@ -24,7 +24,7 @@ import pytest
 
 import realdata
 from fairmaxent import Domain, InputError, StorageError, datasets, paper, representation_rate, statistical_rate
-from fairmaxent.datasets import DatasetName, compas_large, files, tables
+from fairmaxent.datasets import DatasetName, compas_large, files
 from fairmaxent.datasets.dataset import Library
 
 SHIPPED = {
@@ -155,7 +155,7 @@ def test_unknown_names_get_a_hint():
 def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
     if damage:
         (tmp_path / "german.tsv.xz").write_bytes(damage((FOLDER / "german.tsv.xz").read_bytes()))
-    monkeypatch.setattr(tables.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
     with pytest.raises(StorageError, match=r"german\.tsv\.xz inside the package .* install fairmaxent again"):
         datasets.load("german")
 

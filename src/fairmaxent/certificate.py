@@ -48,7 +48,7 @@ class Measure:
         return {name: float(rate(grouping)) for name, grouping in zip(self.names, self.groupings, strict=True)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """Rates wanted, before and achieved, and how good the solution is.
 

@@ -17,7 +17,7 @@ RandomState = int | np.random.Generator | None
 _STEPS = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """Distributions laid end to end, each scaled to its own unit interval.
 

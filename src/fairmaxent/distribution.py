@@ -26,7 +26,7 @@ Evidence = Mapping[str, object]
 LARGEST_MARGINAL = 10_000_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distribution:
     """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
 

@@ -12,7 +12,7 @@ from fairmaxent.priors.protocol import Prior, Tilted
 from fairmaxent.table import Reals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """The dual and its derivatives at one λ."""
 
@@ -36,7 +36,7 @@ class Point:
         return float(np.max(np.abs(self.gradient), initial=0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dual:
     """A prior, the features, and what they should be on average."""
 

@@ -25,7 +25,7 @@ Cell = tuple[int, ...]
 Cells = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FairTable:
     """The fair table t(y, z) and how it was reached.
 
@@ -39,7 +39,7 @@ class FairTable:
     residual: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Given:
     """What is given: the data's table without forbidden cells, and the user's own marginals by axis."""
 
@@ -50,7 +50,7 @@ class _Given:
     describe: Callable[[Cell], str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Marginal:
     """Shares wanted for the levels of some axes."""
 

@@ -18,7 +18,7 @@ from fairmaxent.blocks import Blocks, mask
 from fairmaxent.table import Reals, tally
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Features:
     """φ as a sparse matrix over levels, feature by feature, with the levels that are possible at all."""
 

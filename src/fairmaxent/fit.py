@@ -25,7 +25,7 @@ from fairmaxent.table import Reals, Table, tally
 LARGEST_TOP_UP = 10_000_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """What :func:`fairmaxent.debias` learned.
 

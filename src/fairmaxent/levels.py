@@ -114,7 +114,7 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     return "ordered" if nw.is_ordered_categorical(series) else "categorical"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grouped:
     """Which level each distinct value belongs to, and what the levels are called."""
 

@@ -25,7 +25,7 @@ _VANISHED = 20.0
 Describe = Callable[[int], str]  # names a level, by its place among the levels of all blocks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Optimum:
     """p* ∝ q·e^{⟨λ, φ⟩}: the dual (its prior on the face that the target allows) and where it is least."""
 

@@ -95,7 +95,7 @@ class Rate:
         return f"{self.value:.3f}{between}: {' × '.join(self.worst.columns)}, {pair}{about}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Rows:
     """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
 
@@ -104,7 +104,7 @@ class _Rows:
     exact: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Grouped:
     """A table outcome × groups for one grouping, and how many rows it stands on."""
 

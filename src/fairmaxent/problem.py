@@ -22,7 +22,7 @@ from fairmaxent.table import Codes, Reals, Table, tally
 HALF_A_ROW = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Everything that the fair table, the prior, the target and the certificate are made from."""
 

@@ -31,7 +31,7 @@ _REGULARISATION = 1e-12
 _DENSE_CONDITIONS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Conditions:
     """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ."""
 
@@ -46,7 +46,7 @@ class Conditions:
         return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
     """The closest point, the iterations it took, and the largest relative error of a condition."""
 
@@ -55,7 +55,7 @@ class Projection:
     residual: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _State:
     """An iterate: multipliers y, rates r, lower bounds m, slacks (r − m, m − σr) and their multipliers."""
 

@@ -19,7 +19,7 @@ GroupsOption = Literal["each", "joint"]
 LARGEST_ROOT = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roles:
     """Which attributes are the outcome and the protected ones, by place in the domain."""
 

@@ -13,7 +13,7 @@ from fairmaxent.errors import ForbiddenError
 from fairmaxent.table import Codes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """A partial assignment that must have probability zero."""
 

@@ -19,7 +19,7 @@ _LARGEST_KEY = 2**62
 _COUNTABLE = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """Distinct rows in lexicographic order, their weights n_α, and where each input row went."""
 

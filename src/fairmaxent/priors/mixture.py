@@ -15,7 +15,7 @@ from fairmaxent.priors.protocol import Prior, Tilted, log_sum_exp, softmax
 from fairmaxent.table import Codes, Reals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """Parts with shares. The tilted share of a part is ∝ its share times its partition function."""
 
@@ -58,7 +58,7 @@ class Mixture:
         return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TiltedMixture:
     """Tilted parts with their new shares; everything follows by the law of total probability."""
 

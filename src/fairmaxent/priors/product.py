@@ -15,7 +15,7 @@ from fairmaxent.priors.protocol import softmax
 from fairmaxent.table import Codes, Reals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Product:
     """u(α) = Π_b u_b(α_b). Tilting goes block by block."""
 
@@ -52,7 +52,7 @@ class Product:
         return float(sum(part[np.isfinite(part)].min() for part in parts))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TiltedProduct:
     """Independent blocks again."""
 

@@ -15,7 +15,7 @@ from fairmaxent.priors.protocol import softmax
 from fairmaxent.table import Codes, Reals, match_rows, tally
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the rows."""
 
@@ -62,7 +62,7 @@ class Rows:
         return np.searchsorted(self.codes[:, 0], np.arange(self.blocks.levels[0]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TiltedRows:
     """Rows with new weights."""
 

@@ -23,7 +23,7 @@ from fairmaxent.table import Codes, Reals
 _BUFFER = 1 << 24
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r)."""
 
@@ -85,7 +85,7 @@ class Tree:
         return float(floor + sum(table[np.isfinite(table)].min() for table in self.log_tables))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TiltedTree:
     """A tilted tree is a tree again: a root distribution and conditional tables, now normalised."""
 

@@ -25,7 +25,7 @@ class Status(StrEnum):
     OUT_OF_ITERATIONS = "stopped at the iteration limit"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """Multipliers λ, and how good they are."""
 
