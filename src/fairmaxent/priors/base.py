@@ -103,7 +103,7 @@ def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> l
     """Parent of blocks 1, 2, … in the maximum spanning forest of what pairs of blocks tell of each other (Prim).
 
     Pairs that tell nothing get no edge, ``forced`` ones do if any forest allows it; 0 where a block has no parent.
-    SciPy's spanning tree would cost a quarter of a second to import at the first fit.
+    Written out because importing SciPy's would be paid at everybody's first fit.
     """
     gain = np.maximum(information, information.T)
     for first, second in forced:

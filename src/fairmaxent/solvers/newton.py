@@ -14,7 +14,7 @@ from fairmaxent.table import Reals
 
 @dataclass(frozen=True)
 class Newton:
-    """Newton's method with backtracking: three to six iterations where the dual is regular."""
+    """Newton's method with backtracking: a few iterations where the dual is regular."""
 
     tolerance: float = 1e-12
     max_iterations: int = 200

@@ -15,8 +15,8 @@ from fairmaxent.table import Reals
 class NewtonCG:
     """Inexact Newton that sees the Hessian only through differences of gradients.
 
-    A Hessian-vector product is a central difference of two gradients. Its relative error of about 1e-9 only
-    makes the step inexact: where the iteration ends is decided by the gradient alone, which is exact.
+    A Hessian-vector product is a central difference of two gradients. Its error only makes the step inexact: where
+    the iteration ends is decided by the gradient alone, which is exact.
     """
 
     tolerance: float = 1e-12
