@@ -1,5 +1,8 @@
 """fairmaxent: turn a biased table into a fair one by maximum entropy."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from fairmaxent import datasets, paper, solvers
 from fairmaxent.certificate import Certificate
 from fairmaxent.debias import debias
@@ -23,6 +26,10 @@ from fairmaxent.errors import (
 from fairmaxent.fit import Fit, load
 from fairmaxent.metrics import representation_rate, statistical_rate
 
+if TYPE_CHECKING:
+    from fairmaxent import aif360, baselines, report
+    from fairmaxent.estimator import FairMaxEnt
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "Distribution",
     "Domain",
     "EvidenceError",
+    "FairMaxEnt",
     "FairMaxEntError",
     "Fit",
     "ForbiddenError",
@@ -44,11 +52,25 @@ __all__ = [
     "StorageError",
     "TargetError",
     "WeightError",
+    "aif360",
+    "baselines",
     "datasets",
     "debias",
     "load",
     "paper",
+    "report",
     "representation_rate",
     "solvers",
     "statistical_rate",
 ]
+
+# Loaded when first asked for: an ordinary fit needs none of them.
+_MODULES = ("aif360", "baselines", "report")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"fairmaxent.{name}")
+    if name == "FairMaxEnt":
+        return importlib.import_module("fairmaxent.estimator").FairMaxEnt
+    raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")

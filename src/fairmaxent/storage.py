@@ -6,10 +6,8 @@ same bytes. Reading checks format, version, checksums and shapes, and never runs
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -37,6 +35,7 @@ from fairmaxent.priors.tree import Tree
 from fairmaxent.roles import Roles
 from fairmaxent.solvers import Solution, Status
 from fairmaxent.table import Table, row_keys
+from fairmaxent.writing import write_whole
 
 if TYPE_CHECKING:
     from fairmaxent.fit import Fit
@@ -51,7 +50,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal
 def save(fit: Fit, path: str | PathLike[str]) -> None:
     """Write a fit, whole or not at all."""
     record, arrays = _pack(fit)
-    _write_whole(_path(path), _archive(record, arrays))
+    write_whole(_path(path), _archive(record, arrays))
 
 
 def load_parts(path: str | PathLike[str]) -> dict[str, Any]:
@@ -107,22 +106,6 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     information = zipfile.ZipInfo(name, date_time=_LONG_AGO)
     information.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(information, content)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write to a temporary file beside the wanted one, then rename."""
-    temporary = path.parent / f".{os.urandom(8).hex()}.tmp"
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
-        raise StorageError(f"cannot write {path}: {problem}; choose another place") from problem
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            temporary.unlink()
 
 
 def _read(path: Path) -> tuple[Record, Arrays]:

@@ -1,0 +1,15 @@
+"""What people use today instead, behind one call: each method takes a frame, its outcome and its protected columns.
+
+Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``, so one loop compares them all, and
+:func:`fairmaxent.statistical_rate` and :func:`fairmaxent.representation_rate` take each of them.
+"""
+
+from __future__ import annotations
+
+from fairmaxent.baselines.calmon import MappedRows, calmon
+from fairmaxent.baselines.new_rows import NewRows
+from fairmaxent.baselines.prior import prior
+from fairmaxent.baselines.reweighing import kamiran_calders, king_zeng, raw
+from fairmaxent.baselines.weighted_rows import WeightedRows
+
+__all__ = ["MappedRows", "NewRows", "WeightedRows", "calmon", "kamiran_calders", "king_zeng", "prior", "raw"]

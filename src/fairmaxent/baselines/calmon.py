@@ -1,0 +1,161 @@
+"""Optimized preprocessing: a random mapping of rows that makes outcomes fair and changes the data little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.distortion import Distortion
+from fairmaxent.baselines.new_rows import NewRows
+from fairmaxent.baselines.program import Program
+from fairmaxent.distribution import Distribution
+from fairmaxent.domain import Domain
+from fairmaxent.errors import InputError
+from fairmaxent.priors.rows import Rows
+from fairmaxent.rates import statistical_pair
+from fairmaxent.table import Codes, Reals, Table, match_rows, tally
+
+# Programs with more unknowns than this are refused: solving them takes too long to wait for.
+LARGEST_PROGRAM = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class RowMapping:
+    """p(x̂, ŷ | x, y, z): for each pair of a seen row and a target, how likely the row becomes it."""
+
+    rows: Codes  # the distinct rows, one column per attribute of the domain
+    source: NDArray[np.intp]  # row of each pair
+    targets: Codes  # what it becomes, one column per attribute; protected ones as they were
+    steps: NDArray[np.intp]  # δ of each pair
+    probability: Reals
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a mapping reached."""
+
+    total_variation: float
+    """Between p(x̂, ŷ) and the data's p(x, y)."""
+    largest_distortion: float
+    """The largest E[δ | x, y, z] of a seen row."""
+    worst_ratio: float
+    """Smallest ratio of p(ŷ | z) between two groups, over all outcomes."""
+    unknowns: int
+    """Size of the program: numbers that the mapping consists of."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MappedRows(NewRows):
+    """The distribution of mapped rows, the mapping, and what it reached."""
+
+    mapping: RowMapping
+    reached: Reached
+
+
+def calmon(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    epsilon: float = 0.0,
+    distortion: float = 0.5,
+    largest_change: int = 2,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> MappedRows:
+    """Find the mapping p(x̂, ŷ | x, y, z) of least total variation between p(x̂, ŷ) and the data's p(x, y).
+
+    Calmon, Wei, Vinzamuri, Natesan Ramamurthy, Varshney, "Optimized pre-processing for discrimination prevention",
+    2017. Protected columns are not changed.
+
+    Parameters
+    ----------
+    epsilon
+        Discrimination control: |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every outcome and every pair of joint groups.
+    distortion
+        The most that a seen (x, y, z) may change on average, E[δ | x, y, z]. δ counts steps: levels apart in a column
+        of numbers, dates or ordered categories, else 1 for a change, also for the outcome. With k outcomes
+        1 − 1/k is always enough.
+    largest_change
+        The most steps that a single row may change by. It also keeps the program small.
+    """
+    _check_limit("epsilon", epsilon)
+    _check_limit("distortion", distortion)
+    if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
+        raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
+    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    costs = Distortion.of(data.roles)
+    rows = data.blocks.unpool(data.table.codes).astype(np.intp)
+    largest = min(int(largest_change), costs.largest)
+    _check_size(data, costs, rows, largest)
+    source, changed, steps = costs.pairs_within(rows[:, costs.columns], largest)
+    places = Table.compress(changed, costs.sizes)
+    own_place = match_rows(places.codes, rows[:, costs.columns], costs.sizes)
+    program = Program(
+        rows=data.table.counts,
+        group=_groups(data),
+        source=source,
+        target=places.inverse,
+        steps=steps,
+        outcome=changed[:, 0].astype(np.intp),
+        outcomes=costs.sizes[0],
+        wanted=tally(own_place, data.table.counts, len(places.codes)),
+    )
+    probability = program.solve(epsilon=float(epsilon), distortion=float(distortion))
+    targets = rows[source]
+    targets[:, costs.columns] = changed
+    mapping = RowMapping(rows, source, targets, steps, probability)
+    distribution = _distribution(data, mapping)
+    return MappedRows(data, distribution, mapping, _reached(program, probability, distribution))
+
+
+def _check_limit(name: str, value: float) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf:
+        raise InputError(f"{name} is {value!r}; pass a number that is finite and not negative")
+
+
+def _check_size(data: Data, costs: Distortion, rows: Codes, largest: int) -> None:
+    """Refuse, before anything is listed, a program that is too large."""
+    unknowns = costs.count_within(rows[:, costs.columns], largest)
+    if unknowns > LARGEST_PROGRAM:
+        raise InputError(
+            f"the program would have {unknowns:,} unknowns (at most {LARGEST_PROGRAM:,}): each of {len(rows):,} "
+            f"distinct rows may become any row that largest_change={largest} allows, in a domain of "
+            f"{data.roles.domain.size:,} points. Drop columns, pass a Domain with fewer bins or levels"
+            + (", or lower largest_change." if largest > 1 else ".")
+        )
+
+
+def _groups(data: Data) -> NDArray[np.intp]:
+    """The joint group of each distinct row, numbered without gaps."""
+    joint = data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1]
+    return np.unique(joint, return_inverse=True)[1]
+
+
+def _distribution(data: Data, mapping: RowMapping) -> Distribution:
+    """p(x̂, ŷ, z)."""
+    blocks = data.blocks
+    mass = data.table.counts[mapping.source] * mapping.probability
+    points = Table.compress(blocks.pool(mapping.targets), blocks.levels, mass)
+    rows = Rows.weighted(blocks, points.codes, points.counts)
+    return Distribution(data.roles.domain, blocks, rows, np.zeros(blocks.width))
+
+
+def _reached(program: Program, probability: Reals, distribution: Distribution) -> Reached:
+    """Measure the mapping itself, not what the solver says of it."""
+    total = program.rows.sum()
+    now = tally(program.target, program.rows[program.source] * probability, len(program.wanted))
+    expected = tally(program.source, program.steps * probability, len(program.rows))
+    root = distribution.root_table
+    return Reached(
+        total_variation=float(np.abs(now - program.wanted).sum() / (2 * total)),
+        largest_distortion=float(expected.max()),
+        worst_ratio=statistical_pair(root, tuple(range(1, root.ndim)), range(len(root))).rate,
+        unknowns=len(probability),
+    )

@@ -1,0 +1,88 @@
+"""The data in codes, as every baseline sees them: the same Domain, roles and cells as the rest of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import frames
+from fairmaxent.blocks import Blocks
+from fairmaxent.choice import check_seed
+from fairmaxent.domain import Domain
+from fairmaxent.errors import InfeasibleError
+from fairmaxent.problem import compress
+from fairmaxent.reading import read_domain
+from fairmaxent.request import check_roles, read_columns
+from fairmaxent.roles import Roles
+from fairmaxent.table import Reals, Table, tally
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A frame, the roles of its columns, and its distinct rows as block codes."""
+
+    frame: nw.DataFrame[Any]
+    roles: Roles
+    table: Table
+    random_state: int | None
+
+    @classmethod
+    def read(
+        cls,
+        frame: Any,
+        outcome: str,
+        protected: str | Sequence[str],
+        *,
+        domain: Domain | None,
+        random_state: int | None,
+    ) -> Data:
+        """Encode the frame by the given domain, or by one learned from it."""
+        check_seed(random_state)
+        names = read_columns("protected", protected)
+        check_roles(outcome, names, None)
+        opened = frames.open_frame(frame)
+        domain, codes = read_domain(opened, domain, weight=None, design=None)
+        roles = Roles.of(domain, outcome, names)
+        return cls(opened, roles, compress(roles, codes), random_state)
+
+    @property
+    def blocks(self) -> Blocks:
+        """Outcome and protected attributes pooled as the root, the others on their own."""
+        return self.roles.blocks
+
+    @cached_property
+    def cells(self) -> NDArray[np.integer]:
+        """The cell (y, z) of each row."""
+        return np.asarray(self.table.codes[:, 0][self.table.inverse])
+
+    @cached_property
+    def empirical(self) -> Reals:
+        """P(y, z), outcome × joint groups of all protected columns."""
+        cells = tally(self.table.codes[:, 0], self.table.counts, self.blocks.levels[0])
+        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0)[0], -1)
+
+    @property
+    def outcome_shares(self) -> Reals:
+        """P(y)."""
+        return np.asarray(self.empirical.sum(axis=1))
+
+    @property
+    def group_shares(self) -> Reals:
+        """P(z) of each joint group."""
+        return np.asarray(self.empirical.sum(axis=0))
+
+    def refuse_empty_cells(self, wanted: Reals) -> None:
+        """Name a cell that must have mass and has no rows."""
+        empty = np.flatnonzero((wanted > 0) & (self.empirical <= 0))
+        if len(empty):
+            levels = np.unravel_index(int(empty[0]), self.blocks.shape(0))
+            raise InfeasibleError(
+                f"weights cannot reach the wanted table: {self.roles.describe_cell([int(level) for level in levels])} "
+                "must have mass and has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
+            )

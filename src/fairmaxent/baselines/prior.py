@@ -1,0 +1,44 @@
+"""The paper's prior q_C^w, without the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.new_rows import NewRows
+from fairmaxent.baselines.shares import equal_shares
+from fairmaxent.distribution import Distribution
+from fairmaxent.domain import Domain
+from fairmaxent.priors.base import build_base
+from fairmaxent.priors.mixture import Mixture
+from fairmaxent.priors.rows import Rows
+from fairmaxent.request import check_share
+from fairmaxent.weighting import reweigh
+
+
+def prior(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    base_share: float = 0.5,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> NewRows:
+    """q_C^w = C·u + (1 − C)·w alone: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
+
+    ``base_share`` is C. For k joint groups that have rows, w has the table t(y, z) = P(y)/k, which for two groups is
+    Algorithm 1.
+    """
+    share = check_share("base_share", base_share)
+    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    wanted = np.outer(data.outcome_shares, equal_shares(data))
+    data.refuse_empty_cells(wanted)
+    blocks, table = data.blocks, data.table
+    weights = reweigh(table.codes, table.counts, wanted.ravel())
+    base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=wanted.ravel())
+    mixed = Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights)))
+    return NewRows(data, Distribution(data.roles.domain, blocks, mixed, np.zeros(blocks.width)))

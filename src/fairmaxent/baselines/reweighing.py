@@ -1,0 +1,64 @@
+"""Methods that give weights to the rows one has: none, Kamiran and Calders, King and Zeng."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.shares import read_shares
+from fairmaxent.baselines.weighted_rows import WeightedRows
+from fairmaxent.domain import Domain
+
+
+def raw(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> WeightedRows:
+    """The data as they are: every weight is 1."""
+    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    return WeightedRows.of(data, data.empirical)
+
+
+def kamiran_calders(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> WeightedRows:
+    """Reweighing: t(y, z) = P(y)·P(z), so that outcome and group become independent.
+
+    Kamiran and Calders, "Data preprocessing techniques for classification without discrimination", 2012. The groups
+    are the joint groups of the protected columns; their shares stay as they are.
+    """
+    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    return WeightedRows.of(data, np.outer(data.outcome_shares, data.group_shares))
+
+
+def king_zeng(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    shares: Mapping[Any, float] | None = None,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> WeightedRows:
+    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), so that outcomes stay as they are.
+
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups in the place of their events.
+    ``shares`` names every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one column and
+    ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
+    """
+    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    wanted = read_shares(data, shares)
+    own = data.group_shares
+    return WeightedRows.of(data, data.empirical * np.divide(wanted, own, out=np.zeros_like(own), where=own > 0))

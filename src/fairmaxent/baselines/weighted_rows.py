@@ -1,0 +1,79 @@
+"""The user's own rows, with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import frames
+from fairmaxent.baselines.data import Data
+from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
+from fairmaxent.distribution import Distribution
+from fairmaxent.priors.rows import Rows
+from fairmaxent.table import Reals, tally
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedRows:
+    """Rows of the data with one weight per cell (y, z): what reweighing methods give."""
+
+    data: Data
+    cell_weights: Reals  # weight of the rows of each cell; 1 on average over the rows
+
+    def __repr__(self) -> str:
+        return f"<WeightedRows: {len(self.data.frame)} rows in {np.count_nonzero(self.data.empirical)} cells>"
+
+    @classmethod
+    def of(cls, data: Data, wanted: Reals) -> WeightedRows:
+        """Give the rows the wanted table t(y, z), outcome × joint groups: w = t / P."""
+        data.refuse_empty_cells(wanted)
+        seen = data.empirical > 0
+        return cls(data, np.divide(wanted, data.empirical, out=np.zeros_like(wanted), where=seen).ravel())
+
+    def weights(self) -> Reals:
+        """One weight per input row, 1 on average."""
+        return np.asarray(self.cell_weights[self.data.cells])
+
+    def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
+        """Draw ``n`` of the data's own rows with replacement.
+
+        By default each cell (y, z) gets its quota (largest remainder), and its rows are drawn uniformly, as in the
+        resampling of Kamiran and Calders; ``iid=True`` draws every row independently by weight.
+        """
+        count = check_count(n)
+        rng = generator(self.data.random_state if random_state is None else random_state)
+        shares = self._cell_shares
+        if iid:
+            cells = Choice.rows_of(shares[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
+        else:
+            cells = rng.permutation(np.repeat(np.arange(len(shares)), quota(shares, count)))
+        order, starts = self._rows_by_cell
+        sizes = np.diff(np.append(starts, len(order)))
+        rows = order[starts[cells] + rng.integers(0, sizes[cells])]
+        return frames.gather({name: (self.data.frame.get_column(name), rows) for name in self.data.frame.columns})
+
+    def marginal(self, columns: str | Sequence[str]) -> Any:
+        """Return the exact weighted joint distribution of a few columns, with a column ``probability``."""
+        return self.distribution.marginal(columns)
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """The weighted rows as a distribution over the levels of the domain."""
+        table, blocks = self.data.table, self.data.blocks
+        rows = Rows.weighted(blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]])
+        return Distribution(self.data.roles.domain, blocks, rows, np.zeros(blocks.width))
+
+    @property
+    def _cell_shares(self) -> Reals:
+        return np.asarray(self.cell_weights * self.data.empirical.ravel())
+
+    @cached_property
+    def _rows_by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows in order of their cells, and where each cell begins."""
+        counts = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
+        return np.argsort(self.data.cells, kind="stable"), np.cumsum(counts) - counts

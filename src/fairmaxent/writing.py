@@ -1,0 +1,25 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from fairmaxent.errors import StorageError
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write to a temporary file beside the wanted one, then rename."""
+    temporary = path.parent / f".{os.urandom(8).hex()}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
+        raise StorageError(f"cannot write {path}: {problem}; choose another place") from problem
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()
