@@ -1,0 +1,381 @@
+"""Every figure of the paper and its appendix, from tidy tables.
+
+Colour and marker tell methods apart; in the curves over C colour tells the prior and marker and line tell θ. Equal
+tables give equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
+from fairmaxent.writing import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DATASETS: Mapping[str, str] = {
+    "adult-small": "Adult",
+    "compas-small": "COMPAS small",
+    "compas-large": "COMPAS large",
+}
+METHODS: Mapping[str, str] = {
+    "raw": "Raw data",
+    "prior": "Prior qʷ",
+    "maxent_theta_w": "Max-entropy θʷ",
+    "maxent_theta_b": "Max-entropy θᵇ",
+    "calmon": "Calmon et al.",
+    "kamiran_calders": "Kamiran–Calders",
+    "king_zeng": "King–Zeng",
+}
+METRICS: Mapping[str, str] = {
+    "data_sr": "Data statistical rate",
+    "data_rr": "Representation rate",
+    "kl_plugin": "KL from raw data, plug-in",
+    "kl_exact": "KL from raw data, exact",
+    "correlation_distance": "Correlation distance",
+    "covariance_distance": "Covariance distance",
+    "tree_accuracy": "Tree accuracy",
+    "tree_sr_probabilities": "Tree SR by probabilities",
+    "tree_sr_predictions": "Tree SR by predictions",
+    "bayes_accuracy": "Bayes accuracy",
+    "bayes_sr_probabilities": "Bayes SR by probabilities",
+    "bayes_sr_predictions": "Bayes SR by predictions",
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one method or curve is drawn. The colours are those of Okabe and Ito."""
+
+    colour: str
+    marker: str
+    line: str
+    size: float
+
+
+# In the order of drawing: what often lies on top of another is smaller and comes later.
+_METHOD_STYLES: Mapping[str, Style] = {
+    "prior": Style("#E69F00", "D", "none", 6.5),
+    "calmon": Style("#D55E00", "^", "none", 7.0),
+    "kamiran_calders": Style("#009E73", "v", "none", 7.0),
+    "king_zeng": Style("#CC79A7", "P", "none", 7.5),
+    "maxent_theta_b": Style("#56B4E9", "s", "none", 8.0),
+    "maxent_theta_w": Style("#0072B2", "o", "none", 5.0),
+    "raw": Style("#000000", "X", "none", 5.0),
+}
+# Curves of the two priors often coincide: those of the second are wider and drawn first, so that both are seen.
+_PRIOR_STYLES: Mapping[str, tuple[str, float]] = {"w": ("#0072B2", 3.5), "d": ("#D55E00", 5.0)}
+_THETA_STYLES: Mapping[str, tuple[str, str]] = {"d": ("o", ":"), "b": ("s", "--"), "w": ("^", "-")}
+_CURVES: Mapping[tuple[str, str], Style] = {
+    (prior, theta): Style(colour, marker, line, size)
+    for prior, (colour, size) in _PRIOR_STYLES.items()
+    for theta, (marker, line) in _THETA_STYLES.items()
+}
+_SUPERSCRIPTS: Mapping[str, str] = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
+
+_LOOK = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "fairmaxent",  # otherwise the names inside a drawing are random
+}
+_DISTANCES = ("kl_plugin", "kl_exact", "correlation_distance", "covariance_distance")
+_ROWS_OF_TRADEOFF = (("data_sr", None), ("tree_sr_probabilities", "tree_accuracy"), ("data_rr", None))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with its file name, caption, and what it shows in words."""
+
+    name: str
+    caption: str
+    description: str
+    figure: Figure
+
+    def svg(self) -> bytes:
+        """Return the drawing as SVG."""
+        # Without any metadata: a date would differ from run to run.
+        return self._saved("svg", dict.fromkeys(("Creator", "Date", "Format", "Type")))
+
+    def png(self) -> bytes:
+        """Return the drawing as PNG."""
+        return self._saved("png", {"Software": None})
+
+    def _saved(self, kind: str, metadata: dict[str, None]) -> bytes:
+        buffer = io.BytesIO()
+        with _look():
+            self.figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class CurveFigure:
+    """A figure of curves over C: the metrics of one data set in a row, or a row for each metric of several sets."""
+
+    name: str
+    caption: str
+    datasets: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+_MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
+CURVE_FIGURES = (
+    CurveFigure(
+        "compas-small",
+        "COMPAS small, by sex: six max-entropy distributions over C.",
+        ("compas-small",),
+        _MAIN_METRICS,
+    ),
+    CurveFigure(
+        "compas-small-more",
+        "COMPAS small, by sex: representation rate, and Gaussian naive Bayes, over C.",
+        ("compas-small",),
+        ("data_rr", "bayes_sr_probabilities", "bayes_accuracy"),
+    ),
+    CurveFigure(
+        "adult",
+        "Adult, by sex: six max-entropy distributions over C.",
+        ("adult-small",),
+        _MAIN_METRICS,
+    ),
+    CurveFigure(
+        "compas-large-data",
+        "COMPAS large, by sex: drawn rows over C.",
+        ("compas-large",),
+        ("data_sr", "correlation_distance", "data_rr"),
+    ),
+    CurveFigure(
+        "compas-large-tree",
+        "COMPAS large, by sex: decision tree over C.",
+        ("compas-large",),
+        ("tree_sr_probabilities", "tree_accuracy"),
+    ),
+    CurveFigure(
+        "compas-large-bayes",
+        "COMPAS large, by sex: Gaussian naive Bayes over C.",
+        ("compas-large",),
+        ("bayes_sr_probabilities", "bayes_accuracy"),
+    ),
+    CurveFigure(
+        "curves-predictions",
+        "Not in the paper: classifier SR by predictions, as the paper's text defines it, over C.",
+        ("compas-small", "adult-small", "compas-large"),
+        ("tree_sr_predictions", "bayes_sr_predictions"),
+    ),
+)
+
+
+def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
+    """Write each figure as SVG and PNG; nothing is written before all are drawn."""
+    files = {}
+    for drawing in draw_figures(table_2, curves):
+        files[folder / f"{drawing.name}.svg"] = drawing.svg()
+        files[folder / f"{drawing.name}.png"] = drawing.png()
+    for path, content in files.items():
+        write_whole(path, content)
+    return list(files)
+
+
+def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
+    """Draw every figure whose data set was run."""
+    drawings = []
+    if len(table_2):
+        drawings += [_drawing_of_tradeoff(table_2), _drawing_of_predictions(table_2)]
+    for plan in CURVE_FIGURES:
+        if curves["dataset"].isin(plan.datasets).any():
+            drawings.append(Drawing(plan.name, plan.caption, _describe(plan), draw_curves(curves, plan)))
+    return drawings
+
+
+def draw_tradeoff(table_2: Any) -> Figure:
+    """Fairness against accuracy, a column for each block: data SR, tree SR, representation rate (the main figure)."""
+    return _draw_grid(table_2, _ROWS_OF_TRADEOFF)
+
+
+def draw_predictions(table_2: Any) -> Figure:
+    """Tree SR by predictions against accuracy, a panel for each block."""
+    return _draw_grid(table_2, (("tree_sr_predictions", "tree_accuracy"),))
+
+
+def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
+    """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
+    panels = _panels(plan, set(curves["dataset"]))
+    letters = iter("abcdefgh")
+    with _look():
+        figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
+        for line, places in zip(panels, axes, strict=True):
+            for (dataset, metric), panel in zip(line, places, strict=True):
+                _draw_curve_panel(panel, curves[(curves["dataset"] == dataset) & (curves["metric"] == metric)], metric)
+                heading = METRICS[metric] if len(plan.datasets) == 1 else DATASETS[dataset]
+                panel.set_title(f"({next(letters)}) {heading}", loc="left")
+            if len(plan.datasets) > 1:
+                places[0].set_ylabel(METRICS[line[0][1]])
+        _finish(figure, {_curve_label(*key): style for key, style in _CURVES.items()}, columns=len(_CURVES))
+    return figure
+
+
+def _panels(plan: CurveFigure, present: set[str]) -> list[list[tuple[str, str]]]:
+    """Data set and metric of each panel, row by row."""
+    if len(plan.datasets) == 1:
+        return [[(plan.datasets[0], metric) for metric in plan.metrics]]
+    return [[(dataset, metric) for dataset in plan.datasets if dataset in present] for metric in plan.metrics]
+
+
+def _drawing_of_tradeoff(table_2: Any) -> Drawing:
+    return Drawing(
+        "tradeoff",
+        "Fairness against accuracy for all methods: mean over folds and repetitions, bars are the standard deviation "
+        "over folds. Up is fairer; left (KL, correlation distance) and right (accuracy) is closer to the data.",
+        "Grid of scatter plots, one column for each data set and protected column; rows: data statistical rate, tree "
+        "statistical rate and representation rate against distance or accuracy. The tables hold the same numbers.",
+        draw_tradeoff(table_2),
+    )
+
+
+def _drawing_of_predictions(table_2: Any) -> Drawing:
+    return Drawing(
+        "tradeoff-predictions",
+        "Not in the paper: tree SR by predictions, as the paper's text defines it, against tree accuracy.",
+        "Row of scatter plots, one for each data set and protected column: tree statistical rate by predictions "
+        "against tree accuracy. The tables hold the same numbers.",
+        draw_predictions(table_2),
+    )
+
+
+def _describe(plan: CurveFigure) -> str:
+    datasets = ", ".join(DATASETS[name] for name in plan.datasets)
+    metrics = ", ".join(METRICS[name] for name in plan.metrics)
+    return (
+        "Line charts over C from 0 to 1, six lines each for two priors and three expectations. "
+        f"Data: {datasets}. Panels: {metrics}."
+    )
+
+
+# ---------------------------------------------------------------- panels
+
+
+def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
+    """One row for each fairness metric and one column for each block; without an accuracy it is the distance."""
+    found = set(zip(table_2["dataset"], table_2["protected"], strict=True))
+    blocks = [block for block in TABLE_2_BLOCKS if block in found]
+    with _look():
+        figure, axes = _grid(
+            len(rows), len(blocks), size=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5), sharey="row"
+        )
+        for (fairness, accuracy), line in zip(rows, axes, strict=True):
+            for block, panel in zip(blocks, line, strict=True):
+                _draw_scatter_panel(panel, table_2, block, fairness, accuracy or _distance(block))
+            line[0].set_ylabel(METRICS[fairness])
+        for block, panel in zip(blocks, axes[0], strict=True):
+            panel.set_title(block_label(block))
+        shown = {label: _METHOD_STYLES[name] for name, label in METHODS.items() if name in set(table_2["method"])}
+        _finish(figure, shown, columns=len(shown) if len(blocks) > 3 else 3)
+    return figure
+
+
+def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, accuracy: str) -> None:
+    rows = table_2[(table_2["dataset"] == block[0]) & (table_2["protected"] == block[1])]
+    means, spreads = (rows.set_index(["method", "metric"])[column].to_dict() for column in ("mean", "sd"))
+    for method, style in _METHOD_STYLES.items():
+        x, y = (method, accuracy), (method, fairness)
+        if x in means and y in means:
+            panel.errorbar(
+                means[x],
+                means[y],
+                xerr=_bar(spreads[x]),
+                yerr=_bar(spreads[y]),
+                color=style.colour,
+                marker=style.marker,
+                markersize=style.size,
+                markeredgecolor="white",
+                markeredgewidth=0.5,
+                elinewidth=0.8,
+            )
+    panel.set_xlabel(METRICS[accuracy])
+    panel.margins(x=0.12, y=0.08)
+
+
+def _bar(sd: float) -> float:
+    """Length of an error bar; one fold has no standard deviation and gets none."""
+    return sd if sd == sd else 0.0
+
+
+def _draw_curve_panel(panel: Axes, rows: Any, metric: str) -> None:
+    highest = None if metric in _DISTANCES else 1.0  # of a rate or accuracy
+    for (prior, theta), style in reversed(list(_CURVES.items())):
+        line = rows[(rows["prior"] == prior) & (rows["theta"] == theta)].sort_values("C")
+        panel.plot(
+            line["C"],
+            line["mean"],
+            color=style.colour,
+            marker=style.marker,
+            linestyle=style.line,
+            linewidth=style.size / 3,
+            markersize=style.size,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+        )
+        spread = line["sd"].fillna(0.0)
+        low, high = (line["mean"] - spread).clip(lower=0.0), (line["mean"] + spread).clip(upper=highest)
+        panel.fill_between(line["C"], low, high, color=style.colour, alpha=0.1, linewidth=0)
+    panel.set_xlabel("C")
+    panel.set_xlim(-0.03, 1.03)
+    panel.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
+
+
+def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> None:
+    """Add the legend, then lay everything out: once, because it is slow, and not with every format that is saved."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D(
+            [], [], color=style.colour, marker=style.marker, linestyle=style.line, markersize=style.size, label=label
+        )
+        for label, style in styles.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, columnspacing=1.4, handlelength=2.6)
+    ConstrainedLayoutEngine().execute(figure)
+
+
+def _grid(
+    height: int, width: int, *, size: tuple[float, float], sharey: Literal["none", "row"] = "none"
+) -> tuple[Figure, list[list[Axes]]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size)
+    return figure, figure.subplots(height, width, sharey=sharey, squeeze=False).tolist()
+
+
+def _look() -> AbstractContextManager[None]:
+    from matplotlib import rc_context
+
+    return rc_context(_LOOK)
+
+
+def block_label(block: Block) -> str:
+    """Name a data set and its protected column."""
+    return f"{DATASETS[block[0]]}, {block[1]}"
+
+
+def _curve_label(prior: str, theta: str) -> str:
+    return f"q{_SUPERSCRIPTS[prior]}, θ{_SUPERSCRIPTS[theta]}"
+
+
+def _distance(block: Block) -> str:
+    return "correlation_distance" if block[0] == "compas-large" else "kl_plugin"

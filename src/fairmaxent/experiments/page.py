@@ -1,0 +1,192 @@
+"""The reproduction on one page: published numbers beside ours, why they differ, and every figure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
+from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
+from fairmaxent.experiments.published import load_published
+from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare
+from fairmaxent.writing import write_whole
+
+_NO_REASON = "Unexplained: no reason for this difference is known."
+_MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number as shown; `note` is the number of the note that says why ours differs from it."""
+
+    text: str
+    note: int | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number for each method, all from one source."""
+
+    source: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one metric, or of one block in the table of times."""
+
+    label: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of the page with its notes."""
+
+    key: str
+    caption: str
+    heading: str
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...] = ()
+
+
+def write_page(path: Path, table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> None:
+    """Write one HTML file that needs no other, whole or not at all."""
+    write_whole(path, render_page(table_2, curves, runtimes, settings=settings).encode())
+
+
+def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> str:
+    """Return the page; blocks that are not in the tables are left out."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    published = load_published()
+    comparison = compare(table_2, published)
+    found = set(zip(table_2["dataset"], table_2["protected"], strict=True))
+    blocks = [block for block in TABLE_2_BLOCKS if block in found]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = resources.files("fairmaxent.experiments").joinpath("page.html").read_text(encoding="utf-8")
+    drawings = draw_figures(table_2, curves)
+    return environment.from_string(template).render(
+        methods=list(METHODS.values()),
+        sheets=[_block_sheet(block, table_2, published, comparison) for block in blocks],
+        times=_time_sheet(blocks, runtimes, published),
+        figures=[(drawing, Markup(_inline(drawing))) for drawing in drawings],
+        settings={name: str(value) for name, value in settings.items()},
+        noise=NOISE,
+        compared=len(comparison),
+        beyond=int(comparison["beyond_noise"].sum()),
+        unexplained=int((comparison["reason"] == UNEXPLAINED).sum()),
+    )
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> Sheet:
+    ours, known, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
+    notes: dict[str, int] = {}  # in the order in which they are met
+    groups = [
+        Group(label, lines)
+        for metric, label in METRICS.items()
+        if (lines := _metric_lines(metric, ours, known, compared, notes))
+    ]
+    return Sheet(
+        key="-".join(block),
+        caption=f"{block_label(block)}: mean ± standard deviation over folds",
+        heading=block_label(block),
+        groups=tuple(groups),
+        notes=tuple(_NO_REASON if text == UNEXPLAINED else text for text in notes),
+    )
+
+
+def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any]:
+    rows = frame[(frame["dataset"] == block[0]) & (frame["protected"] == block[1])]
+    return {(row.method, row.metric): row for row in rows.itertuples()}
+
+
+def _metric_lines(
+    metric: str,
+    ours: Mapping[tuple[str, str], Any],
+    known: Mapping[tuple[str, str], Any],
+    compared: Mapping[tuple[str, str], Any],
+    notes: dict[str, int],
+) -> tuple[Line, ...]:
+    """Lines of one metric; a published number far from ours gets the number of its note."""
+
+    def note(row: Any, beyond: str) -> int | None:
+        return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
+
+    keys = [(method, metric) for method in METHODS]
+    lines = (
+        Line(
+            "printed",
+            tuple(Entry(_printed(known.get(key)), note(compared.get(key), "beyond_printed")) for key in keys),
+        ),
+        Line(
+            "authors' code",
+            tuple(
+                Entry(_text(known.get(key), "authors_code"), note(compared.get(key), "beyond_authors_code"))
+                for key in keys
+            ),
+        ),
+        Line("ours", tuple(Entry(_mean_and_sd(ours.get(key))) for key in keys)),
+    )
+    return _with_numbers(lines)
+
+
+def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> Sheet:
+    groups = []
+    for block in blocks:
+        known = _by_method_and_metric(published, block)
+        ours = _by_method_and_metric(runtimes.assign(metric="seconds"), block)
+        keys = [(method, "seconds") for method in METHODS]
+        lines = (
+            Line("printed", tuple(Entry(_text(known.get(key), "printed")) for key in keys)),
+            Line("authors' code", tuple(Entry(_text(known.get(key), "authors_code")) for key in keys)),
+            Line("ours", tuple(Entry(_text(ours.get(key), "seconds", digits=3)) for key in keys)),
+        )
+        groups.append(Group(block_label(block), _with_numbers(lines)))
+    return Sheet("times", "Seconds to learn and to draw 10,000 rows", "Times", tuple(groups))
+
+
+def _with_numbers(lines: Iterable[Line]) -> tuple[Line, ...]:
+    return tuple(line for line in lines if any(entry.text != _MISSING for entry in line.entries))
+
+
+def _printed(row: Any) -> str:
+    """Return a printed number with its two digits."""
+    if row is None or row.printed != row.printed:
+        return _MISSING
+    return f"{row.printed:.2f} ± {row.printed_sd:.2f}"
+
+
+def _text(row: Any, column: str, *, digits: int = 4) -> str:
+    value = None if row is None else getattr(row, column)
+    return _MISSING if value is None or value != value else f"{value:.{digits}g}"
+
+
+def _mean_and_sd(row: Any) -> str:
+    if row is None or row.mean != row.mean:
+        return _MISSING
+    return f"{row.mean:.3f}" + (f" ± {row.sd:.3f}" if row.sd == row.sd else "")
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _inline(drawing: Drawing) -> str:
+    """Return a drawing as part of a page: with a title for readers that cannot see it, and names of its own."""
+    svg = drawing.svg().decode()
+    svg = svg[svg.index("<svg") :]
+    # Every drawing names its parts alike; on one page the names must differ.
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)
+    opening, rest = svg.split(">", maxsplit=1)
+    opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
+    title, text = f"{drawing.name}-title", html.escape(drawing.description)
+    return f'{opening} role="img" aria-labelledby="{title}"><title id="{title}">{text}</title>{rest}'

@@ -1,0 +1,93 @@
+"""The paper's tables and figures, made by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fairmaxent
+from fairmaxent.experiments import cells as kept
+from fairmaxent.experiments import data, tables
+from fairmaxent.experiments.figures import write_figures
+from fairmaxent.experiments.page import write_page
+from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, Block, Cell, Plan
+from fairmaxent.experiments.run import run
+from fairmaxent.writing import write_whole
+
+Progress = Callable[[float], None]  # share of the work that is done
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Where the page is, and what could not be run."""
+
+    page: Path
+    left_out: tuple[str, ...]
+
+
+def reproduce(
+    folder: Path, *, quick: bool = False, workers: int | None = None, progress: Progress | None = None
+) -> Reproduction:
+    """Run Table 2 and the figures, or what is left of them, and write tables, figures and one page.
+
+    Finished cells stay in the folder, so a run that was stopped goes on where it was. A data set that cannot be had
+    is left out, and the page says so.
+    """
+    plan = QUICK if quick else FULL
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    left_out = _unavailable()
+    table_2 = plan.table_2(_available(TABLE_2_BLOCKS, left_out))
+    curves = plan.curves(_available(CURVE_BLOCKS, left_out))
+    _run_all([*table_2, *curves], folder / "cells", workers, progress or (lambda share: None))
+    return _write(folder, plan, table_2, curves, left_out)
+
+
+def _unavailable() -> dict[str, str]:
+    """Data sets that cannot be loaded, and why."""
+    reasons: dict[str, str] = {}
+    for name in dict(TABLE_2_BLOCKS):
+        try:
+            data.load(name)
+        except fairmaxent.StorageError as problem:
+            reasons[name] = str(problem)
+    return reasons
+
+
+def _available(blocks: Sequence[Block], left_out: dict[str, str]) -> list[Block]:
+    return [block for block in blocks if block[0] not in left_out]
+
+
+def _run_all(cells: list[Cell], folder: Path, workers: int | None, progress: Progress) -> None:
+    total = sum(cell.cost for cell in cells)
+    done = 0.0
+    for cell in run(cells, folder, workers=workers):
+        done += cell.cost
+        progress(done / total)
+
+
+def _write(
+    folder: Path, plan: Plan, table_2_cells: list[Cell], curve_cells: list[Cell], left_out: dict[str, str]
+) -> Reproduction:
+    cells = folder / "cells"
+    table_2, runtimes = tables.table_2(table_2_cells, cells), tables.runtimes(table_2_cells, cells)
+    curves = tables.curves(curve_cells, cells)
+    for name, table in (("table2", table_2), ("runtimes", runtimes), ("curves", curves)):
+        write_whole(
+            folder / f"{name}.csv", table.to_csv(index=False, float_format="%.6f", lineterminator="\n").encode()
+        )
+    figures = folder / "figures"
+    figures.mkdir(exist_ok=True)
+    write_figures(table_2, curves, figures)
+    write_page(folder / "index.html", table_2, curves, runtimes, settings=_settings(plan, left_out))
+    return Reproduction(folder / "index.html", tuple(left_out.values()))
+
+
+def _settings(plan: Plan, left_out: dict[str, str]) -> dict[str, Any]:
+    return {
+        "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
+        "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
+        **{f"Left out: {name}": reason for name, reason in left_out.items()},
+        **kept.made_with(),
+    }

@@ -1,0 +1,62 @@
+"""Tidy tables from finished cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from fairmaxent.experiments import cells as kept
+from fairmaxent.experiments.plan import TABLE_2_METHODS, Cell, MaxEnt
+
+_TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
+
+
+def table_2(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, method, metric, mean, sd: mean over folds and repetitions, sd of the folds' means."""
+    return _summary(cells, folder, _table_2_labels)
+
+
+def curves(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, prior, theta, C, metric, mean, sd."""
+    return _summary(cells, folder, _curve_labels)
+
+
+def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
+    import pandas as pd
+
+    rows = [_table_2_labels(cell) | {"seconds": _record(cell, folder)["seconds"]} for cell in cells]
+    labels = list(rows[0])[:-1]
+    return pd.DataFrame(rows).groupby(labels, sort=False)["seconds"].mean().reset_index()
+
+
+def _table_2_labels(cell: Cell) -> dict[str, Any]:
+    return {"dataset": cell.dataset, "protected": cell.protected, "method": _TABLE_2_NAMES[cell.method]}
+
+
+def _curve_labels(cell: Cell) -> dict[str, Any]:
+    assert isinstance(cell.method, MaxEnt)
+    own = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
+    return {"dataset": cell.dataset, "protected": cell.protected} | own
+
+
+def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
+    import pandas as pd
+
+    rows = []
+    for cell in cells:
+        record = _record(cell, folder)
+        # Repetitions without a value (nobody was predicted the outcome) do not count.
+        means = pd.DataFrame(record["repetitions"]).mean().to_dict() | record["exact"]
+        rows += [labels_of(cell) | {"metric": metric, "value": value} for metric, value in means.items()]
+    labels = list(rows[0])[:-1]
+    grouped = pd.DataFrame(rows).groupby(labels, sort=False)["value"]
+    return grouped.agg(mean="mean", sd="std").reset_index()
+
+
+def _record(cell: Cell, folder: Path) -> kept.Record:
+    record = kept.find(cell, folder)
+    if record is None:
+        raise FileNotFoundError(folder / f"{cell.name}.json")
+    return record
