@@ -1,0 +1,215 @@
+"""fairmaxent in the words of AIF360: one of its data sets in, one out, where its Reweighing would stand.
+
+Nothing of AIF360 is imported: a data set brings all that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.debias import debias
+from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
+from fairmaxent.fit import Fit
+from fairmaxent.priors.base import BaseKind
+from fairmaxent.table import Reals
+from fairmaxent.target import TargetOption
+
+Groups = Sequence[Mapping[str, float]]
+Output = Literal["weights", "rows"]
+Mask = NDArray[np.bool_]
+
+# Columns that the fit has beside those of the data set.
+GROUP = "group"
+WEIGHT = "instance_weights"
+
+
+class FairMaxEntPreprocessing:
+    """Make a BinaryLabelDataset fair: new instance weights (the default), or new rows.
+
+    The first two arguments are those of AIF360's Reweighing: lists of ``{attribute: value}``, each naming a part of
+    the group. The fit compares the two groups as the column ``"group"`` with the levels ``"privileged"`` and
+    ``"unprivileged"``; rows in neither stay as they are. Columns that one-hot code an attribute (``education=HS``)
+    are one column (``education``) in the fit.
+
+    Parameters
+    ----------
+    representation_rate, statistical_rate, target, base, base_share, random_state
+        As in :func:`fairmaxent.debias`. With ``representation_rate=None`` and ``target={"group": None, label: None}``,
+        which keep the shares of groups and labels, the weights are those of Reweighing.
+    output
+        ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: as many new rows in their place.
+        Either way the total weight stays.
+    """
+
+    fit_: Fit
+    _coding: _Coding
+    _members: Mask  # rows in one of the groups
+    _seen: tuple[Reals, ...]  # the data set of the fit
+
+    def __init__(
+        self,
+        unprivileged_groups: Groups,
+        privileged_groups: Groups,
+        *,
+        representation_rate: float | None = 1.0,
+        statistical_rate: float | None = 1.0,
+        target: TargetOption | None = None,
+        base: BaseKind = "tree",
+        base_share: float = 0.5,
+        output: Output = "weights",
+        random_state: int | None = None,
+    ) -> None:
+        check_choice("output", output, Output)
+        self.unprivileged_groups = unprivileged_groups
+        self.privileged_groups = privileged_groups
+        self.representation_rate = representation_rate
+        self.statistical_rate = statistical_rate
+        self.target = target
+        self.base = base
+        self.base_share = base_share
+        self.output = output
+        self.random_state = random_state
+
+    def fit(self, dataset: Any) -> FairMaxEntPreprocessing:
+        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.Fit`."""
+        if not hasattr(dataset, "favorable_label"):
+            raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
+        conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}
+        inside = {level: _members(dataset, groups) for level, groups in conditions.items()}
+        _check_groups(inside)
+        members = inside["privileged"] | inside["unprivileged"]
+        self._coding = _Coding.of(dataset)
+        group = np.where(inside["privileged"], "privileged", "unprivileged")
+        frame = self._coding.encode(dataset).assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
+        self.fit_ = debias(
+            frame.loc[members],
+            dataset.label_names[0],
+            GROUP,
+            representation_rate=self.representation_rate,
+            statistical_rate=self.statistical_rate,
+            favourable=dataset.favorable_label,
+            target=self.target,
+            base=self.base,
+            base_share=self.base_share,
+            weight=WEIGHT,
+            forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
+            random_state=self.random_state,
+        )
+        self._members = members
+        self._seen = _contents(dataset)
+        return self
+
+    def transform(self, dataset: Any) -> Any:
+        """Return the data set of the fit made fair, as a new data set."""
+        if not hasattr(self, "fit_"):
+            raise InputError("nothing has been fitted yet; call fit or fit_transform with the data set")
+        for known, now in zip(self._seen, _contents(dataset), strict=True):
+            if not np.array_equal(known, now):
+                raise InputError("this is not the data set of the fit; call fit_transform with it")
+        result, members = dataset.copy(deepcopy=True), self._members
+        average = dataset.instance_weights[members].mean()
+        if self.output == "weights":
+            result.instance_weights[members] = average * self.fit_.weights()
+            return result
+        drawn = self._coding.decode(self.fit_.sample(int(members.sum())))
+        result.features[members] = drawn[dataset.feature_names].to_numpy()
+        result.labels[members] = drawn[dataset.label_names].to_numpy()
+        result.protected_attributes[members] = drawn[dataset.protected_attribute_names].to_numpy()
+        result.scores[members] = result.labels[members] == dataset.favorable_label
+        result.instance_weights[members] = average
+        for number, row in enumerate(np.flatnonzero(members)):
+            result.instance_names[row] = f"drawn {number}"
+        return result
+
+    def fit_transform(self, dataset: Any) -> Any:
+        """Fit, then transform the same data set."""
+        return self.fit(dataset).transform(dataset)
+
+
+@dataclass(frozen=True)
+class _Coding:
+    """The columns of a data set, in order, and which of them one-hot code an attribute."""
+
+    names: tuple[str, ...]
+    sets: Mapping[str, tuple[str, ...]]  # of each attribute that is one-hot coded, its levels
+
+    @classmethod
+    def of(cls, dataset: Any) -> _Coding:
+        """Find the sets of columns ``attribute=level`` of which every row has exactly one."""
+        frame, _ = dataset.convert_to_dataframe()
+        levels: dict[str, list[str]] = {}
+        for name in dataset.feature_names:
+            attribute, mark, level = name.partition("=")
+            if mark and attribute not in frame and name not in dataset.protected_attribute_names:
+                levels.setdefault(attribute, []).append(level)
+        sets = {}
+        for attribute, own in levels.items():
+            cells = frame[[f"{attribute}={level}" for level in own]].to_numpy()
+            if np.isin(cells, (0, 1)).all() and (cells.sum(axis=1) == 1).all():
+                sets[attribute] = tuple(own)
+        return cls(tuple(frame.columns), sets)
+
+    def encode(self, dataset: Any) -> Any:
+        """Return the table of the fit: one column of levels for each set."""
+        frame, _ = dataset.convert_to_dataframe()
+        for name in (GROUP, WEIGHT):
+            if name in frame or name in self.sets:
+                raise ColumnError(f"the data set has a column {name!r}, which the fit needs itself; rename it")
+        for attribute, levels in self.sets.items():
+            own = [f"{attribute}={level}" for level in levels]
+            places = frame[own].to_numpy().argmax(axis=1)
+            frame = frame.drop(columns=own)
+            frame[attribute] = np.array(levels, dtype=object)[places]
+        return frame
+
+    def decode(self, frame: Any) -> Any:
+        """Return a table of the fit with the columns of the data set."""
+        columns = {name: frame[name] for name in self.names if name in frame}
+        for attribute, levels in self.sets.items():
+            columns |= {f"{attribute}={level}": (frame[attribute] == level).astype(float) for level in levels}
+        return frame.assign(**columns)[list(self.names)]
+
+
+def _members(dataset: Any, groups: Groups) -> Mask:
+    """Mark the rows that meet every value of one of the parts."""
+    known = list(dataset.protected_attribute_names)
+    inside = np.zeros(len(dataset.labels), dtype=bool)
+    for part in groups:
+        for name in part:
+            if name not in known:
+                raise ColumnError(f"{name!r} is no protected attribute of the data set; {did_you_mean(name, known)}")
+        wanted = [dataset.protected_attributes[:, known.index(name)] == value for name, value in part.items()]
+        inside |= np.logical_and.reduce(wanted)
+    return inside
+
+
+def _check_groups(inside: Mapping[str, Mask]) -> None:
+    both = int(np.logical_and.reduce(list(inside.values())).sum())
+    if both:
+        raise InputError(f"{both} rows are privileged and unprivileged at once; make the groups exclude each other")
+    for level, rows in inside.items():
+        if not rows.any():
+            raise InputError(f"no row is in {level}_groups; name values that the data set has")
+
+
+def _contradictions(frame: Any, conditions: Mapping[str, Groups]) -> list[dict[str, object]]:
+    """Name every combination of the groups' attributes with a group it does not belong to."""
+    used = sorted({name for groups in conditions.values() for part in groups for name in part})
+    values = [sorted(set(frame[name].tolist())) for name in used]
+    wrong: list[dict[str, object]] = []
+    for cell in (dict(zip(used, combination, strict=True)) for combination in product(*values)):
+        for level, groups in conditions.items():
+            if not any(all(cell[name] == value for name, value in part.items()) for part in groups):
+                wrong.append({**cell, GROUP: level})
+    return wrong
+
+
+def _contents(dataset: Any) -> tuple[Reals, ...]:
+    names = ("features", "labels", "protected_attributes", "instance_weights")
+    return tuple(getattr(dataset, name).copy() for name in names)

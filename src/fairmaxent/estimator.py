@@ -1,0 +1,343 @@
+"""FairMaxEnt: the front door as a scikit-learn estimator and an imbalanced-learn sampler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent import frames
+from fairmaxent.choice import RandomState
+from fairmaxent.debias import debias
+from fairmaxent.distribution import Evidence
+from fairmaxent.domain import Domain
+from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
+from fairmaxent.fit import Fit
+from fairmaxent.priors.base import BaseKind
+from fairmaxent.request import ForbidOption, RateOption
+from fairmaxent.roles import GroupsOption
+from fairmaxent.table import Reals
+from fairmaxent.target import TargetOption
+
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+    from sklearn.utils import InputTags, Tags
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+except ImportError as error:
+    raise DependencyError(
+        "FairMaxEnt needs scikit-learn 1.6 or later, which is not installed; pip install 'fairmaxent[sklearn]'"
+    ) from error
+
+with suppress(ImportError):
+    # Where imbalanced-learn is installed, importing it teaches scikit-learn's metadata routing the method
+    # fit_resample; that has to happen before the class below is made, or it would have no set_fit_resample_request.
+    import imblearn.base  # noqa: F401
+
+# One column, by name or by position in X.
+ColumnOption = str | int
+
+
+class _NoWeightsError(InfeasibleError, AttributeError):
+    """Weights cannot be fair; also an AttributeError, so that what looks at every attribute passes over this one."""
+
+
+class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
+    """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
+
+    `fit_resample` gives as many new rows as came in, or `rows` of them; `sample_weight_` gives weights for the rows
+    as they are. Tables and series of pandas, polars and pyarrow, arrays and lists come back as what they were, with
+    the same columns and dtypes.
+
+    Parameters
+    ----------
+    protected
+        The column or columns of X whose groups are compared, by name or position. None: the columns that
+        `sensitive_features` brings to `fit`.
+    rows
+        How many rows `fit_resample` draws; None: as many as came in.
+    representation_rate, statistical_rate, favourable, groups, target, base, base_share, weight, forbid, domain
+        As in :func:`fairmaxent.debias`; `weight` may also be a position. Columns of an array are called x0, x1, …, and
+        the outcome is called as the series y is, or ``"y"``.
+    random_state
+        Seed of the draws, a whole number or None.
+
+    Attributes
+    ----------
+    fit_ : Fit
+        What was learned, with its certificate; its table is X, then the sensitive features, then y.
+    sample_weight_ : array of shape (rows of X,)
+        One weight per row, 1 on average, computed when asked for (`Fit.weights`).
+    sampling_strategy_ : dict
+        How many rows of each class `fit_resample` drew.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 5], [0, 6], [0, 5], [1, 6], [1, 5], [1, 6], [1, 5], [1, 6]] * 5)
+    >>> y = np.array([0, 0, 1, 0, 1, 1, 1, 1] * 5)
+    >>> X_fair, y_fair = FairMaxEnt(protected=0, random_state=0).fit_resample(X, y)
+    >>> [float(y_fair[X_fair[:, 0] == group].mean()) for group in (0, 1)]
+    [0.6, 0.6]
+    """
+
+    # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        protected: ColumnOption | Sequence[ColumnOption] | None = None,
+        *,
+        representation_rate: RateOption = 1.0,
+        statistical_rate: RateOption = 1.0,
+        favourable: object = None,
+        groups: GroupsOption = "each",
+        target: TargetOption | None = None,
+        base: BaseKind = "tree",
+        base_share: float = 0.5,
+        weight: ColumnOption | None = None,
+        forbid: ForbidOption | None = None,
+        domain: Domain | None = None,
+        rows: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.protected = protected
+        self.representation_rate = representation_rate
+        self.statistical_rate = statistical_rate
+        self.favourable = favourable
+        self.groups = groups
+        self.target = target
+        self.base = base
+        self.base_share = base_share
+        self.weight = weight
+        self.forbid = forbid
+        self.domain = domain
+        self.rows = rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> FairMaxEnt:
+        """Learn the fair distribution.
+
+        `sensitive_features` are columns, not in X, that join X for the fit: a series, a table or an array with one
+        row per row of X. They are drawn with the rest but left out of what `fit_resample` and `sample` return;
+        ``estimator.fit_.sample(n, random_state=seed)`` gives the same rows with them. In a pipeline of imbalanced-learn
+        they arrive by metadata routing: ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
+        """
+        features = self._open_features(X, y)
+        check_consistent_length(X, y, sensitive_features)
+        backend = features.implementation
+        outcome, self._y_form = _read_columns(y, "y", backend)
+        _check_outcome(outcome)
+        extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
+        _check_distinct(features.columns, extra, outcome)
+        self.fit_ = debias(
+            frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome),
+            self._y_form.names[0],
+            self._protected_names(features.columns, list(extra)),
+            representation_rate=self.representation_rate,
+            statistical_rate=self.statistical_rate,
+            favourable=self.favourable,
+            groups=self.groups,
+            target=self.target,
+            base=self.base,
+            base_share=self.base_share,
+            weight=None if self.weight is None else _name_of(self.weight, features.columns, "weight"),
+            forbid=self.forbid,
+            domain=self.domain,
+            random_state=self.random_state,
+        )
+        return self
+
+    def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
+        """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
+        self.fit(X, y, sensitive_features=sensitive_features)
+        drawn = self._draw(len(self.fit_.table.inverse) if self.rows is None else self.rows)
+        self.sampling_strategy_ = dict(Counter(drawn.get_column(self._y_form.names[0]).to_list()))
+        return self._x_form.restore(drawn), self._y_form.restore(drawn)
+
+    def sample(
+        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+    ) -> tuple[Any, Any]:
+        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.Fit.sample`."""
+        check_is_fitted(self)
+        drawn = self._draw(n, given=given, random_state=random_state, iid=iid)
+        return self._x_form.restore(drawn), self._y_form.restore(drawn)
+
+    @property
+    def sample_weight_(self) -> Reals:
+        """One weight per row of X, 1 on average; `InfeasibleError` where weights alone cannot be fair."""
+        check_is_fitted(self)
+        fitted: Fit = self.fit_
+        try:
+            return fitted.weights()
+        except InfeasibleError as problem:
+            raise _NoWeightsError(str(problem)) from problem
+
+    def __sklearn_tags__(self) -> _SamplerTags:
+        """What scikit-learn and imbalanced-learn may pass in."""
+        tags = super().__sklearn_tags__()
+        known = {part.name: getattr(tags, part.name) for part in fields(Tags)}
+        known |= {"estimator_type": "sampler", "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True)}
+        tags.target_tags.required = True
+        return _SamplerTags(**known)
+
+    def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
+        """X as a table, checked and noted as scikit-learn does it."""
+        if _is_table(X):
+            features = frames.open_frame(X)
+            validate_data(self, X=X, y=y, skip_check_array=True)
+            self._x_form = _Form("table", tuple(features.columns), tuple(features.columns), None, flat=False)
+            return features
+        array = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+        validate_data(self, X=array, y=y, skip_check_array=True)
+        names = tuple(f"x{place}" for place in range(array.shape[1]))
+        self._x_form = _Form("list" if isinstance(X, list) else "array", names, names, array.dtype, flat=False)
+        table = frames.load_library("pandas").DataFrame(array, columns=list(names))
+        return frames.open_frame(table.infer_objects())
+
+    def _protected_names(self, features: Sequence[str], extra: Sequence[str]) -> list[str]:
+        if self.protected is None:
+            if not extra:
+                raise InputError(
+                    "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
+                    "sensitive_features"
+                )
+            return list(extra)
+        if isinstance(self.protected, str) or not isinstance(self.protected, Sequence):
+            return [_name_of(self.protected, features, "protected")]
+        return [_name_of(column, features, "protected") for column in self.protected]
+
+    def _draw(
+        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+    ) -> nw.DataFrame[Any]:
+        drawn = self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
+        return nw.from_native(drawn, eager_only=True)
+
+
+# ---------------------------------------------------------------- tags
+
+
+@dataclass(slots=True)
+class _FrameTags(InputTags):  # type: ignore[misc]
+    """Input tags with the one that imbalanced-learn adds."""
+
+    dataframe: bool = True
+
+
+@dataclass(slots=True)
+class _IndexTags:
+    """What imbalanced-learn asks of a sampler: whether it picks from the rows given. This one draws new ones."""
+
+    sample_indices: bool = False
+
+
+@dataclass(slots=True)
+class _SamplerTags(Tags):  # type: ignore[misc]
+    """Tags with those that imbalanced-learn adds."""
+
+    sampler_tags: _IndexTags = field(default_factory=_IndexTags)
+
+
+# ---------------------------------------------------------------- what came in, and giving the like back
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """How X or y came in, so that drawn columns go back the same way."""
+
+    kind: Literal["table", "series", "array", "list"]
+    names: tuple[str, ...]  # in the table of the fit
+    labels: tuple[Any, ...]  # as the caller has them: pandas also has columns called 0, or not at all
+    dtype: Any  # of an array; None: not an array
+    flat: bool  # one-dimensional
+
+    def restore(self, drawn: nw.DataFrame[Any]) -> Any:
+        """Return these columns of a drawn table as what they came from."""
+        if self.kind == "table":
+            table = drawn.select(self.names).to_native()
+            return table if self.names == self.labels else table.set_axis(self.labels, axis=1)
+        column = drawn.get_column(self.names[0])
+        if self.kind == "series":
+            label = self.labels[0]
+            return column.alias(label).to_native() if isinstance(label, str) else column.to_native().rename(label)
+        values = (column if self.flat else drawn.select(self.names)).to_numpy().astype(self.dtype)
+        return values.tolist() if self.kind == "list" else values
+
+
+def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _Form]:
+    """Read y or sensitive features: their columns under names that are text, and how they came in."""
+    kind: Literal["table", "series", "array", "list"] = "list" if isinstance(data, list) else "array"
+    dtype = None
+    if _is_table(data):
+        kind, columns = "table", list(nw.from_native(data, eager_only=True).iter_columns())
+    elif nw.dependencies.is_into_series(data):
+        kind, columns = "series", [nw.from_native(data, series_only=True)]
+    else:
+        array = np.asarray(data)
+        dtype = array.dtype
+        parts = array.reshape(len(array), -1).T
+        # Text as a list: not every library takes numpy's own kind of text.
+        contents = [part if dtype.kind in "biuf" else part.tolist() for part in parts]
+        columns = [nw.new_series("", content, backend=backend) for content in contents]
+    labels = tuple(column.name for column in columns)
+    plain = default if len(columns) == 1 else default + "{}"
+    names = tuple(label if label and isinstance(label, str) else plain.format(i) for i, label in enumerate(labels))
+    for column in columns:
+        if column.implementation != backend:
+            raise InputError(
+                f"{default} is of {column.implementation.value} and X of {backend.value}; pass both of one library, "
+                f"or {default} as an array"
+            )
+    return dict(zip(names, columns, strict=True)), _Form(kind, names, labels, dtype, flat=True)
+
+
+def _is_table(data: Any) -> bool:
+    return nw.dependencies.is_into_dataframe(data) or nw.dependencies.is_polars_lazyframe(data)
+
+
+def _check_outcome(outcome: Mapping[str, frames.Column]) -> None:
+    """Refuse what scikit-learn does not see as one column of classes."""
+    if len(outcome) != 1:
+        raise InputError(
+            f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one"
+        )
+    column = next(iter(outcome.values()))
+    codes, classes = frames.factorize(column)
+    if codes.min() < 0:
+        raise LevelError("y has missing values; drop those rows, or give them a class of their own")
+    check_classification_targets(column.to_numpy())
+    if len(classes) < 2:
+        raise LevelError(f"y has one class ({classes.to_list()[0]!r}); at least two classes are needed to compare")
+
+
+def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iterable[str]) -> None:
+    """Refuse a name that is there twice among X, the sensitive features and y."""
+    for name in extra:
+        if name in features:
+            raise ColumnError(
+                f"column {name!r} is in X and in sensitive_features; keep it in X, name it in protected, and leave "
+                "sensitive_features out"
+            )
+    for name in outcome:
+        if name in features or name in extra:
+            raise ColumnError(
+                f"y is called {name!r}, as is another column; rename that column, or pass y as a series of another name"
+            )
+
+
+def _name_of(column: ColumnOption, features: Sequence[str], option: str) -> str:
+    """Turn a position in X into a name; names stay."""
+    if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
+        raise ColumnError(f"{option} holds {column!r}; pass names (text) or positions (whole numbers) of columns of X")
+    if isinstance(column, str):
+        return column
+    if not -len(features) <= column < len(features):
+        raise ColumnError(f"{option} is column {column} of X, which has {len(features)}; positions count from 0")
+    return features[column]
