@@ -1,0 +1,9 @@
+"""A report on a fit for a reader who was not in the room: one HTML, Markdown or JSON file.
+
+`report` holds the numbers, its neighbours compute them, and `html`, `markdown` and `json` only show them.
+"""
+
+from fairmaxent.report.report import Report, build_report
+from fairmaxent.report.writer import write_report
+
+__all__ = ["Report", "build_report", "write_report"]

@@ -1,0 +1,143 @@
+"""The report as one HTML file: no script, no network, every name and value from the data escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fairmaxent.errors import DependencyError
+from fairmaxent.report import pictures, words
+from fairmaxent.report.report import Report
+from fairmaxent.report.shifts import Grouping, Marginal, Shift
+from fairmaxent.report.trade_off import Point, Varied
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SHOWN_COLUMNS = 40
+SHOWN_LEVELS = 16
+SHOWN_GROUPS = 24
+SHOWN_WARNINGS = 30
+_AXES: dict[Varied, str] = {"base_share": "base_share", "rates": "rates asked for"}
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A table of shares with bars: what is shown, and what had no room."""
+
+    name: str
+    about: str
+    rows: tuple[Shift, ...]
+    hidden: int
+    rest: Shift | None
+    longest: float  # the share that fills the width
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing and its heading."""
+
+    heading: str
+    svg: Any
+
+
+def to_html(report: Report) -> str:
+    """Render the report."""
+    environment = _environment()
+    here = files("fairmaxent.report")
+    template = environment.from_string(here.joinpath("report.html").read_text(encoding="utf-8"))
+    return template.render(
+        report=report,
+        words=words,
+        style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
+        groups=[_group_bars(own, report.outcome) for own in report.groupings],
+        columns=[_column_bars(own) for own in report.marginals[:SHOWN_COLUMNS]],
+        others=report.marginals[SHOWN_COLUMNS:],
+        shown_warnings=SHOWN_WARNINGS,
+        maps=_maps(report),
+        curves=_curves(report),
+    )
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as problem:
+        raise DependencyError(
+            "an HTML report needs jinja2, which is not installed; pip install 'fairmaxent[report]', "
+            "or write .md or .json instead"
+        ) from problem
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["percent"] = words.percent
+    return environment
+
+
+def _trusted(text: str) -> Any:
+    """Mark text of our own, which is not escaped again."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _column_bars(column: Marginal) -> Bars:
+    role = "" if column.role == "other" else f"{column.role}, "
+    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {words.percent(column.distance)}"
+    return _bars(column.name, about, column.shifts, SHOWN_LEVELS, shares=True)
+
+
+def _group_bars(grouping: Grouping, outcome: str) -> Bars:
+    if grouping.outcome is None:
+        return _bars(f"Size of the groups of {grouping.name}", "share of the rows", grouping.shifts, SHOWN_GROUPS)
+    name = f"{outcome} = {grouping.outcome}, by {grouping.name}"
+    return _bars(name, "share of each group that has this outcome", grouping.shifts, SHOWN_GROUPS)
+
+
+def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: bool = False) -> Bars:
+    """Keep the levels with most mass, in their own order; of shares of the rows, what is left sums to a rest."""
+    sizes = [max(shift.before or 0.0, shift.after or 0.0) for shift in shifts]
+    kept = sorted(sorted(range(len(shifts)), key=lambda place: -sizes[place])[:room])
+    hidden = [shift for place, shift in enumerate(shifts) if place not in kept]
+    rest = _rest(hidden) if hidden and shares else None
+    return Bars(name, about, tuple(shifts[place] for place in kept), len(hidden), rest, max(sizes) or 1.0)
+
+
+def _rest(hidden: Sequence[Shift]) -> Shift:
+    before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
+    return Shift(f"{len(hidden)} more levels", before, after)
+
+
+def _maps(report: Report) -> list[Picture]:
+    own = report.associations
+    sides = (("Before", own.before, "in the data"), ("After", own.after, "after the fit"))
+    titles = [f"Cramér's V of each pair of columns, {where}" for _, _, where in sides]
+    return [
+        Picture(heading, _trusted(pictures.heat_map(own.names, matrix, title=title)))
+        for (heading, matrix, _), title in zip(sides, titles, strict=True)
+    ]
+
+
+def _curves(report: Report) -> list[Picture]:
+    found = []
+    for varied in _AXES:
+        points = [point for point in report.trade_off.points if point.varied == varied and point.problem is None]
+        found.append(_curve(points, "Distance from the data", varied, [point.distance for point in points]))
+        if varied == "base_share":
+            shares = [None if point.seen is None else 100 * point.seen for point in points]
+            found.append(_curve(points, "Seen combinations", varied, shares, unit=" %"))
+        else:
+            found.append(_curve(points, "Effective rows", varied, [point.effective_rows for point in points]))
+    return [curve for curve in found if curve is not None]
+
+
+def _curve(
+    points: Sequence[Point], heading: str, varied: Varied, values: Sequence[float | None], *, unit: str = ""
+) -> Picture | None:
+    """Draw a curve, or none where fewer than two points have a value."""
+    drawn = [(point.value, value) for point, value in zip(points, values, strict=True) if value is not None]
+    if len(drawn) < 2:
+        return None
+    own = next((point.value for point in points if point.is_own), None)
+    title = f"{heading} over {_AXES[varied]}"
+    return Picture(title, _trusted(pictures.curve(drawn, own, title=title, across=_AXES[varied], unit=unit)))

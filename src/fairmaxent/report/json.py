@@ -1,0 +1,12 @@
+"""The report as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from fairmaxent.report.report import Report
+
+
+def to_json(report: Report) -> str:
+    """Return every number of the report, at full precision."""
+    return json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,141 @@
+"""The report as Markdown: the same numbers, for a repository or a wiki."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from fairmaxent.report import words
+from fairmaxent.report.report import Report
+from fairmaxent.report.shifts import Shift
+
+# Characters that would begin markup; each is written as text.
+_MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
+
+
+def to_markdown(report: Report) -> str:
+    """Render the report."""
+    blocks = [f"# Fairness report: {text(words.title(report))}", text(words.summary(report)), *_sections(report)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _sections(report: Report) -> Iterator[str]:
+    yield from ("## What was asked", _list(report.wishes))
+    yield from ("## What was reached", text(words.RATES), _rates(report))
+    if report.warnings:
+        yield from (text(words.WARNINGS), _list(report.warnings))
+    yield from ("## The groups, and the outcome in them", *_groups(report))
+    yield from ("## What moved most", text(words.MOVES), _moves(report))
+    yield from ("## Every column", text(words.MARGINALS), *_columns(report))
+    yield from ("## Pairwise structure", text(words.ASSOCIATIONS), *_pairs(report))
+    yield from ("## Trade-off", *_trade_off(report))
+    yield from ("## Copies of real rows", text(words.copies_note(report)))
+    yield _list(f"{share} {line}" for line, share in words.copy_lines(report))
+    yield words.PRIVACY
+    lines = words.certificate_lines(report)
+    yield from ("## Certificate", text(words.CERTIFICATE), table(("Quantity", "Value", "Meaning"), lines))
+    yield from ("## Limits of the method", _list(words.LIMITS))
+    yield "## How to repeat it"
+    if report.command is not None:
+        yield _code(report.command)
+    yield from (words.CALL, _code(report.call), text(words.versions(report)), text(words.footer(report)))
+
+
+def _rates(report: Report) -> str:
+    heads = ("Rate", "Wanted", "Before", "Achieved", "Drawn rows", "Independent draws", "Worst before")
+    rows = [
+        (
+            f"{words.RATE_NAMES[rate.kind]}, {rate.grouping}",
+            "any" if rate.wanted is None else f"{rate.wanted:.4f}",
+            f"{rate.before:.4f}",
+            f"{rate.achieved:.4f}",
+            f"{rate.drawn:.4f}",
+            f"{rate.interval[0]:.3f} – {rate.interval[1]:.3f}",
+            rate.worst_before,
+        )
+        for rate in report.rates
+    ]
+    return table(heads, rows)
+
+
+def _groups(report: Report) -> Iterator[str]:
+    for own in report.groupings:
+        what = "size" if own.outcome is None else f"{report.outcome} = {own.outcome}"
+        yield f"### {text(f'{own.name}: {what}')}"
+        yield _shares("Group", own.shifts)
+
+
+def _moves(report: Report) -> str:
+    rows = [
+        (move.column, move.level, *_change(move.before, move.after), words.points(move.before, move.after))
+        for move in report.moves
+    ]
+    return table(("Column", "Level", "Before", "After", "Change, points"), rows)
+
+
+def _columns(report: Report) -> Iterator[str]:
+    for own in report.marginals:
+        yield f"### {text(own.name)}"
+        yield text(f"{own.role}, {own.kind}, distance {words.percent(own.distance)}")
+        yield _shares("Level", own.shifts)
+
+
+def _pairs(report: Report) -> Iterator[str]:
+    own = report.associations
+    yield "Pairs that changed most:"
+    rows = [(f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}") for pair in own.shifts]
+    yield table(("Columns", "Before", "After"), rows)
+    for when, matrix in (("Before", own.before), ("After", own.after)):
+        yield f"{when}:"
+        lines = [(name, *(f"{value:.2f}" for value in values)) for name, values in zip(own.names, matrix, strict=True)]
+        yield table(("", *own.names), lines)
+
+
+def _trade_off(report: Report) -> Iterator[str]:
+    if report.trade_off.skipped is not None:
+        yield f"The trade-off was not computed: {text(report.trade_off.skipped)}."
+        return
+    yield text(words.TRADE_OFF)
+    rows = []
+    for point in report.trade_off.points:
+        name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_own else "")
+        if point.effective_rows is None:
+            rows.append((name, f"cannot be reached: {point.problem}", "", ""))
+        else:
+            distance = "–" if point.distance is None else f"{point.distance:.4f}"
+            rows.append((name, distance, f"{point.effective_rows:,.0f}", words.percent(point.seen)))
+    yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
+
+
+def _shares(head: str, shifts: Sequence[Shift]) -> str:
+    return table((head, "Before", "After"), [(own.label, *_change(own.before, own.after)) for own in shifts])
+
+
+def _change(before: float | None, after: float | None) -> tuple[str, str]:
+    return words.percent(before), words.percent(after)
+
+
+def text(raw: str) -> str:
+    """Write any text so that Markdown shows it as it is, on one line.
+
+    >>> text("<b> a|b")
+    '&lt;b&gt; a\\\\|b'
+    """
+    return _MARKUP.sub(r"\\\1", html.escape(" ".join(raw.splitlines()), quote=False))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table; every cell is text."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    written = [[cell if number == 1 else text(cell) for cell in line] for number, line in enumerate(lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in written)
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {text(line)}" for line in lines)
+
+
+def _code(raw: str) -> str:
+    """Indent, which no content can end."""
+    return "\n".join(f"    {line}" for line in raw.splitlines())

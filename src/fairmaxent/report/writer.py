@@ -1,0 +1,68 @@
+"""Writing a report to a file; the suffix says in which form."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from fairmaxent.errors import StorageError
+from fairmaxent.fit import Fit
+from fairmaxent.report.html import to_html
+from fairmaxent.report.json import to_json
+from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.report import build_report
+from fairmaxent.writing import write_whole
+
+_FORMS = {".html": to_html, ".md": to_markdown, ".json": to_json}
+
+
+def write_report(
+    fit: Fit,
+    path: str | PathLike[str],
+    *,
+    data: Any = None,
+    sample: Any = None,
+    command: str | None = None,
+    trade_off: bool = True,
+) -> None:
+    """Write a report on a fit, for a reader who was not there; the same arguments give the same bytes.
+
+    Parameters
+    ----------
+    fit
+        What :func:`fairmaxent.debias` or :func:`fairmaxent.load` returned.
+    path
+        Where to write: ``.html`` (one file, needs jinja2), ``.md`` or ``.json``. An existing file is replaced.
+    data
+        The table that the fit was made from. A fit keeps levels, not raw values, so only with it can copies of real
+        rows be counted exactly.
+    sample
+        The rows that were drawn; by default as many as the data have, with the fit's seed.
+    command
+        The command line that made the fit, shown as the way to repeat it beside the Python call.
+    trade_off
+        Whether to fit again a handful of times to show what other options would cost.
+    """
+    target, render = _path(path), _form(path)
+    report = build_report(fit, data=data, sample=sample, command=command, trade_off=trade_off)
+    # A command line may hold bytes that are no text, which Python keeps as half characters.
+    write_whole(target, render(report).encode("utf-8", "replace"))
+
+
+def check_path(path: str | PathLike[str]) -> None:
+    """Refuse a path whose suffix names no form of a report, before any work."""
+    _form(path)
+
+
+def _path(path: str | PathLike[str]) -> Path:
+    if not isinstance(path, str | PathLike):
+        raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
+    return Path(path)
+
+
+def _form(path: str | PathLike[str]) -> Any:
+    suffix = _path(path).suffix.lower()
+    if suffix not in _FORMS:
+        raise StorageError(f"{path}: a report is one of {', '.join(_FORMS)}; end the name with one of these")
+    return _FORMS[suffix]
