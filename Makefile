@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: test test-all lint demo bench clean
+.PHONY: test test-all lint demo bench docs clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -24,10 +24,14 @@ test-all: lint
 	$(BIN)/pytest -n 2
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/fairmaxent demo
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
+# Strict: a broken link is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmaxent.debias import debias
 from fairmaxent.domain import Domain
 from fairmaxent.errors import InfeasibleError
+from fairmaxent.pipeline import debias
 from tables import as_table, random_frame, rates_of
 
 GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 import realdata
 from fairmaxent import paper
 from fairmaxent.choice import quota
-from fairmaxent.debias import debias
 from fairmaxent.errors import EvidenceError
+from fairmaxent.pipeline import debias
 
 MILLION = 1_000_000
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import realdata
-from fairmaxent.debias import debias
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, LevelError, WeightError
+from fairmaxent.pipeline import debias
 from tables import as_table, random_frame, rates_of
 
 

@@ -9,6 +9,7 @@ from fairmaxent.rates import (
     group_shares,
     group_table,
     outcome_rates,
+    rates_of_many,
     representation_pair,
     representation_rate,
     statistical_pair,
@@ -66,3 +67,15 @@ def test_an_outcome_nobody_has_is_fair():
     table = np.array([[1.0, 2.0], [0.0, 0.0]])
     assert statistical_rate(table, (1,), [1]) == 1.0
     assert statistical_rate(np.array([[1.0, 2.0], [1.0, 0.0]]), (1,), [1]) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rates_of_many_tables_are_those_of_each(seed):
+    rng = np.random.default_rng(seed)
+    tables = rng.integers(0, 4, size=(40, 3, 2, 3)).astype(float)
+    tables[tables.sum(axis=(1, 2, 3)) == 0] = 1.0
+    for grouping in ((1,), (2,), (1, 2), (2, 1)):
+        for outcomes in ((0,), (0, 2), (0, 1, 2)):
+            shares, ratios = rates_of_many(tables, grouping, outcomes)
+            np.testing.assert_allclose(shares, [representation_rate(table, grouping) for table in tables])
+            np.testing.assert_allclose(ratios, [statistical_rate(table, grouping, outcomes) for table in tables])

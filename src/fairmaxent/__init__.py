@@ -3,11 +3,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent import datasets, paper, solvers
-from fairmaxent.certificate import Certificate
-from fairmaxent.debias import debias
-from fairmaxent.distribution import Distribution
-from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import (
     ColumnError,
     DependencyError,
@@ -23,12 +18,16 @@ from fairmaxent.errors import (
     TargetError,
     WeightError,
 )
-from fairmaxent.fit import Fit, load
-from fairmaxent.metrics import representation_rate, statistical_rate
 
 if TYPE_CHECKING:
-    from fairmaxent import aif360, baselines, report
+    from fairmaxent import aif360, baselines, datasets, paper, report, solvers
+    from fairmaxent.certificate import Certificate
+    from fairmaxent.distribution import Distribution
+    from fairmaxent.domain import Attribute, Domain
     from fairmaxent.estimator import FairMaxEnt
+    from fairmaxent.fit import Fit, load
+    from fairmaxent.metrics import representation_rate, statistical_rate
+    from fairmaxent.pipeline import debias
 
 __version__ = "0.1.0"
 
@@ -64,13 +63,31 @@ __all__ = [
     "statistical_rate",
 ]
 
-# Loaded when first asked for: an ordinary fit needs none of them.
-_MODULES = ("aif360", "baselines", "report")
+# Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
+_MODULES = ("aif360", "baselines", "datasets", "paper", "report", "solvers")
+_HOMES = {
+    "Attribute": "domain",
+    "Certificate": "certificate",
+    "Distribution": "distribution",
+    "Domain": "domain",
+    "FairMaxEnt": "estimator",
+    "Fit": "fit",
+    "debias": "pipeline",
+    "load": "fit",
+    "representation_rate": "metrics",
+    "statistical_rate": "metrics",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"fairmaxent.{name}")
-    if name == "FairMaxEnt":
-        return importlib.import_module("fairmaxent.estimator").FairMaxEnt
-    raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"fairmaxent.{_HOMES[name]}"), name)
+    globals()[name] = found  # the next look finds it at once
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

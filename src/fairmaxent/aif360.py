@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.debias import debias
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit import Fit
+from fairmaxent.pipeline import debias
 from fairmaxent.priors.base import BaseKind
 from fairmaxent.table import Reals
 from fairmaxent.target import TargetOption

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairmaxent.choice import check_count, quota
 from fairmaxent.errors import InputError
-from fairmaxent.rates import representation_rate, statistical_rate
+from fairmaxent.rates import rates_of_many, representation_rate, statistical_rate
 from fairmaxent.roles import GroupsOption, Roles
 from fairmaxent.table import Reals
 
@@ -100,16 +100,13 @@ class Certificate:
             tables = np.random.default_rng(0).multinomial(count, shares, size=_DRAWS)
         else:
             tables = quota(shares, count)[None, :]
-        drawn = [self.measure.rates(table.reshape(self.table.shape).astype(float)) for table in tables]
-        tail = (1 - confidence) / 2
-        return {
-            kind: {
-                name: (float(low), float(high))
-                for name in names
-                for low, high in [np.quantile([rates[kind][name] for rates in drawn], [tail, 1 - tail])]
-            }
-            for kind, names in self.achieved.items()
-        }
+        stack = tables.reshape(-1, *self.table.shape).astype(float)
+        found: Intervals = {"representation_rate": {}, "statistical_rate": {}}
+        for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
+            for kind, drawn in zip(found, rates_of_many(stack, grouping, self.measure.favourable), strict=True):
+                low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+                found[kind][name] = (float(low), float(high))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""

@@ -13,6 +13,8 @@ from fairmaxent.table import Reals, tally
 RandomState = int | np.random.Generator | None
 
 
+_MOST_ROWS = 10**12
+
 # Steps from a bucket's first item to the one wanted, before the few that are still short are searched for.
 _STEPS = 4
 
@@ -122,4 +124,6 @@ def check_count(n: object) -> int:
     """Refuse what is not a positive number of rows."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
+    if n > _MOST_ROWS:
+        raise InputError(f"n is {n:,}, more rows than anything holds; ask for fewer, at most {_MOST_ROWS:,}")
     return int(n)

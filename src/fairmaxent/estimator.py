@@ -13,11 +13,11 @@ import numpy as np
 
 from fairmaxent import frames
 from fairmaxent.choice import RandomState
-from fairmaxent.debias import debias
 from fairmaxent.distribution import Evidence
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit import Fit
+from fairmaxent.pipeline import debias
 from fairmaxent.priors.base import BaseKind
 from fairmaxent.request import ForbidOption, RateOption
 from fairmaxent.roles import GroupsOption

@@ -87,6 +87,18 @@ def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) 
     return statistical_pair(table, grouping, outcomes).rate
 
 
+def rates_of_many(tables: Array, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Array, Array]:
+    """Representation and statistical rate of each of a stack of tables, the first axis."""
+    others = tuple(axis + 1 for axis in range(1, tables.ndim - 1) if axis not in grouping)
+    mass = tables.sum(axis=others).reshape(len(tables), tables.shape[1], -1)
+    total = mass.sum(axis=1)
+    shares = np.where(total > 0, total, np.nan)
+    rates = mass[:, list(outcomes)] / shares[:, np.newaxis]
+    lowest, highest = np.nanmin(rates, axis=2), np.nanmax(rates, axis=2)
+    ratio = np.divide(lowest, highest, out=np.ones_like(lowest), where=highest > 0)
+    return np.nanmin(shares, axis=1) / np.nanmax(shares, axis=1), ratio.min(axis=1)
+
+
 def _pair(values: Array, *, outcome: int | None) -> WorstPair:
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)

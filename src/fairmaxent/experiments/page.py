@@ -174,7 +174,8 @@ def _text(row: Any, column: str, *, digits: int = 4) -> str:
 def _mean_and_sd(row: Any) -> str:
     if row is None or row.mean != row.mean:
         return _MISSING
-    return f"{row.mean:.3f}" + (f" ± {row.sd:.3f}" if row.sd == row.sd else "")
+    digits = 3 if row.mean < 100 else 0
+    return f"{row.mean:.{digits}f}" + (f" ± {row.sd:.{digits}f}" if row.sd == row.sd else "")
 
 
 # ---------------------------------------------------------------- figures

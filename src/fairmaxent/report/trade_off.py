@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from fairmaxent import frames
-from fairmaxent.debias import debias
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit import Fit
+from fairmaxent.pipeline import refit
 from fairmaxent.report.copies import seen_mass
 
 Varied = Literal["base_share", "rates"]
@@ -46,25 +43,13 @@ class TradeOff:
 
 
 def trade_off(fit: Fit) -> TradeOff:
-    """Fit again with a handful of other options; the rows are those of the fit."""
+    """Fit again with a handful of other options."""
     if "base_share" not in fit.options:
         return TradeOff((), "the fit is one of the paper's own configurations, which has other options")
     size = fit.table.codes.size
     if size > LARGEST_TABLE:
         return TradeOff((), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}): each point is a fit")
-    frame = rows_like(fit)
-    return TradeOff(tuple(_point(fit, frame, *case) for case in _cases(fit.options)), None)
-
-
-def rows_like(fit: Fit) -> Any:
-    """Return rows that a domain reads as the fit's own: the same levels, numbers drawn anew within their bins."""
-    codes = fit.roles.blocks.unpool(fit.table.codes)[fit.table.inverse]
-    frame = frames.open_frame(fit.domain.decode(codes, rng=np.random.default_rng(0)))
-    columns = {name: frame.get_column(name) for name in frame.columns}
-    if fit.weight_column is not None and fit.design_weights is not None:
-        name = fit.weight_column.name
-        columns[name] = frames.number_column(name, fit.design_weights, fit.weight_column)
-    return frames.build({name: columns[name] for name in fit.columns})
+    return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.options)), None)
 
 
 def _cases(options: Mapping[str, Any]) -> Iterator[tuple[Varied, float, Mapping[str, Any]]]:
@@ -90,10 +75,10 @@ def _with_rate(asked: Any, rate: float) -> Any:
     return None if asked is None else rate
 
 
-def _point(fit: Fit, frame: Any, varied: Varied, value: float, options: Mapping[str, Any]) -> Point:
+def _point(fit: Fit, varied: Varied, value: float, options: Mapping[str, Any]) -> Point:
     own = options == dict(fit.options)
     try:
-        other = fit if own else debias(frame, domain=fit.domain, **options)
+        other = fit if own else refit(fit, options)
     except FairMaxEntError as problem:
         return Point(varied, value, own, None, None, None, str(problem))
     distance = other.certificate.distance["from_data"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fairmaxent import paper
-from fairmaxent.debias import debias
 from fairmaxent.fit import Fit
+from fairmaxent.pipeline import debias
 
 _OUTCOMES = 3  # outcome levels named before the rest is counted
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent import frames
@@ -30,6 +31,7 @@ from fairmaxent.request import (
     read_rules,
 )
 from fairmaxent.roles import GroupsOption, Roles
+from fairmaxent.table import Reals, Table
 from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 
@@ -102,30 +104,60 @@ def debias(
     }
     check_base(base)
     check_seed(random_state)
-    share = check_share("base_share", base_share)
+    check_share("base_share", base_share)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     opened = frames.open_frame(frame)
     design = read_weights(opened, weight)
     domain, codes = read_domain(opened, domain, weight=weight, design=design)
     roles = Roles.of(domain, outcome, names)
-    problem = Problem(
+    rows = _Rows(
+        columns=tuple(opened.columns),
         roles=roles,
         table=compress(roles, codes, design),
+        design=design,
+        weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
+    )
+    return _fit(rows, options)
+
+
+def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
+    """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
+    return _fit(_Rows(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), options)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The table in codes, and what it takes to give rows like its own back."""
+
+    columns: tuple[str, ...]
+    roles: Roles
+    table: Table
+    design: Reals | None
+    weight_column: frames.Column | None
+
+
+def _fit(data: _Rows, options: Mapping[str, Any]) -> Fit:
+    """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
+    roles, domain, share = data.roles, data.roles.domain, float(options["base_share"])
+    groups, favourable = options["groups"], options["favourable"]
+    problem = Problem(
+        roles=roles,
+        table=data.table,
         measure=Measure.of(roles, groups=groups, favourable=favourable),
-        representation=read_rates(representation_rate, "representation_rate", roles, groups),
-        statistical=read_rates(statistical_rate, "statistical_rate", roles, groups),
-        rules=read_rules(roles, forbid),
-        chosen=read_target(domain, target),
+        representation=read_rates(options["representation_rate"], "representation_rate", roles, groups),
+        statistical=read_rates(options["statistical_rate"], "statistical_rate", roles, groups),
+        rules=read_rules(roles, options["forbid"]),
+        chosen=read_target(domain, options["target"]),
     )
     blocks, rows = problem.blocks, problem.table.codes
     fair = problem.fair_table(may_fill=share > 0)
     root = fair.table.ravel()
     weights = reweigh(rows, problem.counts, root)
-    base_part = build_base(base, blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
-    levels = fair_levels(problem, weights, fair.table, base_part)
+    base = build_base(options["base"], blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
+    levels = fair_levels(problem, weights, fair.table, base)
     optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base_part, Rows.weighted(blocks, rows, weights))),
+        Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, rows, weights))),
         cell_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
@@ -136,15 +168,15 @@ def debias(
         optimum,
         distribution,
         weights=weights,
-        design=design,
+        design=data.design,
         simplices=blocks.split(levels),
-        base=base_part,
+        base=base,
         base_share=share,
         filled=fair.filled,
     )
     return Fit(
         options=options,
-        columns=tuple(opened.columns),
+        columns=data.columns,
         roles=roles,
         table=problem.table,
         row_weights=weights,
@@ -152,6 +184,6 @@ def debias(
         optimum=optimum,
         distribution=distribution,
         certificate=certificate,
-        design_weights=design,
-        weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
+        design_weights=data.design,
+        weight_column=data.weight_column,
     )

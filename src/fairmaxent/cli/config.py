@@ -1,0 +1,79 @@
+"""A TOML file of options: the same names as on the command line, which wins over it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairmaxent.cli.values import KEEP, NOTHING
+from fairmaxent.errors import InputError, StorageError, did_you_mean
+
+# What a run is for and where its results go is said each time.
+_NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config")
+_BY_COLUMN = ("target", "bins", "kinds", "order")
+_RATES = ("representation_rate", "statistical_rate")
+
+
+def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
+    """Make a TOML file's values the defaults of the options."""
+    if path is None:
+        return
+    own, known = _keys(ctx.command), _keys(_debias())
+    values = _read(path)
+    for name in values:
+        if name not in (*own, *known):
+            raise InputError(f"{path} holds the unknown key {name!r}; {did_you_mean(name, known)}")
+    ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in own}
+
+
+def _keys(command: click.Command) -> list[str]:
+    """What a file may say to a command."""
+    names = [own.name for own in command.params if isinstance(own, click.Option) and own.name]
+    return [name for name in names if name not in _NOT_IN_A_FILE]
+
+
+def _debias() -> click.Command:
+    """The command whose options files are written for; one file serves them all."""
+    from fairmaxent.cli.debias import command
+
+    return command
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, tomllib.TOMLDecodeError):
+            raise InputError(f"{path} is not TOML: {problem}; look at that line") from problem
+        reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
+        raise StorageError(f"cannot read the config {path}: {reason}; look at the path and its rights") from problem
+
+
+def _as_option(name: str, value: Any, path: str) -> Any:
+    """Turn a value into what the option of that name takes."""
+    if name in _RATES and isinstance(value, Mapping):
+        return {column: None if rate == NOTHING else rate for column, rate in value.items()}
+    if name == "bins" and isinstance(value, int):
+        return [(None, value)]
+    if name in _BY_COLUMN:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{path}: {name} is {value!r}; write it by column, in a section [{name}]")
+        return [(column, None if own == KEEP else own) for column, own in value.items()]
+    if name in ("favourable", "forbid", "missing") and not isinstance(value, list):
+        return [value]
+    return value
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(),
+    is_eager=True,
+    expose_value=False,
+    callback=use_config,
+    metavar="FILE",
+    help="TOML file with options by the same names (underscores for dashes); the command line wins.",
+)

@@ -1,0 +1,109 @@
+"""How a command ends: every failure is one line on stderr and an exit code with a meaning."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+import click
+
+from fairmaxent.errors import (
+    DependencyError,
+    EvidenceError,
+    FairMaxEntError,
+    InfeasibleError,
+    InputError,
+    SolverError,
+    StorageError,
+)
+
+UNEXPECTED = 1
+USAGE = 2
+UNUSABLE = 3
+UNREACHABLE = 4
+UNREADABLE = 5
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+MEANINGS = """\b
+Exit codes:
+  0    done
+  1    unexpected: a bug of ours
+  2    wrong usage
+  3    the data or the options cannot be used
+  4    what was asked for cannot be reached
+  5    a file cannot be read or written
+  130  interrupted
+"""
+
+# The first that fits counts.
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (InfeasibleError, UNREACHABLE),
+    (EvidenceError, UNREACHABLE),
+    (SolverError, UNREACHABLE),
+    (InputError, UNUSABLE),
+    (DependencyError, UNUSABLE),
+    (StorageError, UNREADABLE),
+    (FairMaxEntError, UNUSABLE),
+    (OSError, UNREADABLE),
+    (UnicodeError, UNREADABLE),
+)
+
+
+@contextlib.contextmanager
+def one_line(*, debug: bool) -> Iterator[None]:
+    """End the process with one line and a code for whatever is raised inside; with ``debug`` a bug is shown whole."""
+    try:
+        yield
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted; nothing was left half-written", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as problem:
+        problem.show()
+        sys.exit(USAGE)
+    except click.UsageError as problem:
+        where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
+        _fail(f"{_one(problem.format_message())} See '{where} --help'.", USAGE)
+    except click.ClickException as problem:
+        _fail(problem.format_message(), problem.exit_code)
+    except Exception as problem:
+        if debug:
+            raise
+        _fail(*_explain(problem))
+
+
+def _explain(problem: Exception) -> tuple[str, int]:
+    code = next((code for kind, code in _CODES if isinstance(problem, kind)), UNEXPECTED)
+    if isinstance(problem, MemoryError):
+        return f"not enough memory ({problem}); ask for fewer rows, or drop columns", UNUSABLE
+    if code == UNEXPECTED:
+        what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        return (
+            f"this is a bug in fairmaxent, not in your data ({what}). "
+            "Run it again as 'fairmaxent --debug …' for the traceback, and report it.",
+            code,
+        )
+    if isinstance(problem, OSError) and problem.filename is not None:
+        return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
+    return str(problem), code
+
+
+def _one(text: str) -> str:
+    """One line that ends as a sentence."""
+    joined = " ".join(text.split())
+    return joined if joined.endswith((".", "?", "!")) else f"{joined}."
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    click.echo(f"Error: {' '.join(text.split())}", err=True)
+    sys.exit(code)
+
+
+def forget_stdout() -> None:
+    """Nobody reads any more: let what is still buffered go nowhere, or Python would complain at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,57 @@
+"""``fairmaxent report``: what a saved model did, for people who were not there."""
+
+from __future__ import annotations
+
+import click
+
+from fairmaxent.cli.options import ReadingOptions, force_option, reading_options
+from fairmaxent.cli.show import say, step
+
+
+@click.command()
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    default="report.html",
+    show_default=True,
+    help="Where the report goes: .html, .md or .json.",
+)
+@click.option("--data", type=click.Path(), help="The table that the model was made from, to count copies exactly.")
+@click.option("--sample", type=click.Path(), help="The rows that were drawn; drawn anew by default.")
+@click.option(
+    "--trade-off/--no-trade-off",
+    default=True,
+    show_default=True,
+    help="Fit a handful of times more, to show what other options would cost.",
+)
+@force_option
+@reading_options
+def command(
+    model: str,
+    output: str,
+    data: str | None,
+    sample: str | None,
+    trade_off: bool,  # noqa: FBT001 (click passes it by name)
+    force: bool,  # noqa: FBT001
+    reading: ReadingOptions,
+) -> None:
+    """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    \b
+    fairmaxent report model.fme --data census.csv -o report.html
+    """
+    from fairmaxent import files
+    from fairmaxent.fit import load
+    from fairmaxent.report import write_report
+    from fairmaxent.report.writer import check_path
+
+    check_path(output)
+    with files.Staging([output], force=force) as staging:
+        with step(f"reading {model}"):
+            fit = load(model)
+            real, drawn = (None if path is None else reading.read(path).frame for path in (data, sample))
+        with step("writing"):
+            write_report(fit, staging.place(output), data=real, sample=drawn, trade_off=trade_off)
+    say(f"wrote {output}", data_on_stdout=False)

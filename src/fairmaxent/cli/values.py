@@ -1,0 +1,150 @@
+"""Values of options, from the text of the command line or from a TOML file.
+
+On the command line several things of a column are written ``column: one, two``; what has a name or level with a comma
+in it, and does not fit, goes into a TOML file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+NOTHING = "none"
+KEEP = "keep"
+
+# "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels may be "<=50K" or "[17, 25)".
+_SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
+
+
+class Value(click.ParamType[Any]):
+    """An option's value: what a TOML file holds is taken as it is if ``accepts`` says so, text is parsed."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any], accepts: Callable[[Any], bool]) -> None:
+        self.name = name
+        self._parse = parse
+        self._accepts = accepts
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse, or say what it should look like."""
+        if isinstance(value, str):
+            try:
+                return self._parse(value)
+            except ValueError as problem:
+                self.fail(str(problem), param, ctx)
+        if not self._accepts(value):
+            self.fail(f"{value!r} is not {self.name.lower().replace('_', ' ')}", param, ctx)
+        return value
+
+
+def names_of(text: str) -> list[str]:
+    """Parse ``sex, race``."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError(f"{text!r} is not a list of columns, such as sex,race")
+    return names
+
+
+def number_of(text: str) -> float:
+    """Parse a number."""
+    try:
+        return float(text)
+    except ValueError as problem:
+        raise ValueError(f"{text!r} is not a number") from problem
+
+
+def rate_of(text: str) -> float | dict[str, float | None] | None:
+    """Parse ``0.9``, ``none``, or a rate for each column: ``sex=0.9, race=none``."""
+    if "=" in text:
+        return {column: _one_rate(value) for column, value in pairs_of(text).items()}
+    return _one_rate(text)
+
+
+def _one_rate(text: str) -> float | None:
+    return None if text.strip().lower() == NOTHING else number_of(text)
+
+
+def pairs_of(text: str) -> dict[str, str]:
+    """Parse ``sex=Male, pregnant=yes``."""
+    pairs: dict[str, str] = {}
+    for part in text.split(","):
+        column, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not column or not value:
+            raise ValueError(f"{text!r} is not column=value, or several of them with commas between")
+        if column in pairs:
+            raise ValueError(f"{text!r} names {column!r} twice")
+        pairs[column] = value
+    return pairs
+
+
+def target_of(text: str) -> tuple[str, dict[str, float] | None]:
+    """Parse ``sex: Female=0.6, Male=0.4`` or ``age: keep``."""
+    column, rest = _column_and(text, "sex: Female=0.6, Male=0.4")
+    if rest.lower() == KEEP:
+        return column, None
+    shares: dict[str, float] = {}
+    place = 0
+    while place < len(rest):
+        found = _SHARE.match(rest, place)
+        if not found:
+            raise ValueError(f"{rest[place:].strip()!r} is not level=share, as in 'sex: Female=0.6, Male=0.4'")
+        shares[found["level"]] = number_of(found["share"])
+        place = found.end()
+    return column, shares
+
+
+def order_of(text: str) -> tuple[str, list[str]]:
+    """Parse ``size: small, medium, large``."""
+    column, rest = _column_and(text, "size: small, medium, large")
+    return column, [level.strip() for level in rest.split(",")]
+
+
+def kind_of(text: str) -> tuple[str, str]:
+    """Parse ``zip: categorical``."""
+    return _column_and(text, "zip: categorical")
+
+
+def bins_of(text: str) -> tuple[str | None, int | list[float]]:
+    """Parse ``8`` (for all columns), ``age: 8`` or the edges ``age: 0, 18, 65, 120``."""
+    if ":" not in text:
+        return None, _whole(text)
+    column, rest = _column_and(text, "age: 0, 18, 65, 120")
+    return column, [number_of(edge) for edge in rest.split(",")] if "," in rest else _whole(rest)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as problem:
+        raise ValueError(f"{text!r} is not a whole number") from problem
+
+
+def _column_and(text: str, example: str) -> tuple[str, str]:
+    column, colon, rest = (part.strip() for part in text.partition(":"))
+    if not colon or not column or not rest:
+        raise ValueError(f"{text!r} is not written as in {example!r}")
+    return column, rest
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple)
+
+
+NAMES = Value("COLUMNS", names_of, _is_names)
+RATE = Value("RATE", rate_of, _is_rate)
+TARGET = Value("SHARES", target_of, _is_pair)
+PAIRS = Value("PAIRS", pairs_of, lambda value: isinstance(value, Mapping))
+BINS = Value("BINS", bins_of, _is_pair)
+KIND = Value("KIND", kind_of, _is_pair)
+ORDER = Value("LEVELS", order_of, _is_pair)
+LEVEL = Value("LEVEL", str, lambda value: not isinstance(value, list | Mapping))

@@ -1,0 +1,260 @@
+"""A look at a table before anything is done to it: columns, groups, rates, proxies, and what a fit would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import frames
+from fairmaxent.domain import Attribute, Domain
+from fairmaxent.metrics import Rate, representation_rate, statistical_rate
+from fairmaxent.problem import compress
+from fairmaxent.reading import read_domain, read_weights
+from fairmaxent.request import check_roles, read_columns
+from fairmaxent.roles import GroupsOption, Roles
+from fairmaxent.table import Codes, Reals, tally
+
+# A column that tells at least this share of a protected one is worth naming.
+NOTABLE = 0.01
+
+# Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
+_CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
+_CELL_BYTES, _PAIR_BYTES = 110, 32
+_DURATIONS = ((1, "under a second"), (10, "a few seconds"), (60, "under a minute"), (600, "minutes"))
+_TOO_LONG = "very long: drop or merge columns with many levels"
+_NEARLY_EVERY = 0.9
+_FEW = 64
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One column as it is read."""
+
+    name: str
+    kind: str
+    levels: int
+    values: int
+    missing: int
+    shown: tuple[str, ...]
+    identifier: bool
+
+
+@dataclass(frozen=True)
+class GroupingRates:
+    """Both rates of one protected column, or of the intersections of all."""
+
+    name: str
+    representation: Rate
+    statistical: Rate
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """How much of a protected column another one tells: 0 what chance would, 1 all of it."""
+
+    column: str
+    protected: str
+    strength: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fit takes: its size exactly, time and memory roughly."""
+
+    distinct_rows: int
+    features: int
+    cells: int
+    domain_size: int
+    seconds: float
+    megabytes: float
+
+    @property
+    def words(self) -> str:
+        """Time and memory as one would say it."""
+        time = next((words for bound, words in _DURATIONS if self.seconds < bound), _TOO_LONG)
+        memory = f"about {self.megabytes:,.0f} MB" if self.megabytes > 100 else "little memory"
+        return f"{time}, {memory}"
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` found; nothing was changed."""
+
+    rows: int
+    outcome: str
+    protected: tuple[str, ...]
+    columns: tuple[ColumnSummary, ...]
+    notes: tuple[str, ...]
+    groupings: tuple[GroupingRates, ...]
+    proxies: tuple[Proxy, ...]
+    empty_cells: tuple[str, ...]
+    cost: Cost
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Columns that differ in nearly every row and have no role: better dropped."""
+        roles = (self.outcome, *self.protected)
+        return tuple(column.name for column in self.columns if column.identifier and column.name not in roles)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        plain = {
+            name: [vars(item) for item in found] if name in ("columns", "proxies") else found
+            for name, found in vars(self).items()
+        }
+        groupings = [
+            {
+                "name": own.name,
+                "representation_rate": _rate_record(own.representation),
+                "statistical_rate": _rate_record(own.statistical),
+            }
+            for own in self.groupings
+        ]
+        return {**plain, "groupings": groupings, "cost": {**vars(self.cost), "words": self.cost.words}}
+
+
+def inspect(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    favourable: object = None,
+    groups: GroupsOption = "each",
+    weight: str | None = None,
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Inspection:
+    """Look at a table; the options are those of :func:`fairmaxent.debias`.
+
+    Proxies are measured by mutual information I(column; protected) / H(protected), both less what columns that are
+    independent have on average, (r − 1)(c − 1) / 2N nats for r and c levels in N rows.
+    """
+    names = read_columns("protected", protected)
+    check_roles(outcome, names, weight)
+    opened = frames.open_frame(frame)
+    design = read_weights(opened, weight)
+    domain, codes = read_domain(opened, domain, weight=weight, design=design)
+    roles = Roles.of(domain, outcome, names)
+    compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)]
+
+    def rates(columns: list[str]) -> GroupingRates:
+        """Both rates of one grouping: of one column, or of the intersections of several."""
+        return GroupingRates(
+            " × ".join(columns),
+            representation_rate(frame, columns, groups="joint", weight=weight, domain=domain, confidence=confidence),
+            statistical_rate(
+                frame,
+                outcome,
+                columns,
+                favourable=favourable,
+                groups="joint",
+                weight=weight,
+                domain=domain,
+                confidence=confidence,
+            ),
+        )
+
+    return Inspection(
+        rows=len(opened),
+        outcome=outcome,
+        protected=tuple(names),
+        columns=tuple(_summary(own, codes[:, place]) for place, own in enumerate(domain.attributes)),
+        notes=domain.notes,
+        groupings=tuple(map(rates, compared)),
+        proxies=tuple(sorted(_proxies(roles, codes, design), key=lambda proxy: -proxy.strength)),
+        empty_cells=tuple(_empty_cells(roles, codes)),
+        cost=_cost(roles, codes),
+    )
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _summary(attribute: Attribute, codes: NDArray[np.integer]) -> ColumnSummary:
+    missing = 0 if attribute.missing is None else int(np.count_nonzero(codes == attribute.missing))
+    values = len(attribute.counts) - (attribute.missing is not None)
+    discrete = attribute.kind == "categorical" or attribute.values.dtype.is_integer()
+    return ColumnSummary(
+        name=attribute.name,
+        kind=attribute.kind,
+        levels=attribute.size,
+        values=values,
+        missing=missing,
+        shown=attribute.labels,
+        identifier=bool(discrete and values > max(_FEW, _NEARLY_EVERY * (len(codes) - missing))),
+    )
+
+
+def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
+    """Combinations of outcome and protected levels that have no row."""
+    table = tally(roles.blocks.pool(codes)[:, 0], None, roles.blocks.levels[0])
+    for cell in np.argwhere(table.reshape(roles.blocks.shape(0)) == 0):
+        yield roles.describe_cell([int(level) for level in cell])
+
+
+# ---------------------------------------------------------------- proxies
+
+
+def _proxies(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Proxy]:
+    """Every column but the outcome against every protected one."""
+    sizes, names = roles.domain.sizes, roles.domain.names
+    for own in roles.protected:
+        for other in range(len(names)):
+            if other not in (own, roles.outcome):
+                table = tally(codes[:, own].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
+                table = np.append(table, np.zeros(sizes[own] * sizes[other] - len(table)))
+                rows = len(codes) if design is None else float(design.sum() ** 2 / (design**2).sum())
+                strength = told_share(table.reshape(sizes[own], sizes[other]), rows)
+                yield Proxy(names[other], names[own], strength)
+
+
+def told_share(table: Reals, rows: float) -> float:
+    """Share of the entropy of a table's rows that its columns tell, less what chance alone would tell.
+
+    >>> told_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100), told_share(np.array([[25.0, 25.0], [25.0, 25.0]]), 100)
+    (1.0, 0.0)
+    """
+    joint = table / table.sum()
+    first, second = joint.sum(axis=1), joint.sum(axis=0)
+    entropy = _entropy(first)
+    chance = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1) / (2 * rows)
+    if entropy <= chance:
+        return 0.0
+    told = entropy + _entropy(second) - _entropy(joint.ravel())
+    return float(np.clip((told - chance) / (entropy - chance), 0.0, 1.0))
+
+
+def _entropy(shares: Reals) -> float:
+    present = shares[shares > 0]
+    return float(-(present * np.log(present)).sum())
+
+
+# ---------------------------------------------------------------- cost, and plain records
+
+
+def _cost(roles: Roles, codes: Codes) -> Cost:
+    distinct = len(compress(roles, codes).codes)
+    blocks = roles.blocks
+    features = sum(blocks.levels)
+    cells, pairs = codes.shape[0] * codes.shape[1], features**2
+    return Cost(
+        distinct_rows=distinct,
+        features=features,
+        cells=blocks.levels[0],
+        domain_size=roles.domain.size,
+        seconds=cells * _CELL_SECONDS + pairs * _PAIR_SECONDS,
+        megabytes=(cells * _CELL_BYTES + pairs * _PAIR_BYTES) / 1e6,
+    )
+
+
+def _rate_record(rate: Rate) -> dict[str, Any]:
+    return {
+        "value": rate.value,
+        "interval": rate.interval,
+        "worst": vars(rate.worst),
+        "groups": [vars(group) for group in rate.groups],
+    }

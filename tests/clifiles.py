@@ -1,0 +1,36 @@
+"""A small table with a bias, as files, for the tests of the command line."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+ROWS = 240
+
+
+def biased_table(seed=5):
+    """Women rarer, and rarely of high income; nurses are mostly women."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["Female", "Male"], ROWS, p=[0.3, 0.7])
+    high = rng.random(ROWS) < np.where(sex == "Male", 0.5, 0.2)
+    job = np.where((sex == "Female") & (rng.random(ROWS) < 0.7), "nurse", rng.choice(["clerk", "cook"], ROWS))
+    return pl.DataFrame(
+        {
+            "sex": sex,
+            "race": rng.choice(["Black", "Other", "White"], ROWS),
+            "job": job,
+            "age": rng.integers(17, 90, ROWS),
+            "weight": rng.uniform(0.5, 1.5, ROWS).round(3),
+            "income": np.where(high, ">50K", "<=50K"),
+        }
+    )
+
+
+ROLES = ["--outcome", "income", "--protected", "sex"]
+
+
+def listing(folder):
+    """Every file below a folder with its content, to see that nothing changed."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in Path(folder).rglob("*")
+    }

@@ -1,0 +1,98 @@
+"""The pages of the documentation as lists of code blocks, and how each kind of block is run."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from fairmaxent.cli.group import group
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+_FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    title: str | None
+    text: str
+    line: int
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """The commands of a console block, each with the output shown below it."""
+        parts = re.split(r"^\$ ", self.text.replace("\\\n", " "), flags=re.M)
+        assert not parts[0].strip(), f"line {self.line}: a console block begins with a command"
+        return [tuple(part.partition("\n")[::2]) for part in parts[1:]]
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    return [
+        Block(found["language"], found["title"], found["text"], text.count("\n", 0, found.start()) + 2)
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def prose_of(text: str) -> str:
+    """A page without its blocks and without code inside sentences."""
+    return re.sub(r"`[^`\n]+`", "", _FENCE.sub("", text))
+
+
+def run_python(block: Block, names: dict[str, object], page: str) -> str:
+    """Run the examples of a block as doctests; return what went wrong."""
+    test = doctest.DocTestParser().get_doctest(block.text, names, page, page, block.line - 1)
+    assert test.examples, f"{page}, line {block.line}: a pycon block holds examples with >>>"
+    test.globs = names  # get_doctest copies them, and the next block of the page goes on from here
+    complaints: list[str] = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=complaints.append, clear_globs=False)
+    return "".join(complaints)
+
+
+def run_console(block: Block, page: str) -> str:
+    """Run the commands of a block and compare what they print; return what went wrong."""
+    return "".join(_run_command(line, shown, page) for line, shown in block.commands)
+
+
+def _run_command(line: str, shown: str, page: str) -> str:
+    program, *arguments = shlex.split(line)
+    assert program == "fairmaxent", f"{page}: only our own commands can be run here, not {program}"
+    result = CliRunner().invoke(group, arguments, prog_name="fairmaxent")
+    if result.exit_code:
+        return f"{page}: {line}\nended with {result.exit_code}\n{result.output}"
+    example = doctest.Example(line, shown)
+    checker = doctest.OutputChecker()
+    if checker.check_output(_plain(shown), _plain(result.output), FLAGS):
+        return ""
+    return f"{page}: {line}\n{checker.output_difference(example, result.output, FLAGS)}"
+
+
+def _plain(output: str) -> str:
+    return output.strip("\n") + "\n"
+
+
+def run_page(text: str, page: str) -> str:
+    """Run every block of a page in order, in one namespace and in the current folder; return what went wrong."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    complaints = ""
+    with contextlib.redirect_stderr(io.StringIO()):
+        for block in blocks_of(text):
+            if block.language == "pycon":
+                complaints += run_python(block, names, page)
+            elif block.language == "console":
+                complaints += run_console(block, page)
+            elif block.title:
+                Path(block.title).write_text(block.text, encoding="utf-8")
+    return complaints

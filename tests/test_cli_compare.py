@@ -1,0 +1,80 @@
+"""``fairmaxent compare``: every method on one table, against the methods called by hand."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from sklearn.tree import DecisionTreeClassifier
+
+import fairmaxent
+from clifiles import ROLES, biased_table
+from fairmaxent import baselines
+from fairmaxent.cli.group import group
+from fairmaxent.files import read_table
+
+FAVOURED = [*ROLES, "--favourable", ">50K"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().drop("age", "weight").write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, ["compare", *args])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_every_method_is_scored_or_says_why_not(folder):
+    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, "--json"))}
+    assert len(found) == 7
+    scored = {name: own for name, own in found.items() if own["refused"] is None}
+    assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
+    assert min(scored["fairmaxent, weights"][rate] for rate in ("representation_rate", "statistical_rate")) > 0.999
+    assert scored["Kamiran-Calders"]["statistical_rate"] > 0.9 > 0.6 > scored["raw"]["statistical_rate"]
+    assert scored["King-Zeng"]["representation_rate"] > 0.95 > 0.6 > scored["raw"]["representation_rate"]
+    assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
+
+
+def test_scores_are_those_of_the_folds_taken_by_hand(folder):
+    german = fairmaxent.datasets.load("german", library="polars").frame
+    german.write_csv("german.csv")
+    roles = ["--outcome", "credit", "--protected", "sex", "--favourable", "good"]
+    found = {own["method"]: own for own in json.loads(run("german.csv", *roles, "--json", "--folds", "2"))}
+    frame = read_table("german.csv").frame
+    domain = fairmaxent.Domain.infer(frame)
+    fold_of_row = np.random.default_rng(0).permutation(len(frame)) % 2
+    accuracy, rate = [], []
+    for fold in range(2):
+        train, test = (frame.filter(pl.Series(mask)) for mask in (fold_of_row != fold, fold_of_row == fold))
+        rows = baselines.kamiran_calders(train, "credit", "sex", domain=domain).sample(len(train), random_state=fold)
+        features, wanted = (np.delete(domain.encode(part), domain.index("credit"), axis=1) for part in (rows, test))
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(features, rows["credit"].to_numpy())
+        predicted = tree.predict(wanted)
+        accuracy.append((predicted == test["credit"].to_numpy()).mean())
+        shares = [np.mean(predicted[test["sex"].to_numpy() == sex] == "good") for sex in test["sex"].unique()]
+        rate.append(min(shares) / max(shares))
+    assert len(set(accuracy)) > 1
+    np.testing.assert_allclose(found["Kamiran-Calders"]["accuracy"], np.mean(accuracy))
+    np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], np.mean(rate))
+
+
+def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
+    def refuse(*_, **__):
+        raise fairmaxent.InputError("far too large; drop columns")
+
+    monkeypatch.setitem(__import__("fairmaxent.cli.comparison", fromlist=["x"])._BASELINES, "Calmon et al.", refuse)
+    shown = run("data.csv", *FAVOURED, "--classifier", "logistic", "--folds", "2")
+    assert "Calmon et al. refused: far too large; drop columns" in shown
+    assert "fairmaxent, rows" in shown
+
+
+def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sklearn" else object())
+    shown = run("data.csv", *FAVOURED, "--folds", "2")
+    assert "pip install scikit-learn" in shown

@@ -1,0 +1,183 @@
+"""The command line as real processes: start, pipes, signals, limits of the disk."""
+
+import ast
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table, listing
+from fairmaxent.cli.group import group
+
+COMMAND = [sys.executable, "-m", "fairmaxent"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    biased_table().write_csv(tmp_path / "data.csv")
+    return tmp_path
+
+
+def start(*args, folder, **options):
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(piped | options))
+
+
+def finish(process, typed_in=b""):
+    out, err = process.communicate(typed_in, timeout=60)
+    return process.returncode, out, err.decode()
+
+
+def test_help_lists_every_command_and_the_exit_codes(folder):
+    code, out, err = finish(start("--help", folder=folder))
+    assert (code, err) == (0, "")
+    for text in ("inspect", "debias", "sample", "compare", "Exit codes", "130"):
+        assert text in out.decode()
+
+
+def test_help_imports_nothing_heavy(folder):
+    script = (
+        "import sys\nfrom fairmaxent.cli.group import group\n"
+        "try: group.main(['--help'])\nexcept SystemExit: pass\n"
+        "print(repr([name for name in ('polars', 'pandas', 'rich', 'scipy', 'sklearn') if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
+    assert ast.literal_eval(done.stdout.decode().splitlines()[-1]) == []
+
+
+@pytest.mark.parametrize("name", ["inspect", "debias", "sample", "compare"])
+def test_each_command_has_help(name):
+    result = CliRunner().invoke(group, [name, "-h"], prog_name="fairmaxent")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: fairmaxent {name} ")
+    assert f"fairmaxent {name} " in result.stdout.split("Options:")[0].split("\n", 1)[1]  # an example to copy
+
+
+def test_no_command_shows_the_help(folder):
+    code, out, err = finish(start(folder=folder))
+    assert (code, out) == (2, b"")
+    assert "Commands:" in err
+
+
+def test_version(folder):
+    code, out, _ = finish(start("--version", folder=folder))
+    assert (code, out.decode().strip()) == (0, f"fairmaxent {fairmaxent.__version__}")
+
+
+def test_from_pipe_to_pipe(folder):
+    content = (folder / "data.csv").read_bytes()
+    code, out, err = finish(start("debias", "-", *ROLES, "-o", "-", "--seed", "1", folder=folder), content)
+    assert code == 0
+    fit = fairmaxent.debias(biased_table(), "income", "sex")
+    assert pl.read_csv(out).equals(fit.sample(ROWS, random_state=1))
+    assert "\x1b" not in err
+    assert "statistical rate" in err
+
+
+def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
+    before = listing(folder)
+    process = start("debias", "-", *ROLES, "-o", "fair.csv", folder=folder)
+    process.stdin.write(b"sex,income\n")
+    process.stdin.flush()
+    _wait_for_reading(process)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130
+    assert err.strip() == "Error: interrupted; nothing was left half-written"
+    assert listing(folder) == before
+
+
+def test_being_told_to_end_leaves_nothing(folder):
+    before = listing(folder)
+    process = start("debias", "-", *ROLES, "-o", "fair.csv", folder=folder)
+    _wait_for_reading(process)
+    process.terminate()
+    code, _, err = finish(process)
+    assert (code, err) == (143, "")
+    assert listing(folder) == before
+
+
+def _wait_for_reading(process):
+    """Wait until the process sleeps in reading its stdin: its state is sleeping and files.py is loaded."""
+    ended = time.monotonic() + 30
+    while time.monotonic() < ended:
+        with open(f"/proc/{process.pid}/wchan") as file:
+            waiting = file.read()
+        if "pipe" in waiting:
+            return
+        time.sleep(0.05)
+    pytest.skip("this system does not say what a process waits for")
+
+
+def test_a_closed_pipe_ends_it_quietly(folder):
+    fairmaxent.debias(biased_table(), "income", "sex").save(folder / "model.fme")
+    process = start("sample", "model.fme", "-n", "50000", folder=folder)
+    assert process.stdout.readline().startswith(b"sex,race")
+    process.stdout.close()
+    err = process.stderr.read().decode()
+    process.stdin.close()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 141
+    assert err == ""
+
+
+def _small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
+    before = listing(folder)
+    args = ["debias", "data.csv", *ROLES, "-o", f"fair.{suffix}", "--rows", "5000"]
+    code, _, err = finish(start(*args, folder=folder, preexec_fn=_small_files))
+    assert code == 5
+    assert err.startswith("Error: cannot write")
+    assert err.count("\n") == 1
+    assert listing(folder) == before
+
+
+def test_colour_is_never_written_to_a_pipe(folder):
+    environment = {**os.environ, "FORCE_COLOR": "1"}
+    code, out, _ = finish(start("inspect", "data.csv", *ROLES, folder=folder, env=environment))
+    assert code == 0
+    assert b"\x1b" not in out
+
+
+def test_without_click_it_says_what_to_install(folder):
+    script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, cwd=folder)
+    assert done.returncode == 3
+    assert done.stderr.decode() == "Error: the command line needs click; pip install 'fairmaxent[cli]'\n"
+
+
+def finish_silently(process):
+    """Wait for a process, and return its code and what it used."""
+    process.stdin.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used
+
+
+@pytest.mark.slow
+def test_the_census_table_is_made_fair_within_the_bars(tmp_path):
+    adult = fairmaxent.datasets.load("adult", library="polars").frame
+    adult.write_csv(tmp_path / "adult.csv", null_value="?")
+    roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K"]
+    args = ["debias", "adult.csv", *roles, "-o", "fair.csv", "--model", "model.fme", "--seed", "1", "--force"]
+    # An installed package is compiled already; the first run does that here, the second is measured.
+    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": os.environ | compiled}
+    assert finish_silently(start(*args, folder=tmp_path, **quiet))[0] == 0
+    code, used = finish_silently(start(*args, folder=tmp_path, **quiet))
+    assert code == 0
+    assert used.ru_utime + used.ru_stime < 3
+    assert used.ru_maxrss < 500 * 1024
+    expected = fairmaxent.debias(adult, "income", ["sex", "race"], favourable=">50K").sample(len(adult), random_state=1)
+    assert pl.read_csv(tmp_path / "fair.csv").equals(expected)
