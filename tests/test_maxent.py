@@ -9,7 +9,7 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.dual import Dual
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.features import attribute_features, cell_features
-from fairmaxent.maxent import default_solver, maximise_entropy
+from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.rows import Rows
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
@@ -171,11 +171,6 @@ def test_rare_targets_are_met():
         )
         tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
         np.testing.assert_allclose(tilted.levels, levels, atol=1e-11)
-
-
-def test_many_features_get_the_hessian_free_solver():
-    assert isinstance(default_solver(100), Newton)
-    assert isinstance(default_solver(100_000), NewtonCG)
 
 
 def test_random_rows_have_distinct_sorted_codes():

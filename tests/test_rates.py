@@ -73,9 +73,13 @@ def test_an_outcome_nobody_has_is_fair():
 def test_rates_of_many_tables_are_those_of_each(seed):
     rng = np.random.default_rng(seed)
     tables = rng.integers(0, 4, size=(40, 3, 2, 3)).astype(float)
+    tables[:, :, 1, 2] = 0.0  # a group that the model does not have either
     tables[tables.sum(axis=(1, 2, 3)) == 0] = 1.0
     for grouping in ((1,), (2,), (1, 2), (2, 1)):
         for outcomes in ((0,), (0, 2), (0, 1, 2)):
-            shares, ratios = rates_of_many(tables, grouping, outcomes)
-            np.testing.assert_allclose(shares, [representation_rate(table, grouping) for table in tables])
+            shares, ratios = rates_of_many(tables, tables.sum(axis=0), grouping, outcomes)
+            whole = np.array([(group_shares(table, grouping) > 0).sum() for table in tables])
+            whole = whole == (group_shares(tables.sum(axis=0), grouping) > 0).sum()
+            expected = np.array([representation_rate(table, grouping) for table in tables])
+            np.testing.assert_allclose(shares, np.where(whole, expected, 0.0))
             np.testing.assert_allclose(ratios, [statistical_rate(table, grouping, outcomes) for table in tables])

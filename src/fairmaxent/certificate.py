@@ -103,7 +103,8 @@ class Certificate:
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         found: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
-            for kind, drawn in zip(found, rates_of_many(stack, grouping, self.measure.favourable), strict=True):
+            rates = rates_of_many(stack, self.table, grouping, self.measure.favourable)
+            for kind, drawn in zip(found, rates, strict=True):
                 low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
                 found[kind][name] = (float(low), float(high))
         return found

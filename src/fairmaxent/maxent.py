@@ -13,11 +13,15 @@ from fairmaxent.errors import InfeasibleError, SolverError
 from fairmaxent.features import Features
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.priors.rows import Rows
-from fairmaxent.solvers import Newton, NewtonCG, Solution, Solver, Status
+from fairmaxent.solvers import Newton, NewtonCG, Solution, Solver, Status, ThinnedNewton
 from fairmaxent.table import Reals
 
 # Above this many features a dense Hessian no longer pays.
 DENSE_FEATURES = 3000
+# A Hessian visits every pair of blocks in every row; up to this many visits it is cheap enough to take at each step.
+_VISITS = 1 << 24
+# A thinned table needs several rows for each feature, or it says little of how features go together.
+_ROWS_PER_FEATURE = 16
 
 # A row that lost this much weight against another (as a logarithm) may be one that no solution uses.
 _VANISHED = 20.0
@@ -38,9 +42,17 @@ class Optimum:
         return self.dual.features.potentials(self.solution.multipliers)
 
 
-def default_solver(features: int) -> Solver:
-    """Newton, or its Hessian-free twin where there are many features."""
-    return Newton() if features <= DENSE_FEATURES else NewtonCG()
+def default_solver(dual: Dual) -> Solver:
+    """Newton; with a Hessian from a part of the rows where there are many, and without one for many features."""
+    if dual.size > DENSE_FEATURES:
+        return NewtonCG()
+    blocks = len(dual.features.blocks.levels)
+    rows = max(2 * _VISITS // blocks**2, _ROWS_PER_FEATURE * dual.size)
+    if dual.thinned(rows) is dual:
+        return Newton()
+    # Blocks are visited in pairs for a Hessian, twice for a gradient: spend about as much on the one as on the other.
+    gradients = rows * blocks / (4 * dual.prior.rows)
+    return ThinnedNewton(rows=rows, refresh=max(1, round(gradients)))
 
 
 def maximise_entropy(
@@ -53,7 +65,7 @@ def maximise_entropy(
     """
     dual = Dual(prior, features, features.mean(levels))
     _refuse_unreachable_levels(dual, levels, describe)
-    chosen = solver or default_solver(features.count)
+    chosen = solver or default_solver(dual)
     solution = chosen.solve(dual)
     if isinstance(prior, Rows) and (solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)):
         dual = Dual(_rows_in_use(prior, features, levels, describe), features, dual.target)

@@ -87,16 +87,20 @@ def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) 
     return statistical_pair(table, grouping, outcomes).rate
 
 
-def rates_of_many(tables: Array, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Array, Array]:
-    """Representation and statistical rate of each of a stack of tables, the first axis."""
-    others = tuple(axis + 1 for axis in range(1, tables.ndim - 1) if axis not in grouping)
-    mass = tables.sum(axis=others).reshape(len(tables), tables.shape[1], -1)
+def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Array, Array]:
+    """Representation and statistical rate of each of a stack of tables (first axis) that were drawn from a model.
+
+    A group that the model has and a table misses has share zero there, and no rates of outcomes.
+    """
+    known = group_shares(model, grouping).ravel() > 0
+    moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
+    mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
+    mass = mass.reshape(len(tables), len(model), -1)[:, :, known]
     total = mass.sum(axis=1)
-    shares = np.where(total > 0, total, np.nan)
-    rates = mass[:, list(outcomes)] / shares[:, np.newaxis]
+    rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
     lowest, highest = np.nanmin(rates, axis=2), np.nanmax(rates, axis=2)
     ratio = np.divide(lowest, highest, out=np.ones_like(lowest), where=highest > 0)
-    return np.nanmin(shares, axis=1) / np.nanmax(shares, axis=1), ratio.min(axis=1)
+    return total.min(axis=1) / total.max(axis=1), ratio.min(axis=1)
 
 
 def _pair(values: Array, *, outcome: int | None) -> WorstPair:

@@ -12,11 +12,16 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.errors import ForbiddenError
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.protocol import Prior
+from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
 from fairmaxent.rules import Rule, allowed_roots, needed_edges
 from fairmaxent.table import Codes, Reals, tally
 
 BaseKind = Literal["uniform", "product", "tree"]
+
+# Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
+_VISITS = 1 << 28
+_ENOUGH_ROWS = 1 << 14
 
 # A conditional table counts as if this many rows had been seen at the coarser table's proportions.
 SMOOTHING = 5.0
@@ -64,7 +69,7 @@ def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> NDArray[np.bool_]:
 
 def _tree(blocks: Blocks, codes: Codes, counts: Reals, *, weights: Reals, root: Reals, rules: Sequence[Rule]) -> Tree:
     """Fit the rooted tree on the reweighted rows (method: maximum spanning tree of I(i; j | root))."""
-    parents = spanning_parents(_information(blocks, codes, counts, weights), needed_edges(rules))
+    parents = spanning_parents(_information(blocks, codes, counts.sum(), weights), needed_edges(rules))
     tables = [
         _smoothed_table(blocks, codes, counts, weights, block, parent) for block, parent in enumerate(parents, start=1)
     ]
@@ -72,23 +77,30 @@ def _tree(blocks: Blocks, codes: Codes, counts: Reals, *, weights: Reals, root: 
     return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
 
 
-def _information(blocks: Blocks, codes: Codes, counts: Reals, weights: Reals) -> Reals:
+def _information(blocks: Blocks, codes: Codes, total: float, weights: Reals) -> Reals:
     """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in small samples.
 
-    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high.
+    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high. Every pair of blocks
+    is counted in every row, so with many of both the strongest pairs are looked for in a part of the rows.
     """
     sizes = blocks.levels
+    enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
+    if len(codes) > enough:
+        codes = Rows.weighted(blocks, codes, weights).thinned(enough).codes
+        weights, total = np.full(enough, 1.0 / enough), enough
     roots = codes[:, 0].astype(np.intp)
     seen = len(np.unique(roots))
     with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
     single = [_entropy(cells, weights) for cells in with_root]
     root_entropy = _entropy(roots, weights)
     result = np.zeros((len(sizes), len(sizes)))
+    cells = np.empty(len(codes), dtype=np.intp)  # one buffer for all pairs
     for i in range(1, len(sizes)):
         for j in range(1, i):
-            both = _entropy(with_root[i] * sizes[j] + codes[:, j], weights)
-            bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * counts.sum())
-            result[i, j] = single[i] + single[j] - both - root_entropy - bias
+            np.multiply(with_root[i], sizes[j], out=cells)
+            cells += codes[:, j]
+            bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
+            result[i, j] = single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
     return result
 
 

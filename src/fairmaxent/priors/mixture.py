@@ -46,6 +46,16 @@ class Mixture:
         logs = np.stack([part.log_probability(codes) for part in self.parts], axis=-1)
         return log_sum_exp(logs + self.log_shares)
 
+    def thinned(self, rows: int) -> Mixture:
+        """Thin every part."""
+        parts = tuple(part.thinned(rows) for part in self.parts)
+        return self if parts == self.parts else Mixture(parts, self.log_shares)
+
+    @property
+    def rows(self) -> int:
+        """The rows of its largest part."""
+        return max(part.rows for part in self.parts)
+
     @property
     def full_support(self) -> bool:
         """Whether some part reaches everywhere."""

@@ -41,6 +41,15 @@ class Product:
             result += part[column]
         return result
 
+    def thinned(self, rows: int) -> Product:
+        """Return itself: it stands on no rows."""
+        return self
+
+    @property
+    def rows(self) -> int:
+        """None: it is made of tables."""
+        return 0
+
     @property
     def full_support(self) -> bool:
         """Whether no level was struck out."""

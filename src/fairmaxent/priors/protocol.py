@@ -59,6 +59,15 @@ class Prior(Protocol):
         """log q(α) for rows of block codes."""
         ...
 
+    def thinned(self, rows: int) -> Prior:
+        """Give a prior that curves alike and stands on at most this many rows; itself where it does already."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows it stands on."""
+        ...
+
     @property
     def full_support(self) -> bool:
         """Whether every point of the domain has positive probability."""

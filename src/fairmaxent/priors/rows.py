@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,34 @@ from fairmaxent.blocks import Blocks, ravel
 from fairmaxent.choice import Choice
 from fairmaxent.priors.protocol import softmax
 from fairmaxent.table import Codes, Reals, match_rows, tally
+
+# Tables of this many numbers stay in the fastest memory while the rows pass by.
+_LARGEST_PACK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Blocks ``first`` to ``last`` (exclusive) of every row as one number."""
+
+    first: int
+    last: int
+    shape: tuple[int, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> Pack:
+        """Pack some blocks."""
+        shape = blocks.levels[first:last]
+        if len(shape) == 1:
+            return cls(first, last, shape, codes[:, first])
+        packed = ravel(codes[:, first:last], shape)
+        return cls(first, last, shape, packed.astype(np.min_scalar_type(math.prod(shape) - 1)))
+
+    def marginals(self, weights: Reals) -> list[Reals]:
+        """Total weight of each level of each block."""
+        table = tally(self.codes, weights, math.prod(self.shape)).reshape(self.shape)
+        axes = range(len(self.shape))
+        return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +68,19 @@ class Rows:
         position = match_rows(self.codes, codes, self.blocks.levels)
         return np.where(position >= 0, self.log_weights[position], -np.inf)
 
+    def thinned(self, rows: int) -> Rows:
+        """Take rows at equal steps of the running weight; being sorted, neighbours stand for each other."""
+        if len(self.codes) <= rows:
+            return self
+        running = np.cumsum(np.exp(self.log_weights))
+        chosen = np.searchsorted(running, (np.arange(rows) + 0.5) * (running[-1] / rows))
+        return Rows(self.blocks, np.asfortranarray(self.codes[chosen]), np.full(rows, -np.log(rows)))
+
+    @property
+    def rows(self) -> int:
+        """How many rows it stands on."""
+        return len(self.codes)
+
     @property
     def full_support(self) -> bool:
         """Rows rarely are all there could be; no bound relies on it."""
@@ -51,10 +93,24 @@ class Rows:
     def scores(self, potentials: Reals) -> Reals:
         """Sum of each row's potentials."""
         total = np.zeros(len(self.codes))
-        for column, part in zip(self.codes.T, self.blocks.split(potentials), strict=True):
-            if part.any():
-                total += part[column]
+        parts = self.blocks.split(potentials)
+        for pack in self.packs:
+            table = reduce(np.add.outer, parts[pack.first : pack.last]).ravel()
+            if table.any():
+                total += table.take(pack.codes)
         return total
+
+    @cached_property
+    def packs(self) -> tuple[Pack, ...]:
+        """Neighbouring blocks packed into one alphabet while it is small: a row is visited once for all of them."""
+        largest = min(_LARGEST_PACK, len(self.codes) // 4)
+        packs: list[Pack] = []
+        first = 0
+        for block, size in enumerate((*self.blocks.levels[1:], largest + 1), start=1):
+            if math.prod(self.blocks.levels[first:block]) * size > largest:
+                packs.append(Pack.of(self.blocks, self.codes, first, block))
+                first = block
+        return tuple(packs)
 
     @cached_property
     def root_starts(self) -> NDArray[np.intp]:
@@ -73,8 +129,7 @@ class TiltedRows:
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""
-        columns = zip(self.rows.codes.T, self.rows.blocks.levels, strict=True)
-        return np.concatenate([tally(column, self.weights, size) for column, size in columns])
+        return np.concatenate([part for pack in self.rows.packs for part in pack.marginals(self.weights)])
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels, by counting block against block."""

@@ -74,6 +74,15 @@ class Tree:
             result += table[roots, above, codes[:, block]]
         return result
 
+    def thinned(self, rows: int) -> Tree:
+        """Return itself: it stands on no rows."""
+        return self
+
+    @property
+    def rows(self) -> int:
+        """None: it is made of tables."""
+        return 0
+
     @property
     def full_support(self) -> bool:
         """Whether no cell was struck out."""

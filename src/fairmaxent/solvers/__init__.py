@@ -4,5 +4,6 @@ from fairmaxent.solvers.box_newton import BoxNewton
 from fairmaxent.solvers.newton import Newton
 from fairmaxent.solvers.newton_cg import NewtonCG
 from fairmaxent.solvers.solution import Solution, Solver, Status
+from fairmaxent.solvers.thinned_newton import ThinnedNewton
 
-__all__ = ["BoxNewton", "Newton", "NewtonCG", "Solution", "Solver", "Status"]
+__all__ = ["BoxNewton", "Newton", "NewtonCG", "Solution", "Solver", "Status", "ThinnedNewton"]

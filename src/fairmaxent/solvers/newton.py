@@ -29,7 +29,12 @@ class Newton:
 
 
 def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
-    """H⁻¹g, with just enough added to the diagonal for H to factorise.
+    """H⁻¹g; see `regularised`."""
+    return np.asarray(np.linalg.solve(regularised(hessian), gradient))
+
+
+def regularised(hessian: Reals) -> Reals:
+    """H with just enough added to the diagonal for it to factorise.
 
     H is singular where features repeat each other on the support (rows alone often do). The gradient then
     lies in its range, and a vanishing ridge picks the shortest of the equivalent steps.
@@ -44,5 +49,5 @@ def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
         except np.linalg.LinAlgError:
             ridge *= 100
         else:
-            return np.asarray(np.linalg.solve(regular, gradient))
+            return np.asarray(regular)
     raise SolverError("the Hessian of the dual is not a covariance; please report this with the data that led to it")

@@ -76,7 +76,7 @@ def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterat
 
 
 def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
-    """Halve the step until the dual falls enough (Armijo), or the residual at least halves.
+    """Halve the step until the dual falls enough (Armijo), or the residual clearly falls.
 
     Close to the optimum the dual changes by less than its rounding error while the gradient still improves.
     """
@@ -85,7 +85,7 @@ def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
     length = 1.0
     for _ in range(60):
         trial = dual.at(point.multipliers + length * direction)
-        if trial.residual <= 0.5 * point.residual and trial.value <= point.value + rounding:
+        if trial.residual <= 0.9 * point.residual and trial.value <= point.value + rounding:
             return trial
         if trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding:
             return trial
