@@ -28,12 +28,12 @@ def made_up(keys, labels, seed):
     """A tidy table with all metrics; KL is not for the large set, and neither is Calmon's program."""
     rng = np.random.default_rng(seed)
     rows = [
-        (*label, metric, rng.uniform(0.3, 1), rng.uniform(0.001, 0.02))
+        (*label, metric, rng.uniform(0.3, 1), rng.uniform(0.001, 0.02), 0.001)
         for label in labels
         for metric in METRICS
         if label[0] != "compas-large" or not (metric.startswith("kl") or "calmon" in label)
     ]
-    return pd.DataFrame(rows, columns=[*keys, "metric", "mean", "sd"])
+    return pd.DataFrame(rows, columns=[*keys, "metric", "mean", "sd", "error"])
 
 
 def made_up_table():
@@ -100,15 +100,16 @@ def test_raw_rates_of_the_authors_code_are_those_of_the_data(name, protected):
 # ---------------------------------------------------------------- comparison
 
 
-def changed(*key, mean, sd=0.0):
+def changed(*key, mean, error=0.0):
     """One number of ours beside the published ones."""
-    (row,) = compare(pd.DataFrame([(*key, mean, sd)], columns=[*KEYS, "mean", "sd"]), load_published()).itertuples()
+    ours = pd.DataFrame([(*key, mean, 0.5, error)], columns=[*KEYS, "mean", "sd", "error"])
+    (row,) = compare(ours, load_published()).itertuples()
     return row
 
 
 def test_equal_numbers_do_not_differ():
     published = load_published().query("metric != 'seconds'")
-    table = published[KEYS].assign(mean=0.5, sd=float("nan"))
+    table = published[KEYS].assign(mean=0.5, sd=float("nan"), error=float("nan"))
     found = compare(table, published.assign(printed=0.5, authors_code=0.5))
     assert len(found) == len(published)
     assert not found[["beyond_printed", "beyond_authors_code", "beyond_noise"]].to_numpy().any()
@@ -137,23 +138,23 @@ def test_a_reason_against_print_does_not_excuse_a_difference_from_the_authors_co
     assert changed(*key, mean=0.3).reason == UNEXPLAINED  # far from both, and only one has a reason
 
 
-# The published number, the noise around it, and our standard deviation.
+# The published number, the noise around it, and the standard error of ours.
 @pytest.mark.parametrize(
-    ("key", "source", "published", "noise", "sd"),
+    ("key", "source", "published", "noise", "error"),
     [
         ((*SMALL, "maxent_theta_w", "tree_accuracy"), "authors_code", 0.647, 0.01, 0.0),
-        ((*SMALL, "maxent_theta_w", "tree_accuracy"), "authors_code", 0.647, 2 * 0.05 / 5**0.5, 0.05),
+        ((*SMALL, "maxent_theta_w", "tree_accuracy"), "authors_code", 0.647, 0.01 + 2 * 0.005, 0.005),
         ((*SMALL, "maxent_theta_w", "tree_sr_predictions"), "authors_code", 0.836, 0.05, 0.0),
         (("compas-large", "sex", "maxent_theta_w", "correlation_distance"), "authors_code", 1.67, 0.15, 0.0),
         ((*SMALL, "king_zeng", "data_rr"), "printed", 0.98, 0.02 + 0.005, 0.0),
-        ((*SMALL, "prior", "kl_plugin"), "printed", 0.57, 2 * 0.05 / 5**0.5 + 0.005, 0.04),  # its own sd is 0.03
+        ((*SMALL, "prior", "kl_plugin"), "printed", 0.57, 0.01 + 2 * 0.04 + 0.005, 0.04),
         ((*SMALL, "raw", "tree_accuracy"), "printed", 0.66, 0.01 + 0.005, 0.0),
     ],
 )
-def test_noise(key, source, published, noise, sd):
+def test_noise(key, source, published, noise, error):
     for sign in (-1, 1):
         for distance, beyond in ((noise - 1e-6, False), (noise + 1e-6, True)):
-            row = changed(*key, mean=published + sign * distance, sd=sd)
+            row = changed(*key, mean=published + sign * distance, error=error)
             assert getattr(row, f"beyond_{source}") == beyond
 
 

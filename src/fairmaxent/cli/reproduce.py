@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import click
 
 from fairmaxent.cli.exits import INTERRUPTED
-from fairmaxent.errors import DependencyError
 
 
 @click.command()
@@ -31,7 +29,6 @@ def command(*, quick: bool, out: Path, workers: int | None) -> None:
     those of the authors' code and ours side by side. It can be stopped at any time: the same command goes on where it
     was. COMPAS large needs two files that are not shipped; without them it is left out, and you are told what to do.
     """
-    _check_libraries()
     from fairmaxent.experiments.reproduce import reproduce
 
     try:
@@ -43,12 +40,6 @@ def command(*, quick: bool, out: Path, workers: int | None) -> None:
     for reason in result.left_out:
         click.echo(f"Left out: {reason}", err=True)
     click.echo(f"Wrote {result.page}")
-
-
-def _check_libraries() -> None:
-    missing = [name for name in ("jinja2", "matplotlib", "pandas", "sklearn") if not importlib.util.find_spec(name)]
-    if missing:
-        raise DependencyError(f"this needs {', '.join(missing)}; pip install 'fairmaxent[experiments]'")
 
 
 @contextlib.contextmanager

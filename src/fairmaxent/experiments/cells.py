@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import fairmaxent
 from fairmaxent.experiments import data as sets
 from fairmaxent.experiments.evaluate import measure_classifiers, measure_exactly, measure_rows
 from fairmaxent.experiments.methods import learn
@@ -61,9 +62,15 @@ def find(cell: Cell, folder: Path) -> Record | None:
 
 @lru_cache(maxsize=1)
 def made_with() -> dict[str, str]:
-    """Versions that a result depends on."""
-    packages = ("fairmaxent", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version()} | {package: version(package) for package in packages}
+    """Versions that a result depends on; of this package also a fingerprint of its code and shipped data."""
+    packages = ("fairmaxent", "numpy", "pandas", "scipy", "scikit-learn")
+    versions = {"python": platform.python_version()} | {package: version(package) for package in packages}
+    fingerprint = hashlib.sha256()
+    home = Path(fairmaxent.__file__).parent
+    for path in sorted(home.rglob("*")):
+        if path.suffix in (".py", ".xz") and path.relative_to(home).parts[0] not in ("cli", "report"):
+            fingerprint.update(path.read_bytes())
+    return versions | {"fingerprint": fingerprint.hexdigest()[:12]}
 
 
 def _seed(cell: Cell, repetition: int) -> int:

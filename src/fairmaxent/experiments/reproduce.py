@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ def reproduce(
     Finished cells stay in the folder, so a run that was stopped goes on where it was. A data set that cannot be had
     is left out, and the page says so.
     """
+    _check_libraries()
     plan = QUICK if quick else FULL
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable()
@@ -42,6 +44,13 @@ def reproduce(
     curves = plan.curves(_available(CURVE_BLOCKS, left_out))
     _run_all([*table_2, *curves], folder / "cells", workers, progress or (lambda share: None))
     return _write(folder, plan, table_2, curves, left_out)
+
+
+def _check_libraries() -> None:
+    """Say before hours of work what is missing at their end."""
+    missing = [name for name in ("jinja2", "matplotlib", "pandas", "sklearn") if not importlib.util.find_spec(name)]
+    if missing:
+        raise fairmaxent.DependencyError(f"this needs {', '.join(missing)}; pip install 'fairmaxent[experiments]'")
 
 
 def _unavailable() -> dict[str, str]:
@@ -74,9 +83,9 @@ def _write(
     table_2, runtimes = tables.table_2(table_2_cells, cells), tables.runtimes(table_2_cells, cells)
     curves = tables.curves(curve_cells, cells)
     for name, table in (("table2", table_2), ("runtimes", runtimes), ("curves", curves)):
-        write_whole(
-            folder / f"{name}.csv", table.to_csv(index=False, float_format="%.6f", lineterminator="\n").encode()
-        )
+        shown = table.drop(columns="error", errors="ignore")
+        text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+        write_whole(folder / f"{name}.csv", text.encode())
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
     write_figures(table_2, curves, figures)

@@ -27,15 +27,24 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
     count = workers or os.cpu_count() or 1
     # Started afresh rather than forked: threads of the libraries loaded here do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker) as pool:
-        futures = {pool.submit(_run_and_save, cell, folder): cell for cell in todo}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                yield futures[future]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
+    futures = {pool.submit(_run_and_save, cell, folder): cell for cell in todo}
+    try:
+        for future in as_completed(futures):
+            future.result()
+            yield futures[future]
+    finally:
+        _stop(pool)
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End the workers; a cell in the middle of its work is lost, and only that."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
 
 
 def _run_and_save(cell: Cell, folder: Path) -> None:

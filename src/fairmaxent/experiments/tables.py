@@ -13,12 +13,16 @@ _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 
 
 def table_2(cells: Iterable[Cell], folder: Path) -> Any:
-    """Return dataset, protected, method, metric, mean, sd: mean over folds and repetitions, sd of the folds' means."""
+    """Return dataset, protected, method, metric, mean, sd, error.
+
+    The mean over folds and repetitions, the standard deviation of the folds' means, and the standard error of the mean
+    that comes from drawing rows: the folds are the same in every run.
+    """
     return _summary(cells, folder, _table_2_labels)
 
 
 def curves(cells: Iterable[Cell], folder: Path) -> Any:
-    """Return dataset, protected, prior, theta, C, metric, mean, sd."""
+    """Return dataset, protected, prior, theta, C, metric, mean, sd, error."""
     return _summary(cells, folder, _curve_labels)
 
 
@@ -48,11 +52,16 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
     for cell in cells:
         record = _record(cell, folder)
         # Repetitions without a value (nobody was predicted the outcome) do not count.
-        means = pd.DataFrame(record["repetitions"]).mean().to_dict() | record["exact"]
-        rows += [labels_of(cell) | {"metric": metric, "value": value} for metric, value in means.items()]
-    labels = list(rows[0])[:-1]
-    grouped = pd.DataFrame(rows).groupby(labels, sort=False)["value"]
-    return grouped.agg(mean="mean", sd="std").reset_index()
+        drawn = pd.DataFrame(record["repetitions"])
+        variances = (drawn.var() / drawn.count()).to_dict()
+        for metric, value in (drawn.mean().to_dict() | record["exact"]).items():
+            own = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
+            rows.append(labels_of(cell) | own)
+    labels = list(rows[0])[:-2]
+    grouped = pd.DataFrame(rows).groupby(labels, sort=False)
+    summary = grouped["value"].agg(mean="mean", sd="std")
+    summary["error"] = grouped["variance"].mean() ** 0.5 / grouped.size() ** 0.5
+    return summary.reset_index()
 
 
 def _record(cell: Cell, folder: Path) -> kept.Record:
