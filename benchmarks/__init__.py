@@ -1,0 +1,1 @@
+"""What is measured of fairmaxent: one module per subject, all run by ``make bench``."""
