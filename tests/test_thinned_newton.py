@@ -119,3 +119,20 @@ def test_too_many_features_need_no_hessian():
     features = cell_features(blocks, [None] * 3, levels)
     dual = Dual(Product.of(blocks, np.ones(blocks.width)), features, features.mean(levels))
     assert isinstance(default_solver(dual), NewtonCG)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_preconditioning_inverts_the_covariance_of_independent_blocks(seed):
+    rng = np.random.default_rng(seed)
+    blocks = Blocks.rooted((2, 3, 4, 5, 2), [0, 1])
+    levels = np.concatenate([rng.dirichlet(np.ones(size)) for size in blocks.levels])
+    levels[blocks.slices[1]][0] = 0.0  # a level that the target removes
+    levels[blocks.slices[1]] /= levels[blocks.slices[1]].sum()
+    moments = [None, None, None, rng.normal(size=5), None]
+    features = cell_features(blocks, moments, levels)
+    independent = Product.of(blocks, np.where(levels > 0, levels, 0.0)).tilt(np.zeros(blocks.width))
+    covariance = features.covariance(independent.levels, independent.pairs())
+    vector = rng.normal(size=features.count)
+    np.testing.assert_allclose(
+        covariance @ features.precondition(independent.levels, vector), vector, rtol=1e-9, atol=1e-9
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,28 @@ class Features:
         """Cov[φ] from the probabilities of levels and pairs of levels."""
         half = self._sum(pairs - np.outer(levels, levels), self.values[:, None])
         return self._sum(half.T, self.values[:, None])
+
+    def precondition(self, levels: Reals, vector: Reals) -> Reals:
+        """Solve with the covariance of each block on its own, as if blocks were independent.
+
+        The indicators of a block have the covariance diag(p) − ppᵀ, whose inverse is diag(1/p) + 11ᵀ/p₀, with p₀ what
+        the reference has left (Sherman and Morrison). Other features stand alone with their variance.
+        """
+        variance = self.variance(levels)
+        alone = (np.diff(np.append(self.starts, len(self.levels))) == 1) & (self.values[self.starts] == 1.0)
+        share = np.where(alone, self.mean(levels), variance)
+        smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
+        result = vector / np.maximum(share, smallest)
+        block = self._blocks_of_features
+        count = len(self.blocks.levels)
+        left = 1.0 - tally(block[alone], share[alone], count)
+        together = tally(block[alone], vector[alone], count) / np.maximum(left, smallest)
+        return np.asarray(result + np.where(alone, together[block], 0.0))
+
+    @cached_property
+    def _blocks_of_features(self) -> NDArray[np.intp]:
+        ends = np.array([part.stop for part in self.blocks.slices])
+        return np.searchsorted(ends, self.levels[self.starts], side="right")
 
     def prescribed(self) -> NDArray[np.bool_]:
         """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""

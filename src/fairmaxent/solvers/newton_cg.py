@@ -32,17 +32,16 @@ class NewtonCG:
         return iterate(dual, step, method="newton-cg", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def _direction(self, dual: Dual, point: Point) -> Reals:
-        """Solve Hd = −g by conjugate gradients, scaled by the diagonal of H.
+        """Solve Hd = −g by conjugate gradients, preconditioned as if blocks were independent.
 
         Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is
         flat; there we stop with what we have, a descent direction already.
         """
-        variance = point.variance()
-        scale = 1 / np.maximum(variance, 1e-12 * max(float(variance.max()), 1e-300))
+        levels = point.tilted.levels
         residual = -point.gradient
         enough = min(0.1, point.residual**0.5) * float(np.linalg.norm(residual))
         direction = np.zeros(dual.size)
-        search = scale * residual
+        search = dual.features.precondition(levels, residual)
         power = float(residual @ search)
         for _ in range(self.max_products):
             curved = _hessian_product(dual, point, search)
@@ -53,8 +52,9 @@ class NewtonCG:
             residual = residual - (power / curvature) * curved
             if float(np.linalg.norm(residual)) <= enough:
                 break
-            previous, power = power, float(residual @ (scale * residual))
-            search = scale * residual + (power / previous) * search
+            scaled = dual.features.precondition(levels, residual)
+            previous, power = power, float(residual @ scaled)
+            search = scaled + (power / previous) * search
         return direction
 
 
