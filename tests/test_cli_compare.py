@@ -74,6 +74,19 @@ def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
     assert "fairmaxent, rows" in shown
 
 
+def test_each_line_is_shown_as_soon_as_it_is_known(folder, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(__import__("fairmaxent.cli.comparison", fromlist=["x"])._BASELINES, "raw", stopped)
+    result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--folds", "2"])
+    assert result.exit_code == 130
+    head, *lines = result.stdout.splitlines()
+    assert head.split("  ")[-2:] == ["rate of its predictions", " CPU s"]
+    assert [line.split("  ")[0] for line in lines] == ["fairmaxent, rows", "fairmaxent, weights"]
+    assert len({len(line) for line in (head, *lines)}) == 1
+
+
 def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sklearn" else object())
     shown = run("data.csv", *FAVOURED, "--folds", "2")

@@ -187,7 +187,7 @@ def test_a_disk_that_fills_up_leaves_nothing(folder, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    monkeypatch.setattr(pl.LazyFrame, "sink_csv", full)
     before = listing(folder)
     result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "-o", "fair.csv", "--model", "model.fme"])
     assert result.exit_code == 5

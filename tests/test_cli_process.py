@@ -57,6 +57,7 @@ def test_each_command_has_help(name):
     result = CliRunner().invoke(group, [name, "-h"], prog_name="fairmaxent")
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: fairmaxent {name} ")
+    assert "\\b" not in result.stdout
     assert f"fairmaxent {name} " in result.stdout.split("Options:")[0].split("\n", 1)[1]  # an example to copy
 
 

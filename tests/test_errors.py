@@ -431,7 +431,6 @@ NOT_TABLES = {
     "equal names, pandas": (TWINS, ColumnError, "more than once: 'sex'; rename"),
     "equal names, pyarrow": (pa.table([[1], [2]], names=["sex", "sex"]), ColumnError, "more than once: 'sex'; rename"),
     "numbers as names": (pd.DataFrame([[1, 2]]), ColumnError, "must be text, found 0, 1; rename"),
-    "lazy": (pl.LazyFrame(COLUMNS), InputError, r"\.collect\(\)"),
     "dict": (COLUMNS, InputError, "dict is not a table; pass a pandas DataFrame"),
     "array": (np.zeros((2, 2)), InputError, "ndarray is not a table; pass a pandas DataFrame"),
     "series": (pd.Series([1, 2]), InputError, "Series is not a table; pass a pandas DataFrame"),
@@ -445,6 +444,12 @@ def test_what_is_no_usable_table_is_refused(frame, error, says, call):
     with pytest.raises(error, match=says) as caught:
         call(frame)
     assert type(caught.value) is error
+
+
+@pytest.mark.parametrize("call", [as_paper(), Domain.infer], ids=["paper.fit", "Domain.infer"])
+def test_only_debias_takes_lazy_frames(call):
+    with pytest.raises(InputError, match=r"\.collect\(\)"):
+        call(pl.LazyFrame(COLUMNS))
 
 
 def test_forbidding_a_whole_group_that_has_rows_is_refused():

@@ -202,10 +202,21 @@ def test_attributes(parts):
 
 
 def test_parameters_are_those_of_debias():
-    options = set(fairmaxent.debias.__kwdefaults__)
-    assert set(FairMaxEnt().get_params()) == options | {"protected", "rows"}
-    for name, default in fairmaxent.debias.__kwdefaults__.items():
+    options = dict(fairmaxent.debias.__kwdefaults__)
+    options.pop("progress")  # a callback is no parameter of a model
+    assert set(FairMaxEnt().get_params()) == options.keys() | {"protected", "rows"}
+    for name, default in options.items():
         assert getattr(FairMaxEnt(), name) == default
+
+
+def test_a_pipeline_around_it_sets_the_output_of_its_transformers(parts):
+    """A sampler has no transform, so set_output is about the steps behind it; its own output is as its input."""
+    X, y = parts
+    encode = make_column_transformer((OneHotEncoder(sparse_output=False), ["z0", "z1"]))
+    fair = FairMaxEnt("z0", random_state=0)
+    pipeline = Pipeline([("fair", fair), ("encode", encode), ("model", LogisticRegression())])
+    pipeline.set_output(transform="polars").fit(X, y)
+    assert type(pipeline[:-1].transform(X)).__module__.startswith("polars")
 
 
 def test_clones_keep_what_was_given(parts):
@@ -298,6 +309,8 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
         (FairMaxEnt("z7"), {}, r"no column 'z7'; known: 'z0'"),
         (FairMaxEnt(9), {}, r"protected is column 9 of X, which has 5"),
         (FairMaxEnt(0.5), {}, r"protected holds 0\.5; pass names"),
+        (FairMaxEnt(pd.Series(["a"] * 400)), {}, r"protected holds a Series; .* go to fit as sensitive_features"),
+        (FairMaxEnt(), {}, r"enable_metadata_routing=True\) and FairMaxEnt\(\)\.set_fit_resample_request"),
         (FairMaxEnt("z0", weight=True), {}, r"weight holds True; pass names"),
         (FairMaxEnt("z0", rows=0), {}, r"ask for a positive whole number of rows"),
         (FairMaxEnt("z0", random_state=np.random.RandomState(0)), {}, r"random_state is RandomState"),

@@ -307,7 +307,7 @@ def test_a_level_with_target_zero_is_removed_and_takes_no_part():
 
 def test_a_missing_cell_is_named_and_can_be_filled():
     table = np.array([[0.4, 0.3], [0.3, 0.0]])
-    with pytest.raises(InfeasibleError, match=r"cell\(1, 1\).*base_share > 0"):
+    with pytest.raises(InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* or lower the rate$"):
         fair(table, ((1,),), None, 0.8, (1,))
     filled = fair(table, ((1,),), None, 0.8, (1,), fill=0.05)
     assert filled.filled == ((1, 1),)
@@ -326,7 +326,7 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
     table = np.full((2, 2, 2), 1 / 6)
     table[:, 1, 1] = 0.0
     table /= table.sum()
-    with pytest.raises(InfeasibleError, match=r"cell\(., 1, 1\)"):
+    with pytest.raises(InfeasibleError, match=r"cell\(., 1, 1\).*or use groups='each'$"):
         fair(table, ((1, 2),), 0.8, None, (1,))
     assert fair(table, ((1, 2),), None, None, (1,)).table[:, 1, 1].sum() == 0
     filled = fair(table, ((1, 2),), 0.8, None, (1,), fill=1e-3)

@@ -193,6 +193,43 @@ def test_a_column_is_of_a_kind_only_if_all_of_it_is(cells, kind, put):
     assert column.null_count() == 1
 
 
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1,5", "-2", "0,25"], [1.5, -2.0, 0.25]),
+        (["1.234,5", "12", "1.234.567,0"], [1234.5, 12.0, 1234567.0]),
+        (["1,5", "2,5", "x"], ["1,5", "2,5", "x"]),
+        (["1,5", "0.5", "2,5"], ["1,5", "0.5", "2,5"]),  # no number is written in both ways
+        (["0,5,1", "1,5", "2"], ["0,5,1", "1,5", "2"]),
+        (["01,5", "1,5", "2"], ["01,5", "1,5", "2"]),
+        (["31.12.2020", "1.2.1999", "29.02.2020"], [dt.date(2020, 12, 31), dt.date(1999, 2, 1), dt.date(2020, 2, 29)]),
+        (["31.12.2020", "31.02.2020", "1.1.2020"], ["31.12.2020", "31.02.2020", "1.1.2020"]),
+        (["12.31.2020", "1.1.2020", "1.1.2020"], ["12.31.2020", "1.1.2020", "1.1.2020"]),
+    ],
+)
+def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
+    lines = "".join(f"{cell};x\n" for cell in [*cells[:2], "NA", *cells[2:]])
+    assert read_table(put(f"a;b\n{lines}")).frame["a"].to_list() == [*values[:2], None, *values[2:]]
+
+
+def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
+    found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
+    assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]
+    assert found.notes == ("a comma was read as the decimal mark, a point as parting thousands (a, b)",)
+    without = read_table(put("a;b\n1;1.234\n2;2.500\n"))
+    assert without.frame["b"].to_list() == [1.234, 2.5]
+    assert without.notes == ()
+
+
+def test_the_decimal_mark_can_be_said(put):
+    path = put('a,b\n"1,5",1.5\n"2,5",2.5\n')
+    assert read_table(path).frame["a"].to_list() == ["1,5", "2,5"]
+    assert read_table(path, decimal=",").frame.rows() == [(1.5, "1.5"), (2.5, "2.5")]
+    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), decimal=".").frame["a"].to_list() == ["1,5", "2,5"]
+    with pytest.raises(InputError, match="decimal is ';'"):
+        read_table(path, decimal=";")
+
+
 def test_codes_with_leading_zeros_stay_as_they_are(put):
     assert read_table(put("zip,n\n01234,1\n98765,2\n")).frame["zip"].to_list() == ["01234", "98765"]
 

@@ -73,9 +73,36 @@ def test_a_number_with_few_values_has_one_level_per_value_and_refuses_new_ones()
 def test_edges_are_honoured_and_values_outside_join_the_outermost_bins():
     table = pl.DataFrame({"age": [17, 18, 40, 64, 65, 99]})
     domain, codes = Domain.learn(table, bins={"age": [18, 30, 65, 90]})
-    assert domain.attribute("age").labels == ("[18, 30)", "[30, 65)", "[65, 90]")
+    assert domain.attribute("age").labels == ("< 30", "[30, 65)", "≥ 65")
     assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
-    assert domain.notes == ()
+    assert domain.attribute("age").level(5) == domain.attribute("age").level("< 30") == 0
+    assert domain.notes == (
+        "column 'age': 2 rows outside the edges 18 … 90 count in the outermost bins, whose labels say so",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ages", "edges", "labels"),
+    [
+        ([18, 90], [18, 40, 90], ("[18, 40)", "[40, 90]")),
+        ([17, 90], [18, 40, 90], ("< 40", "[40, 90]")),
+        ([18, 91], [18, 40, 90], ("[18, 40)", "≥ 40")),
+        ([18, 90], [18, 90], ("[18, 90]",)),
+        ([17, 90], [18, 90], ("≤ 90",)),
+        ([18, 91], [18, 90], ("≥ 18",)),
+        ([17, 91], [18, 90], ("all values",)),
+    ],
+)
+def test_the_label_of_a_bin_holds_for_every_value_in_it(ages, edges, labels):
+    domain = Domain.infer(pl.DataFrame({"age": ages, "x": ["a", "b"]}), bins={"age": edges})
+    assert domain.attribute("age").labels == labels
+    assert any("outside the edges" in note for note in domain.notes) == (min(ages) < 18 or max(ages) > 90)
+
+
+def test_rows_outside_the_edges_are_counted_with_their_weight():
+    table = pl.DataFrame({"age": [17, 18, 18, 90]})
+    found = Domain.infer(table, bins={"age": [18, 40, 90]}, weight=np.array([0.5, 1.0, 1.0, 2.5]))
+    assert found.notes[0].startswith("column 'age': 10.0% of the weight outside the edges")
 
 
 def test_a_bin_without_values_is_joined_to_its_neighbour_with_a_note():

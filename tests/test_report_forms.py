@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 import fairmaxent
 from fairmaxent import certificate
 from fairmaxent.cli.report import command
-from fairmaxent.report import build_report, words, write_report
+from fairmaxent.report import Source, build_report, words, write_report
 from fairmaxent.report.html import SHOWN_COLUMNS, SHOWN_GROUPS, SHOWN_LEVELS, SHOWN_WARNINGS, to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
@@ -56,7 +57,8 @@ def fit():
 
 @pytest.fixture(scope="module")
 def report(fit):
-    return build_report(fit, data=hostile_frame(), command=f"fairmaxent debias '{SCRIPT}'")
+    source = Source(command=f"fairmaxent debias '{SCRIPT}'", file=f"{IMAGE}.csv", sha256="ab" * 32)
+    return build_report(fit, data=hostile_frame(), source=source)
 
 
 class Page(HTMLParser):
@@ -156,7 +158,8 @@ def test_the_page_shows_the_numbers(page, report):
     for point in report.trade_off.points:
         assert f"{point.distance:.4f}" in cells
     assert report.call in page.text
-    assert report.command in page.text
+    assert report.source.command in page.text
+    assert words.data_file(report) in page.text
 
 
 def test_bars_are_as_long_as_the_shares(report):
@@ -183,13 +186,13 @@ def test_pictures_show_every_pair_and_every_point(page, report):
 
 def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
     text = to_markdown(report)
-    assert "<" not in text.replace(report.call.replace("\n", "\n    "), "").replace(report.command, "")
+    assert "<" not in text.replace(report.call.replace("\n", "\n    "), "").replace(report.source.command, "")
     rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("|")]
     for column in report.marginals:
         for shift in column.shifts:
             assert [words.percent(shift.before), words.percent(shift.after)] in [row[1:3] for row in rows]
     for rate in report.rates:
-        assert [f"{rate.before:.4f}", f"{rate.achieved:.4f}", f"{rate.drawn:.4f}"] in [row[2:5] for row in rows]
+        assert [f"{rate.before:.4f}", f"{rate.achieved:.4f}", f"{rate.delivered:.4f}"] in [row[2:5] for row in rows]
     for point in report.trade_off.points:
         assert f"{point.distance:.4f}" in [row[1] for row in rows]
     heads = [row for row, below in pairwise(rows) if set(below) == {"---"}]
@@ -225,7 +228,8 @@ def test_a_place_that_cannot_be_written_is_refused(fit, tmp_path):
 
 
 def test_a_command_with_bytes_that_are_no_text_is_shown(fit, tmp_path):
-    write_report(fit, tmp_path / "report.md", command="fairmaxent debias \udcff.csv", trade_off=False)
+    source = Source(command="fairmaxent debias \udcff.csv")
+    write_report(fit, tmp_path / "report.md", source=source, trade_off=False)
     assert "    fairmaxent debias ?.csv" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
@@ -242,7 +246,7 @@ def test_a_wide_table_and_long_columns_are_cut_in_html_only():
     assert cards == SHOWN_COLUMNS + len(report.groupings)
     assert set(frame.columns) <= set(page.cells)
     assert f"{26 - SHOWN_LEVELS} more levels" in page.cells
-    assert f"{35 - SHOWN_GROUPS} more groups are in the JSON report." in "".join(page.text)
+    assert f"{35 - SHOWN_GROUPS} more groups in the JSON report." in "".join(page.text)
     assert len(report.warnings) == 35  # all of the groups are small
     assert f"and {35 - SHOWN_WARNINGS} more, all in the JSON report" in page.text
     assert len(json.loads(to_json(report))["warnings"]) == len(report.warnings)
@@ -289,7 +293,9 @@ def test_the_command_writes_what_python_writes(tmp_path):
     options = ["--data", f"{tmp_path}/data.csv", "--no-trade-off", "-o"]
     done = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
     assert done.exit_code == 0, done.output
-    write_report(fit, tmp_path / "expected.json", data=frame, trade_off=False)
+    digest = hashlib.sha256((tmp_path / "data.csv").read_bytes()).hexdigest()
+    source = Source(file="data.csv", sha256=digest)
+    write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
     again = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
     assert isinstance(again.exception, fairmaxent.StorageError)

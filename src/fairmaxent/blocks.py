@@ -74,6 +74,9 @@ class Blocks:
         """Undo :meth:`pool`."""
         codes = np.empty((len(pooled), len(self.sizes)), dtype=np.min_scalar_type(max(self.sizes)), order="F")
         for number, block in enumerate(self.members):
+            if len(block) == 1:
+                codes[:, block[0]] = pooled[:, number]
+                continue
             digits = np.unravel_index(pooled[:, number].astype(np.intp), self.shape(number))
             for attribute, column in zip(block, digits, strict=True):
                 codes[:, attribute] = column

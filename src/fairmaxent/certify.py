@@ -24,7 +24,6 @@ def certify(
     distribution: Distribution,
     *,
     weights: Reals,
-    design: Reals | None,
     simplices: list[Reals],
     base: Prior,
     base_share: float,
@@ -38,7 +37,7 @@ def certify(
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
-    effective = _effective_rows(problem, weights, design)
+    effective = _effective_rows(problem, weights)
     bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),
@@ -151,7 +150,7 @@ def _distance(distribution: Distribution, problem: Problem) -> float:
 def _small_groups(problem: Problem) -> tuple[str, ...]:
     """Groups of fewer than 30 rows, with their size, whatever the rows weigh."""
     roles, shape = problem.roles, problem.blocks.shape(0)
-    rows = tally(problem.table.codes[problem.table.inverse, 0], None, int(np.prod(shape))).reshape(shape)
+    rows = tally(problem.table.codes[:, 0], problem.table.rows, int(np.prod(shape))).reshape(shape)
     found = []
     for grouping in problem.measure.groupings:
         sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
@@ -192,18 +191,16 @@ def _missing_roles(problem: Problem) -> list[str]:
     ]
 
 
-def _effective_rows(problem: Problem, weights: Reals, design: Reals | None) -> float:
+def _effective_rows(problem: Problem, weights: Reals) -> float:
     """(Σw)²/Σw² over the input rows: how many equally weighted rows the fair weights are worth (Kish)."""
     table = problem.table
-    own = np.ones(len(table.inverse)) if design is None else design
-    squares = tally(table.inverse, own**2, len(table.codes))
     share = weights / np.where(table.counts > 0, table.counts, 1.0)
-    return float(weights.sum() ** 2 / (share**2 @ squares))
+    return float(weights.sum() ** 2 / (share**2 @ table.squares))
 
 
 def _few_effective_rows(problem: Problem, effective: float) -> list[str]:
     """Say so where a few rows carry the result."""
-    rows = len(problem.table.inverse)
+    rows = problem.table.size
     if effective >= rows * FEW_ROWS:
         return []
     return [f"the fair weights are worth {effective:,.0f} of the {rows:,} rows: small groups count many times over"]
@@ -221,6 +218,6 @@ def _shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
 
 def _broken_rows(problem: Problem) -> list[str]:
     """Say how many rows break each rule."""
-    rows = tally(problem.table.inverse, None, len(problem.table.codes))
+    rows = problem.table.rows
     found = [(rule.text, int(rows[rule.breaks(problem.table.codes)].sum())) for rule in problem.rules]
     return [f"{count} rows with forbidden {text} got weight zero" for text, count in found if count]

@@ -58,20 +58,21 @@ class Choice:
 
     def draw(self, groups: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw one item from each of ``groups``; items are numbered from 0 within their group."""
-        uniform = rng.random(len(groups))
+        point = rng.random(len(groups))
+        bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
         # g + u may round up to g + 1, which belongs to the next group.
         below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
-        point = np.minimum(groups + uniform, below[groups])
-        item = self.guide[groups, (uniform * self.guide.shape[1]).astype(np.intp)]
+        point = np.minimum(point + groups, below.take(groups))
+        item = self.guide.ravel().take(bucket)
+        short = np.flatnonzero(self.bounds.take(item) <= point)
+        wanted, found = point.take(short), item.take(short)
         for _ in range(_STEPS):
-            short = self.bounds[item] <= point
-            if not short.any():
-                break
-            item += short
-        else:
-            short = self.bounds[item] <= point
-            item[short] = np.searchsorted(self.bounds, point[short], side="right")
-        return np.asarray(item - self.starts[groups])
+            found += 1
+            item[short] = found
+            still = np.flatnonzero(self.bounds.take(found) <= wanted)
+            short, wanted, found = short.take(still), wanted.take(still), found.take(still)
+        item[short] = np.searchsorted(self.bounds, wanted, side="right")
+        return np.asarray(item - self.starts.take(groups))
 
 
 def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:

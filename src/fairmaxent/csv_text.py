@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.errors import ColumnError, InputError, StorageError
+from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice
 from fairmaxent.frames import load_library
 
+DELIMITERS = ",;\t|"
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+Decimal = Literal[",", "."]
 
-_DELIMITERS = ",;\t|"
+_Parser = Callable[[Any, Any], Any]
+
 _SNIFFED = 50  # lines
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 
@@ -29,6 +32,7 @@ def read_csv(
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: Decimal | None = None,
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
 ) -> tuple[Any, list[str]]:
@@ -45,7 +49,15 @@ def read_csv(
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
         cells = _slow(text, names, separator, skipped, path)
-    return _typed(cells, missing, notes), notes
+    return _typed(cells, missing, _marks(decimal, separator), notes), notes
+
+
+def _marks(decimal: Decimal | None, separator: str) -> str:
+    """Which decimal marks numbers may have; a comma that is not said and parts cells parts no numbers."""
+    if decimal is not None:
+        check_choice("decimal", decimal, Decimal)
+        return decimal
+    return "." if separator == "," else ".,"
 
 
 # ---------------------------------------------------------------- text
@@ -101,7 +113,7 @@ def _sniff(text: str) -> str:
         sizes = [len(row) for row in rows if row]
         return len(set(sizes[:-1] or sizes)) == 1 and sizes[0] > 1, sizes[0]
 
-    return max(_DELIMITERS, key=score)  # the first of equals: the comma
+    return max(DELIMITERS, key=score)  # the first of equals: the comma
 
 
 def _records(text: str, separator: str, path: str) -> Iterator[tuple[int, list[str]]]:
@@ -190,13 +202,17 @@ def _shown(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- values
 
 
-def _typed(cells: Any, missing: Sequence[str], notes: list[str]) -> Any:
+def _typed(cells: Any, missing: Sequence[str], marks: str, notes: list[str]) -> Any:
     """Cells without spaces around them, markers as missing, and each column of the kind that all of it has."""
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
     present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
     notes.extend(_missing_notes(stripped, [marker for marker in missing if marker]))
-    return polars.DataFrame([_infer(column, polars) for column in present])
+    found = [_infer(column, polars, marks) for column in present]
+    if marks == ".," and any(parse in _COMMA_NUMBERS for _, parse in found):
+        found = [_infer(column, polars, ",.") for column in present]  # then 1.234 is a thousand, too
+    notes.extend(_european_notes(found))
+    return polars.DataFrame([column for column, _ in found])
 
 
 def _missing_notes(stripped: Any, markers: Sequence[str]) -> Iterator[str]:
@@ -209,15 +225,26 @@ def _missing_notes(stripped: Any, markers: Sequence[str]) -> Iterator[str]:
             yield f"{marker!r} was read as missing ({', '.join(found)})"
 
 
-def _infer(column: Any, polars: Any) -> Any:
+def _european_notes(found: Sequence[tuple[Any, _Parser | None]]) -> Iterator[str]:
+    """Say which columns were read by other customs than those that files are written by here."""
+    numbers = [column.name for column, parse in found if parse in _COMMA_NUMBERS]
+    dates = [column.name for column, parse in found if parse is _european_date]
+    if numbers:
+        yield f"a comma was read as the decimal mark, a point as parting thousands ({', '.join(numbers)})"
+    if dates:
+        yield f"dates were read as day.month.year ({', '.join(dates)})"
+
+
+def _infer(column: Any, polars: Any, marks: str) -> tuple[Any, _Parser | None]:
     """The column as whole numbers, numbers, truth values, dates or times if every cell is one, else as text."""
     seen = column.drop_nulls()
-    for parse in _PARSERS:
+    numbers = [parse for mark in marks for parse in (_COMMA_NUMBERS if mark == "," else (_number,))]
+    for parse in (_whole, *numbers, *_OTHERS):
         if len(seen) and parse(seen[:1], polars).null_count() == 0:
             parsed = parse(column, polars)
             if parsed.null_count() == column.null_count():
-                return parsed
-    return column
+                return parsed, parse
+    return column, None
 
 
 def _whole(column: Any, polars: Any) -> Any:
@@ -229,12 +256,28 @@ def _number(column: Any, polars: Any) -> Any:
     return column.set(column.str.contains(_CODE), None).cast(polars.Float64, strict=False)
 
 
+def _thousands(column: Any, polars: Any) -> Any:
+    """Whole numbers such as 1.234."""
+    text = column.set(~column.str.contains(_POINTED), None).str.replace_all(".", "", literal=True)
+    return text.cast(polars.Int64, strict=False)
+
+
+def _comma_number(column: Any, polars: Any) -> Any:
+    """Numbers such as 1,5 or 1.234,5."""
+    text = column.set(~column.str.contains(_COMMA), None).str.replace_all(".", "", literal=True)
+    return text.str.replace(",", ".", literal=True).cast(polars.Float64, strict=False)
+
+
 def _truth(column: Any, polars: Any) -> Any:
     return column.replace_strict({"true": True, "false": False}, default=None, return_dtype=polars.Boolean)
 
 
 def _date(column: Any, polars: Any) -> Any:
     return column.set(~column.str.contains(_DAY), None).str.to_date("%Y-%m-%d", strict=False)
+
+
+def _european_date(column: Any, polars: Any) -> Any:
+    return column.set(~column.str.contains(_EUROPEAN_DAY), None).str.to_date("%d.%m.%Y", strict=False)
 
 
 def _time(column: Any, polars: Any) -> Any:
@@ -245,4 +288,8 @@ def _time(column: Any, polars: Any) -> Any:
 _CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
 _DAY = r"^\d{4}-\d\d-\d\d$"
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
-_PARSERS = (_whole, _number, _truth, _date, _time)
+_POINTED = r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$"
+_COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?$"
+_EUROPEAN_DAY = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
+_COMMA_NUMBERS = (_thousands, _comma_number)
+_OTHERS = (_truth, _date, _european_date, _time)

@@ -152,8 +152,7 @@ class Attribute:
         """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
         if self.is_value_coded:
             return codes
-        starts = self.level_starts[:-1]
-        return np.asarray(starts[codes] + Choice.grouped(self.counts, starts).draw(codes, rng))
+        return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
 
     def to_storage(self) -> tuple[Record, Arrays]:
         """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
@@ -213,6 +212,10 @@ class Attribute:
             f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
             f"{self.labels[level]!r}"
         )
+
+    @cached_property
+    def _choice(self) -> Choice:
+        return Choice.grouped(self.counts, self.level_starts[:-1])
 
     @cached_property
     def _positions_by_key(self) -> dict[Hashable, int]:

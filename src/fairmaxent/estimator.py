@@ -207,7 +207,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             if not extra:
                 raise InputError(
                     "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
-                    "sensitive_features"
+                    "sensitive_features. Through a pipeline they come only with "
+                    "sklearn.set_config(enable_metadata_routing=True) and "
+                    "FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
                 )
             return list(extra)
         if isinstance(self.protected, str) or not isinstance(self.protected, Sequence):
@@ -335,7 +337,12 @@ def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iter
 def _name_of(column: ColumnOption, features: Sequence[str], option: str) -> str:
     """Turn a position in X into a name; names stay."""
     if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
-        raise ColumnError(f"{option} holds {column!r}; pass names (text) or positions (whole numbers) of columns of X")
+        plain = isinstance(column, bool | float | None | tuple | list | set | dict)
+        shown = repr(column) if plain else f"a {type(column).__name__}"
+        values = "" if plain else "; the values themselves go to fit as sensitive_features"
+        raise ColumnError(
+            f"{option} holds {shown}; pass names (text) or positions (whole numbers) of columns of X{values}"
+        )
     if isinstance(column, str):
         return column
     if not -len(features) <= column < len(features):

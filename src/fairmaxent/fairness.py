@@ -339,9 +339,11 @@ def _support(given: _Given, cells: Cells, marginals: list[_Marginal], conditions
         raise _impossible(given, cells, conditions, floor)
     needed[allowed] = found
     if given.fill == 0.0:
+        joint = any(len(marginal.axes) > 1 for marginal in marginals)
         raise InfeasibleError(
             f"the wanted shares and rates need rows where there are none: {_list(given, cells[needed & ~seen])}; "
-            "set base_share > 0 so that they can be filled, merge levels, lower the rate, or use groups='each'"
+            "set base_share > 0 so that they can be filled, merge levels, "
+            + ("lower the rate, or use groups='each'" if joint else "or lower the rate")
         )
     # A group without any rows has no outcome to prefer: all of them are opened, if conditions allow it.
     unknown = given.data.sum(axis=0)[tuple(cells.T[1:])] == 0

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fairmaxent.csv_text import MISSING, read_csv
+from fairmaxent.csv_text import MISSING, Decimal, read_csv
+from fairmaxent.engines.parquet import schema_record
 from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean
 from fairmaxent.frames import load_library
 
@@ -58,8 +59,9 @@ _FOREIGN = {
 class TableFile:
     """A table that was read, and what a user should know about how."""
 
-    frame: Any  # a polars DataFrame
+    frame: Any  # a polars DataFrame, or where it is not in memory a LazyFrame
     notes: tuple[str, ...]
+    whole: Any = None  # the same with the columns that take no part; None: there are none
 
 
 # ---------------------------------------------------------------- reading
@@ -71,6 +73,7 @@ def read_table(
     format: FileFormat | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: Decimal | None = None,
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
 ) -> TableFile:
@@ -82,6 +85,9 @@ def read_table(
         By default what the first bytes say, then the suffix, then CSV. Gzip and zstd are seen by their first bytes.
     delimiter, encoding
         Of a CSV; by default found out.
+    decimal
+        Decimal mark of a CSV; by default a point, or where cells are not parted by commas, a comma in a column whose
+        cells are all such numbers.
     missing
         Cells of a CSV that stand for a missing value.
     columns
@@ -94,7 +100,13 @@ def read_table(
     if found in ("csv", "tsv"):
         wanted = "\t" if found == "tsv" and delimiter is None else delimiter
         frame, notes = read_csv(
-            content, str(path), delimiter=wanted, encoding=encoding, missing=missing, columns=columns
+            content,
+            str(path),
+            delimiter=wanted,
+            encoding=encoding,
+            decimal=decimal,
+            missing=missing,
+            columns=columns,
         )
     else:
         frame, notes = _read_typed(content, found, path), []
@@ -222,23 +234,26 @@ def output_format(path: str | os.PathLike[str], format: FileFormat | None = None
         format = "csv"
     kind = format or _SUFFIXES.get(own[0])
     if kind is None:
-        raise InputError(f"{path}: no format is known for {own[0]!r}; {did_you_mean(own[0], _SUFFIXES)}")
+        also = f"; text may be compressed, with {' or '.join(_COMPRESSED)} behind it"
+        raise InputError(f"{path}: no format is known for {own[0]!r}; {did_you_mean(own[0], _SUFFIXES)}{also}")
     if compression != "uncompressed" and kind in ("parquet", "arrow"):
         raise InputError(f"{path}: {kind} files are compressed inside; leave {suffixes[0]!r} out")
     return kind, compression
 
 
-def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression) -> None:
-    polars = load_library("polars")
+def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
+    polars, lazy = load_library("polars"), frame.lazy()
     try:
         if kind == "parquet":
-            frame.write_parquet(file)
+            # Drawn rows come in no order, so that the least and largest of a part tell a reader nothing.
+            drawn = schema is not None
+            lazy.sink_parquet(file, metadata=schema_record(schema) if drawn else None, statistics=not drawn)
         elif kind == "arrow":
-            frame.write_ipc(file)
+            lazy.sink_ipc(file)
         elif kind == "jsonl":
-            frame.write_ndjson(file, compression=compression, check_extension=False)
+            lazy.sink_ndjson(file, compression=compression, check_extension=False)
         else:
-            frame.write_csv(
+            lazy.sink_csv(
                 file,
                 separator="\t" if kind == "tsv" else ",",
                 datetime_format="%Y-%m-%dT%H:%M:%S%.f",
@@ -283,16 +298,21 @@ class Staging:
         """Where to write what is to appear at ``target``."""
         return self._places[_target(target)]
 
-    def write_table(self, frame: Any, target: str | os.PathLike[str], *, format: FileFormat | None = None) -> None:
-        """Write a polars table to its place, or to stdout."""
+    def write_table(
+        self, frame: Any, target: str | os.PathLike[str], *, format: FileFormat | None = None, schema: Any = None
+    ) -> None:
+        """Write a polars table to its place, or to stdout; a lazy one in pieces, where it goes to a file.
+
+        ``schema`` is what a Parquet file is to declare, where categories stand for the texts of a column.
+        """
         kind, compression = output_format(target, format)
         if target == STANDARD:
             buffer = io.BytesIO()
-            _write(frame, buffer, kind, compression)
+            _write(frame, buffer, kind, compression, schema)
             _write_all(sys.stdout.buffer, buffer.getvalue())
             return
         with self.place(target).open("wb") as file:
-            _write(frame, file, kind, compression)
+            _write(frame, file, kind, compression, schema)
 
     def __enter__(self) -> Staging:
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from os import PathLike
@@ -12,14 +12,19 @@ import numpy as np
 
 from fairmaxent import frames, storage
 from fairmaxent.certificate import Certificate
-from fairmaxent.choice import RandomState, generator
+from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
 from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
-from fairmaxent.errors import InfeasibleError, WeightError
+from fairmaxent.engines.lazy import check_column, names_of, open_lazy
+from fairmaxent.engines.rows import join_weights
+from fairmaxent.errors import ColumnError, InfeasibleError, InputError, WeightError
 from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
 from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, Table, tally
+
+# Rows of one batch where none is asked for: large enough for array work, small beside the table.
+BATCH = 1 << 18
 
 # More rows than this are not added to anybody's table.
 LARGEST_TOP_UP = 10_000_000
@@ -47,7 +52,7 @@ class Fit:
 
     def __repr__(self) -> str:
         outcome, *protected = self.roles.names
-        return f"<Fit of {outcome!r} by {protected}, {len(self.table.inverse)} rows>\n{self.certificate}"
+        return f"<Fit of {outcome!r} by {protected}, {self.table.size} rows>\n{self.certificate}"
 
     @property
     def domain(self) -> Domain:
@@ -66,8 +71,63 @@ class Fit:
         seed = self.options["random_state"] if random_state is None else random_state
         return self._complete(self.distribution.sample(n, given=given, random_state=seed, iid=iid))
 
+    def sample_batches(
+        self,
+        n: int,
+        *,
+        size: int = BATCH,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
+    ) -> Iterator[Any]:
+        """Draw ``n`` new rows as frames of ``size`` rows, the last one of what is left, one at a time in memory.
+
+        Together they are a sample of ``n`` rows: by quota overall, and so is each of them. The options are those of
+        :meth:`sample`.
+        """
+        left, most = check_count(n), check_count(size)
+        rng = generator(self.options["random_state"] if random_state is None else random_state)
+        source = self.distribution.condition(given) if given else self.distribution
+        return self._batches(source, left, most, rng, iid=iid)
+
+    def _batches(
+        self, source: Distribution, left: int, most: int, rng: np.random.Generator, *, iid: bool
+    ) -> Iterator[Any]:
+        roots = source.root_table.ravel()
+        wanted = quota(roots, left)
+        while left:
+            rows = min(left, most)
+            if iid:
+                cells = Choice.rows_of(roots[None, :]).draw(np.zeros(rows, dtype=np.intp), rng)
+            else:
+                now = quota(wanted.astype(np.float64), rows)
+                wanted, cells = wanted - now, rng.permutation(np.repeat(np.arange(len(roots)), now))
+            left -= rows
+            yield self._complete(source.draw(cells, rng))
+
     def weights(self) -> Reals:
         """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0)."""
+        inverse = self.table.inverse
+        design = np.ones(len(inverse)) if self.design_weights is None else self.design_weights
+        return np.asarray(self._distinct_weights()[inverse] * design)
+
+    def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
+        """Return the lazy frame that was fitted with a column of weights, joined to it inside its engine.
+
+        The same weights as :meth:`weights` gives for a table in memory; nothing is computed until it is collected.
+        """
+        lazy = open_lazy(frame)
+        if lazy is None:
+            raise InputError(f"{type(frame).__name__} is no lazy frame; for a table in memory call weights()")
+        for column in self.columns:
+            check_column(lazy, column)
+        if name in names_of(lazy):
+            raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
+        weight = None if self.weight_column is None else self.weight_column.name
+        return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+
+    def _distinct_weights(self) -> Reals:
+        """The weight of an input row of each distinct row, before its design weight."""
         if self.certificate.filled_cells:
             raise InfeasibleError(
                 f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} has mass there and no rows "
@@ -83,9 +143,7 @@ class Fit:
             ) from problem
         known = Distribution.of(self.domain, optimum)
         counts = np.where(self.table.counts > 0, self.table.counts, 1.0)  # rows of design weight zero stay at zero
-        share = np.exp(known.log_probability(self.table.codes)) / counts
-        design = np.ones(len(self.table.inverse)) if self.design_weights is None else self.design_weights
-        return np.asarray(len(design) * share[self.table.inverse] * design)
+        return np.asarray(self.table.size * np.exp(known.log_probability(self.table.codes)) / counts)
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
@@ -113,7 +171,7 @@ class Fit:
                 f"adding rows cannot meet the fair table: {self.roles.describe_cell([int(c) for c in cell])} must have "
                 "no mass but has rows. Remove them first, or use sample() or weights()."
             )
-        average = old.sum() / len(self.table.inverse)
+        average = old.sum() / self.table.size
         if not 0.2 <= average <= 5:
             raise WeightError(
                 f"rows to add weigh 1, but the design weights are {average:.3g} on average; scale them to about 1 on "

@@ -175,7 +175,7 @@ def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bin
     if np.isinf(numbers).any():
         raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
     if not isinstance(bins, int):
-        return _group_by_edges(numbers[place], list(bins), values.name)
+        return _group_by_edges(numbers[place], counts, list(bins), values.name)
     scalars = frames.take(values, first).to_list()
     if len(numbers) <= bins:
         return Grouped(place, [value_text(value) for value in scalars])
@@ -217,20 +217,45 @@ def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool
     return labels
 
 
-def _group_by_edges(numbers: NDArray[np.float64], given: list[Any], name: str) -> Grouped:
+def _group_by_edges(numbers: NDArray[np.float64], counts: NDArray[np.float64], given: list[Any], name: str) -> Grouped:
     """Use the edges given; a bin without any value cannot be decoded, so its left neighbour takes it over."""
     edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
         raise InputError(f"bins of column {name!r} must be at least two ascending edges, or a number of bins")
     filled = np.unique(np.searchsorted(edges[1:-1], numbers, side="right"))
     kept = [0, *filled[1:].tolist(), len(edges) - 1]
+    below, above = numbers < edges[0], numbers > edges[-1]
     texts = [value_text(given[edge]) for edge in kept]
-    labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
-    labels[-1] = f"{labels[-1][:-1]}]"
+    labels = _edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
     empty = len(edges) - 1 - len(filled)
-    note = f"column {name!r}: {empty} of its bins held no value and were joined to a neighbour" if empty else None
+    notes = [f"column {name!r}: {empty} of its bins held no value and were joined to a neighbour"] if empty else []
+    if (below | above).any():
+        notes.append(_outside_note(name, texts, counts, below | above))
     cuts = edges[kept[1:-1]]
-    return Grouped(np.searchsorted(cuts, numbers, side="right"), labels, cuts, note)
+    return Grouped(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
+
+
+def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
+    """Write bins as "[0, 18)"; an outermost one that holds values beyond its edge says so.
+
+    >>> _edge_labels(["0", "18", "65"], below=False, above=True)
+    ['[0, 18)', '≥ 18']
+    """
+    if len(texts) == 2 and (below or above):
+        return ["all values" if below and above else f"≤ {texts[1]}" if below else f"≥ {texts[0]}"]
+    labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
+    labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
+    labels[0] = f"< {texts[1]}" if below else labels[0]
+    return labels
+
+
+def _outside_note(name: str, texts: Sequence[str], counts: NDArray[np.float64], outside: NDArray[np.bool_]) -> str:
+    mass = float(counts[outside].sum())
+    rows = f"{mass:,.0f} rows" if (counts == np.round(counts)).all() else f"{mass / counts.sum():.1%} of the weight"
+    return (
+        f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} count in the outermost bins, whose labels "
+        "say so"
+    )
 
 
 # ---------------------------------------------------------------- single values and labels

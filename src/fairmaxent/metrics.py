@@ -129,9 +129,9 @@ def representation_rate(
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
     `data` is a frame, or a fit or its distribution (then the rate is exact). With several protected columns the worst
-    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own. `weight` is a
-    column, or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are
-    compared (bins, say) instead of single values.
+    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own; a group
+    without a row is not known here and takes no part. `weight` is a column, or one number per row, such as
+    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are compared (bins, say) instead of values.
     """
     data = _source(data)
     parts = []

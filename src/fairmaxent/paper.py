@@ -105,7 +105,6 @@ def fit(
             optimum,
             distribution,
             weights=weights,
-            design=None,
             simplices=[*root_marginals(blocks, levels), *blocks.split(levels)[1:]],
             base=base,
             base_share=share,

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent import frames
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
+from fairmaxent.engines.lazy import Progress, silent
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
-from fairmaxent.problem import Problem, compress
-from fairmaxent.reading import read_domain, read_weights
+from fairmaxent.problem import Problem
+from fairmaxent.reading import Reading, read_rows
 from fairmaxent.request import (
     ForbidOption,
     RateOption,
@@ -30,8 +29,7 @@ from fairmaxent.request import (
     read_rates,
     read_rules,
 )
-from fairmaxent.roles import GroupsOption, Roles
-from fairmaxent.table import Reals, Table
+from fairmaxent.roles import GroupsOption
 from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 
@@ -52,13 +50,15 @@ def debias(
     forbid: ForbidOption | None = None,
     domain: Domain | None = None,
     random_state: int | None = None,
+    progress: Progress | None = None,
 ) -> Fit:
     """Learn the distribution closest to the data that has the wanted rates, exactly.
 
     Parameters
     ----------
     frame
-        A pandas, polars or pyarrow table, one row per record.
+        A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars LazyFrame, DuckDB relation, Dask
+        DataFrame, …), whose engine then counts the rows: they are never in memory.
     outcome, protected
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
@@ -87,6 +87,9 @@ def debias(
         How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
+    progress
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "base", "solve") and how much of it is
+        done, from 0 to 1. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
@@ -107,37 +110,17 @@ def debias(
     check_share("base_share", base_share)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
-    opened = frames.open_frame(frame)
-    design = read_weights(opened, weight)
-    domain, codes = read_domain(opened, domain, weight=weight, design=design)
-    roles = Roles.of(domain, outcome, names)
-    rows = _Rows(
-        columns=tuple(opened.columns),
-        roles=roles,
-        table=compress(roles, codes, design),
-        design=design,
-        weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
-    )
-    return _fit(rows, options)
+    report = progress or silent
+    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, progress=report)
+    return _fit(rows, options, report)
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    return _fit(_Rows(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), options)
+    return _fit(Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), options, silent)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The table in codes, and what it takes to give rows like its own back."""
-
-    columns: tuple[str, ...]
-    roles: Roles
-    table: Table
-    design: Reals | None
-    weight_column: frames.Column | None
-
-
-def _fit(data: _Rows, options: Mapping[str, Any]) -> Fit:
+def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
     roles, domain, share = data.roles, data.roles.domain, float(options["base_share"])
     groups, favourable = options["groups"], options["favourable"]
@@ -150,25 +133,27 @@ def _fit(data: _Rows, options: Mapping[str, Any]) -> Fit:
         rules=read_rules(roles, options["forbid"]),
         chosen=read_target(domain, options["target"]),
     )
+    progress("base", 0.0)
     blocks, rows = problem.blocks, problem.table.codes
     fair = problem.fair_table(may_fill=share > 0)
     root = fair.table.ravel()
     weights = reweigh(rows, problem.counts, root)
     base = build_base(options["base"], blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
     levels = fair_levels(problem, weights, fair.table, base)
+    progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, rows, weights))),
         cell_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
     )
+    progress("solve", 1.0)
     distribution = Distribution.of(domain, optimum)
     certificate = certify(
         problem,
         optimum,
         distribution,
         weights=weights,
-        design=data.design,
         simplices=blocks.split(levels),
         base=base,
         base_share=share,

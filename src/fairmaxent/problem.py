@@ -82,7 +82,7 @@ class Problem:
             shares={axis: share for axis, share in self.root_targets.items() if axis},
             outcome_shares=self.root_targets.get(0),
             allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
-            fill=HALF_A_ROW / len(self.table.inverse) if may_fill else 0.0,
+            fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
             describe=self.roles.describe_cell,
         )
 

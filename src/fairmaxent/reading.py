@@ -1,15 +1,90 @@
-"""From a frame to numbers: design weights, and codes by a domain given or learned."""
+"""From a frame to numbers: design weights, codes by a domain given or learned, and distinct rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
 from fairmaxent import frames
 from fairmaxent.domain import Domain
+from fairmaxent.engines.lazy import Lazy, Progress, check_column, collect, names_of, open_lazy
+from fairmaxent.engines.rows import check_lazy_weights, count_rows
+from fairmaxent.engines.values import check_known, learn_domain
 from fairmaxent.errors import ColumnError, InputError, WeightError
-from fairmaxent.table import Reals, check_weights
+from fairmaxent.roles import Roles
+from fairmaxent.table import Reals, Table, check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The table in codes, and what it takes to give rows like its own back."""
+
+    columns: tuple[str, ...]
+    roles: Roles
+    table: Table  # distinct rows as block codes
+    design: Reals | None  # one per input row; None: there are none, or an engine keeps the rows
+    weight_column: frames.Column | None
+
+
+def read_rows(
+    frame: Any,
+    outcome: str,
+    protected: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | None,
+    progress: Progress,
+) -> Reading:
+    """Read a table into distinct rows: one in memory, or a lazy one inside its engine."""
+    lazy = open_lazy(frame)
+    if lazy is not None:
+        return _read_lazy(lazy, outcome, protected, weight=weight, domain=domain, progress=progress)
+    progress("read", 0.0)
+    opened = frames.open_frame(frame)
+    design = read_weights(opened, weight)
+    domain, codes = read_domain(opened, domain, weight=weight, design=design)
+    roles = Roles.of(domain, outcome, protected)
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(opened.columns),
+        roles=roles,
+        table=Table.compress(roles.blocks.pool(codes), roles.blocks.levels, design),
+        design=design,
+        weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
+    )
+
+
+def _read_lazy(
+    lazy: Lazy,
+    outcome: str,
+    protected: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | None,
+    progress: Progress,
+) -> Reading:
+    for name in (outcome, *protected):
+        check_column(lazy, name)
+    if weight is not None:
+        check_lazy_weights(lazy, weight)
+    if domain is None:
+        domain = learn_domain(lazy, weight=weight, progress=progress)
+    else:
+        head = collect(lazy.head(1))
+        _check_domain(head if weight is None else head.drop(weight), domain, weight)
+        check_known(lazy, domain, progress)
+    roles = Roles.of(domain, outcome, protected)
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(names_of(lazy)),
+        roles=roles,
+        table=count_rows(lazy, domain, roles.blocks, weight),
+        design=None,
+        weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
+    )
 
 
 def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
@@ -39,6 +114,12 @@ def read_domain(
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
         return Domain.learn(attributes, weight=design)
+    _check_domain(attributes, domain, weight)
+    return domain, domain.encode(attributes)
+
+
+def _check_domain(attributes: nw.DataFrame[Any], domain: Domain, weight: str | None) -> None:
+    """Refuse a domain of other columns, or of another library, than the table's."""
     if not isinstance(domain, Domain):
         raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
     if weight in domain.names:
@@ -53,4 +134,3 @@ def read_domain(
         raise InputError(
             f"the Domain was learned from a {learned_from} table and the frame is of {now}; infer it from the same kind"
         )
-    return domain, domain.encode(attributes)

@@ -10,6 +10,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
 from fairmaxent.roles import Roles
 from fairmaxent.solvers import Solution, Status
-from fairmaxent.table import Table, row_keys
+from fairmaxent.table import Reals, Table, row_keys
 from fairmaxent.writing import write_whole
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
     arrays: Arrays = {
         "table/codes": fit.table.codes,
         "table/counts": fit.table.counts,
-        "table/inverse": fit.table.inverse.astype(np.min_scalar_type(len(fit.table.codes))),
+        **_pack_places(fit.table),
         "row_weights": fit.row_weights,
         "target": fit.target,
         "multipliers": solution.multipliers,
@@ -169,11 +170,20 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         **nest("domain", domain_arrays),
         **nest("prior", prior_arrays),
     }
-    if fit.design_weights is not None and fit.weight_column is not None:
+    if fit.weight_column is not None:
         record["weight"], weight_arrays = to_storage(fit.weight_column)
         record["weight_name"] = fit.weight_column.name
-        arrays |= {"design_weights": fit.design_weights, **nest("weight", weight_arrays)}
+        arrays |= nest("weight", weight_arrays)
+    if fit.design_weights is not None:
+        arrays["design_weights"] = fit.design_weights
     return record | {"arrays": list(arrays)}, arrays
+
+
+def _pack_places(table: Table) -> Arrays:
+    """Where each input row went, or where no row was kept, what was counted."""
+    if table.places is None:
+        return {"table/rows": table.rows, "table/squares": table.squares}
+    return {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
 
 
 def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
@@ -186,8 +196,8 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
     if len({*roles.root} & {*range(len(domain.names))}) != 1 + len(roles.protected):
         raise ValueError("outcome and protected columns are not among the columns")
     optimum = _unpack_optimum(record, arrays, roles.blocks)
-    table = _unpack_table(arrays, roles.blocks)
     weight = _unpack_weight(record, arrays)
+    table, design = _unpack_table(arrays, roles.blocks, weighted=weight is not None)
     columns = tuple(record["columns"])
     if sorted(columns) != sorted([*domain.names, *([] if weight is None else [weight.name])]):
         raise ValueError("columns and their descriptions do not fit together")
@@ -204,7 +214,7 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
         "optimum": optimum,
         "distribution": distribution,
         "certificate": _unpack_certificate(record, arrays, roles.blocks),
-        "design_weights": None if weight is None else _masses(arrays["design_weights"], len(table.inverse)),
+        "design_weights": design,
         "weight_column": weight,
     }
 
@@ -229,11 +239,17 @@ def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:
     )
 
 
-def _unpack_table(arrays: Arrays, blocks: Blocks) -> Table:
+def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Table, Reals | None]:
+    """The distinct rows, and the design weights of the input rows where both were kept."""
     codes = _codes(arrays["table/codes"], blocks)
-    rows = len(arrays["table/inverse"])
-    inverse = _sound(arrays["table/inverse"], "u", (rows,), low=0, high=len(codes) - 1)
-    return Table(codes, _masses(arrays["table/counts"], len(codes)), inverse.astype(np.intp))
+    counts = _masses(arrays["table/counts"], len(codes))
+    if "table/inverse" not in arrays:
+        rows = _sound(arrays["table/rows"], "f", (len(codes),), low=1)
+        return Table(codes, counts, rows, _masses(arrays["table/squares"], len(codes))), None
+    size = len(arrays["table/inverse"])
+    inverse = _sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
+    design = _masses(arrays["design_weights"], size) if weighted else None
+    return replace(Table.tallied(codes, inverse, design), counts=counts), design
 
 
 def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import WeightError
+from fairmaxent.errors import InputError, WeightError
 
 Codes = NDArray[np.integer]
 Reals = NDArray[np.float64]
@@ -21,18 +21,44 @@ _COUNTABLE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Distinct rows in lexicographic order, their weights n_α, and where each input row went."""
+    """Distinct rows in lexicographic order, their weights n_α, and where each input row went if rows were kept."""
 
     codes: Codes  # (distinct, columns)
-    counts: Reals  # (distinct,)
-    inverse: NDArray[np.intp]  # (rows,)
+    counts: Reals  # (distinct,): design weights summed, or input rows
+    rows: Reals  # (distinct,): input rows, whatever they weigh
+    squares: Reals  # (distinct,): squared design weights summed
+    places: NDArray[np.intp] | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
 
     @classmethod
     def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
         keys, span = row_keys(codes, sizes)
         first, inverse = _distinct(keys, span)
-        return cls(np.asfortranarray(codes[first]), tally(inverse, weight, len(first)), inverse)
+        return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
+
+    @classmethod
+    def tallied(cls, distinct: Codes, inverse: NDArray[np.intp], weight: Reals | None) -> Table:
+        """Count the input rows of each distinct row, given where each went."""
+        rows = tally(inverse, None, len(distinct))
+        if weight is None:
+            return cls(distinct, rows, rows, rows, inverse)
+        counts, squares = (tally(inverse, own, len(distinct)) for own in (weight, weight**2))
+        return cls(distinct, counts, rows, squares, inverse)
+
+    @property
+    def inverse(self) -> NDArray[np.intp]:
+        """The distinct row of each input row."""
+        if self.places is None:
+            raise InputError(
+                "an engine counted the rows of this fit and none of them was kept; use what works without, such as "
+                "fit.weigh(lazy_frame), or fit a table in memory"
+            )
+        return self.places
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        return int(self.rows.sum())
 
     @property
     def total(self) -> float:

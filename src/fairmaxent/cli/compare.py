@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ from fairmaxent.cli.options import (
     role_options,
 )
 from fairmaxent.cli.show import as_json as to_json
-from fairmaxent.cli.show import step, text_table
+from fairmaxent.cli.show import cell_text, step
 
 if TYPE_CHECKING:
     from fairmaxent.cli.comparison import ClassifierName, Compared
@@ -64,7 +65,7 @@ def command(
     if roles.weight is not None:
         raise click.UsageError("the other methods know no design weights; leave --weight out")
     table = reading.read(data)
-    roles.check(table.frame, data)
+    roles = roles.checked(table, data)
     if len(table.frame) < 2 * folds:
         raise click.UsageError(f"{len(table.frame)} rows are too few for {folds} folds")
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
@@ -75,28 +76,31 @@ def command(
             one = next(runs, None)
         if one is None:
             break
+        if not as_json:  # a method may take long: each line is shown as soon as it is known
+            click.echo(_line(one) if found else f"{_row(_HEAD)}\n{_line(one)}")
         found.append(one)
-    click.echo(to_json([_record(own) for own in found]) if as_json else _text(found))
+    if as_json:
+        click.echo(to_json([_record(own) for own in found]))
+    elif any(own.scores and own.scores.accuracy is None for own in found):
+        click.echo("Note: accuracy needs scikit-learn; pip install scikit-learn")
 
 
-def _text(found: list[Compared]) -> str:
-    rows = [
-        [
-            own.method,
-            scores.representation_rate,
-            scores.statistical_rate,
-            scores.accuracy,
-            scores.predicted_rate,
-            f"{scores.seconds:.2f}",
-        ]
-        for own in found
-        if (scores := own.scores)
-    ]
-    head = ["method", "representation rate", "statistical rate", "accuracy", "its statistical rate", "CPU s"]
-    lines = [text_table(head, rows), *(f"{own.method} refused: {own.refused}" for own in found if own.refused)]
-    if any(own.scores and own.scores.accuracy is None for own in found):
-        lines.append("Note: accuracy needs scikit-learn; pip install scikit-learn")
-    return "\n".join(lines)
+_HEAD = ("method", "representation rate", "statistical rate", "accuracy", "rate of its predictions", "CPU s")
+_METHOD = 19  # characters
+
+
+def _line(own: Compared) -> str:
+    scores = own.scores
+    if scores is None:
+        return f"{own.method} refused: {own.refused}"
+    rates = (scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate)
+    return _row((own.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
+
+
+def _row(cells: Sequence[str]) -> str:
+    """Cells as wide as the head, which is all that is known before the methods have run."""
+    numbers = (cell.rjust(max(len(head), 6)) for cell, head in zip(cells[1:], _HEAD[1:], strict=True))
+    return "  ".join([cells[0].ljust(_METHOD), *numbers])
 
 
 def _record(own: Compared) -> dict[str, object]:

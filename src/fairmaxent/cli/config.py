@@ -25,6 +25,9 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     own, known = _keys(ctx.command), _keys(_debias())
     values = _read(path)
     for name in values:
+        if name in _NOT_IN_A_FILE:
+            option = name.replace("as_", "").replace("_", "-")
+            raise InputError(f"{path} holds {name!r}, which is said each time; use --{option} on the command line")
         if name not in (*own, *known):
             raise InputError(f"{path} holds the unknown key {name!r}; {did_you_mean(name, known)}")
     ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in own}

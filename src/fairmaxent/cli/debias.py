@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,18 +20,23 @@ from fairmaxent.cli.options import (
     json_option,
     output_format_option,
     reading_options,
+    refuse_overwriting,
     role_options,
+    source_of,
     taking,
 )
+from fairmaxent.cli.resolved import resolved
 from fairmaxent.cli.show import as_json, say, step
 from fairmaxent.errors import ColumnError
 
 if TYPE_CHECKING:
     from fairmaxent.cli.rates import Measured
+    from fairmaxent.engines.lazy import Progress
     from fairmaxent.files import FileFormat, Staging, TableFile
     from fairmaxent.fit import Fit
+    from fairmaxent.report import Source
+    from fairmaxent.report.delivered import Mode
 
-Mode = Literal["rows", "weights", "top-up"]
 _SHOWN = 12  # warnings before the rest is counted
 
 
@@ -60,10 +65,11 @@ class OutputOptions:
         """Whether stdout carries the table."""
         return self.output == "-"
 
-    def check(self) -> None:
+    def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""
         from fairmaxent.files import output_format
 
+        refuse_overwriting([data], self.targets)
         if self.output is not None:
             output_format(self.output, self.output_format)
         if self.data_on_stdout and self.as_json:
@@ -84,14 +90,16 @@ class Result:
 
     fit: Fit
     source: TableFile
-    frame: Any
+    rows: int | None  # of the table that is written
+    frame: Any  # that table; None: it was written as it was drawn, or there is none
     before: Measured
     after: Measured
+    delivered: Any = None  # the new rows or weights in it
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know about the data and the fit."""
-        return (*self.source.notes, *self.fit.domain.notes, *self.fit.certificate.warnings)
+        """What a user should know about the data, the fit and what is written."""
+        return (*self.after.absences, *self.source.notes, *self.fit.certificate.warnings)
 
 
 output_options = taking(
@@ -106,9 +114,14 @@ output_options = taking(
         show_default=True,
         help="New rows; the rows you have with a column of weights; or only the rows to add to them.",
     ),
-    click.option("--rows", type=int, help="How many new rows; by default as many as there are."),
+    click.option("--rows", type=click.IntRange(1), help="How many new rows; by default as many as there are."),
     click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
-    click.option("--weight-name", default="fair_weight", show_default=True, help="Column of --mode weights."),
+    click.option(
+        "--weight-name",
+        default="fair_weight",
+        show_default=True,
+        help="Column of --mode weights; it holds the design weights of --weight already.",
+    ),
     click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
     click.option("--report", type=click.Path(), help="Write a report on what was done."),
     force_option,
@@ -141,40 +154,94 @@ def command(
     """
     from fairmaxent.files import Staging
 
-    wanted.check()
+    wanted.check(data)
+    asked.check_rates(ctx, roles)
+    asked = asked if wanted.mode == "weights" else asked.with_seed()
     with Staging(wanted.targets, force=wanted.force) as staging:
-        with step(f"reading {data}"):
-            source = reading.read(data)
-            roles.check(source.frame, data)
-        with step(f"fitting {len(source.frame):,} rows"):
-            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight))
-            result = _result(fit, source, roles, wanted)
-        with step("writing"):
-            _write(result, wanted, staging, command=ctx.find_root().obj or "")
-    text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, roles, wanted)
+        # A report counts copies of single rows, so it takes the table itself.
+        scanned = reading.scan(data) if wanted.report is None else None
+        if scanned is not None:
+            result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
+        else:
+            with step(f"reading {data}"):
+                source = reading.read(data)
+                roles = roles.checked(source, data)
+            with step(f"fitting {len(source.frame):,} rows"):
+                fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight))
+                result = _result(fit, source, wanted)
+            with step("writing"):
+                repeat = resolved(ctx, seed=asked.random_state)
+                origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
+                _write(result, wanted, staging, origin)
+    text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
 
-def _result(fit: Fit, source: TableFile, roles: RoleOptions, wanted: OutputOptions) -> Result:
-    """Draw what is asked for, and measure it as whoever gets the file would."""
-    import polars
+def _streamed(
+    source: TableFile,
+    data: str,
+    roles: RoleOptions,
+    asked: FitOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    staging: Staging,
+) -> Result:
+    """Fit a table that stays on disk, and write what is asked for in pieces."""
+    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.rates import measure, measure_data
 
-    from fairmaxent.cli.rates import measure
-
-    frame, domain = source.frame, fit.domain
-    before = measure(frame, roles, domain, weight=roles.weight)
+    roles = roles.checked(source, data)
+    with bar(f"fitting {data}") as progress:
+        fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), progress)
+    before = measure_data(fit)
+    if wanted.model is not None:
+        fit.save(staging.place(wanted.model))
     if wanted.output is None:
-        return Result(fit, source, None, before, measure(fit, roles, domain))
+        return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
+    with bar(f"writing {wanted.output}") as progress:
+        rows, after = _stream_table(fit, source, wanted, staging, progress)
+    return Result(fit, source, rows, None, before, after)
+
+
+def _stream_table(
+    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress
+) -> tuple[int, Measured]:
+    """Write the table while it is made, and return its rows and rates."""
+    from fairmaxent.cli.rates import measure
+    from fairmaxent.cli.streaming import Cells, write_drawn
+
+    cells, target, form = Cells(fit), wanted.output or "", wanted.output_format
     if wanted.mode == "weights":
-        weights = fit.weights()
-        made = _with_weights(frame, wanted.weight_name, weights)
-        return Result(fit, source, made, before, measure(frame, roles, domain, weight=weights))
+        whole = source.frame if source.whole is None else source.whole
+        staging.write_table(fit.weigh(whole, name=wanted.weight_name), target, format=form)
+        return fit.table.size, measure(fit, fit.distribution.root_table)  # weights meet the fair table of the fit
     if wanted.mode == "top-up":
         made = fit.top_up()
-        together = polars.concat([frame, made])
-        return Result(fit, source, made, before, measure(together, roles, domain, weight=roles.weight))
-    made = fit.sample(len(frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
-    return Result(fit, source, made, before, measure(made, roles, domain))
+        cells.add_fitted(fit).add(made)
+        staging.write_table(made, target, format=form)
+        return len(made), measure(fit, cells.table)
+    rows = fit.table.size if wanted.rows is None else wanted.rows
+    write_drawn(fit, rows, staging, target, format=form, iid=wanted.iid, cells=cells, progress=progress)
+    return rows, measure(fit, cells.table)
+
+
+def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
+    """Draw what is asked for, and measure it as whoever gets the file would."""
+    from fairmaxent.cli.rates import measure, measure_data
+    from fairmaxent.report.delivered import deliver
+
+    before = measure_data(fit)
+    if wanted.output is None:
+        return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
+    if wanted.mode == "weights":
+        given = fit.weights()
+        table = _with_weights(source.frame if source.whole is None else source.whole, wanted.weight_name, given)
+    elif wanted.mode == "top-up":
+        given = table = fit.top_up()
+    else:
+        given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
+    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.options["random_state"])
+    return Result(fit, source, len(table), table, before, measure(fit, made.table), given)
 
 
 def _with_weights(frame: Any, name: str, weights: Any) -> Any:
@@ -185,21 +252,28 @@ def _with_weights(frame: Any, name: str, weights: Any) -> Any:
     return frame.with_columns(polars.Series(name, weights))
 
 
-def _write(result: Result, wanted: OutputOptions, staging: Staging, *, command: str) -> None:
+def _write(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
     """Write each file beside its target; the table last, as on stdout it cannot be taken back."""
     if wanted.model is not None:
         result.fit.save(staging.place(wanted.model))
     if wanted.report is not None:
         from fairmaxent.report import write_report
 
-        drawn = result.frame if wanted.mode == "rows" else None
-        place = staging.place(wanted.report)
-        write_report(result.fit, place, data=result.source.frame, sample=drawn, command=command)
+        write_report(
+            result.fit,
+            staging.place(wanted.report),
+            data=result.source.frame,
+            delivered=result.delivered,
+            mode=wanted.mode,
+            iid=wanted.iid,
+            seed=result.fit.options["random_state"],
+            source=origin,
+        )
     if wanted.output is not None:
         staging.write_table(result.frame, wanted.output, format=wanted.output_format)
 
 
-def _text(result: Result, roles: RoleOptions, wanted: OutputOptions) -> str:
+def _text(result: Result, wanted: OutputOptions) -> str:
     """The rates before and after, what to know, and what was written."""
     from fairmaxent.cli.rates import groups_table, rates_table
 
@@ -207,11 +281,11 @@ def _text(result: Result, roles: RoleOptions, wanted: OutputOptions) -> str:
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
     written = [f"wrote {target}" for target in wanted.targets if target != "-"]
-    if result.frame is not None and wanted.output != "-":
-        written[0] += f" ({len(result.frame):,} rows)"
+    if result.rows is not None and wanted.output != "-":
+        written[0] += f" ({result.rows:,} rows)"
     parts = [
         rates_table(result.fit.certificate.wanted, result.before, result.after),
-        groups_table(result.before, result.after, roles.outcome),
+        groups_table(result.before, result.after),
         "\n".join(f"Note: {note}" for note in notes),
         "\n".join(written) if wanted.targets else "nothing was written; name a file with -o",
     ]
@@ -222,10 +296,11 @@ def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for machines."""
     return {
         "mode": wanted.mode,
-        "rows": None if result.frame is None else len(result.frame),
+        "rows": result.rows,
         "files": wanted.targets,
-        "before": result.before.to_dict(),
-        "after": result.after.to_dict(),
+        "seed": None if wanted.mode == "weights" else result.fit.options["random_state"],
+        "before": result.before.rates,
+        "after": result.after.rates,
         "notes": result.notes,
         "certificate": result.fit.certificate.to_dict(),
     }

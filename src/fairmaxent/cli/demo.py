@@ -32,8 +32,8 @@ def command(ctx: click.Context, out: Path) -> None:
     arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", ",".join(adult.protected)]
     arguments += ["--favourable", str(adult.favourable), "--seed", "0", "--force"]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
-    shown = shlex.join(["fairmaxent", "debias", *arguments])
-    click.echo(f"{adult.description}\n\n$ {shown}\n")
-    ctx.find_root().obj = shown  # what the report says to repeat
+    typed = ["fairmaxent", "debias", *arguments]
+    click.echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
+    ctx.find_root().obj = typed  # what the report says to repeat
     with debias.make_context("debias", arguments, parent=ctx) as own:
         debias.invoke(own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import NoReturn
@@ -53,6 +54,25 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
+# The library speaks Python; a word inside quotes may be a name from the data or of a config file, and stays.
+_SAID_HERE = {
+    "sample() or top_up()": "--mode rows or --mode top-up",
+    "sample() or weights()": "--mode rows or --mode weights",
+    "groups='each'": "--groups each",
+    "groups='joint'": "--groups joint",
+    "pass a Domain inferred with a larger max_levels": "use a larger --max-levels",
+    "learn a Domain with finer bins": "use finer --bins",
+    "fewer bins with a Domain": "fewer --bins",
+    " (force=True)": "",
+    "base_share": "--base-share",
+    "random_state": "--seed",
+    "representation_rate": "--representation-rate",
+    "statistical_rate": "--statistical-rate",
+    "use None": "use 'none'",
+}
+_PYTHON = re.compile(rf"(?<!['\w-])({'|'.join(map(re.escape, _SAID_HERE))})(?!['\w])")
+
+
 @contextlib.contextmanager
 def one_line(*, debug: bool) -> Iterator[None]:
     """End the process with one line and a code for whatever is raised inside; with ``debug`` a bug is shown whole."""
@@ -87,7 +107,7 @@ def _explain(problem: Exception) -> tuple[str, int]:
         )
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
-    return str(problem), code
+    return _PYTHON.sub(lambda found: _SAID_HERE[found[1]], str(problem)), code
 
 
 def _one(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -76,7 +75,7 @@ class LazyGroup(click.Group):
     ) -> Any:
         """Run, and end the process with one line and a code that means something."""
         given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", shlex.join(["fairmaxent", *given]))  # the command to repeat a run, for its report
+        extra.setdefault("obj", ["fairmaxent", *given])  # what was typed: a report says how to repeat a run
         with one_line(debug="--debug" in given):
             code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         sys.exit(code if isinstance(code, int) else 0)

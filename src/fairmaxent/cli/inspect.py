@@ -17,10 +17,11 @@ from fairmaxent.cli.options import (
     force_option,
     json_option,
     reading_options,
+    refuse_overwriting,
     role_options,
 )
 from fairmaxent.cli.show import as_json as to_json
-from fairmaxent.cli.show import step, text_table
+from fairmaxent.cli.show import say, step, text_table
 from fairmaxent.levels import value_text
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ def command(
 
     if write_config == "-":
         raise click.UsageError("--write-config needs the name of a file")
+    refuse_overwriting([data], [write_config] if write_config else [])
     with Staging([write_config] if write_config else [], force=force) as staging:
         with step(f"reading {data}"):
             table = reading.read(data)
-            roles.check(table.frame, data)
+            roles = roles.checked(table, data)
         with step("looking"):
             found = inspect(
                 table.frame,
@@ -80,6 +82,8 @@ def command(
         click.echo(to_json({**found.to_dict(), "reading": table.notes}))
     else:
         click.echo(_text(found, table.notes))
+    if write_config:
+        say(f"wrote {write_config}", data_on_stdout=as_json)
 
 
 def _text(found: Inspection, notes: tuple[str, ...]) -> str:
@@ -157,13 +161,13 @@ _HEAD = """\
 # Options of 'fairmaxent debias', by the same names. Rates may be "none", or by column in a section:
 # [representation_rate]
 # sex = 0.9
+# A protected column has a representation_rate or a target, not both:
 # [target.sex]
 # Female = 0.6"""
 
 
 def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
     """A TOML file that says what 'debias' would do, to be edited."""
-    dropped = [*(reading.drop or []), *found.identifiers]
     options = {
         **vars(roles),
         "representation_rate": 1.0,
@@ -172,16 +176,19 @@ def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, colu
         "base_share": 0.5,
         "random_state": 0,
         **vars(reading),
-        "drop": dropped,
+        "drop": reading.drop,
         "max_levels": columns_as.max_levels,
         "bins": next((bins for column, bins in columns_as.bins if column is None), None),
     }
     sections = {
         "bins": [(column, bins) for column, bins in columns_as.bins if column is not None],
         "order": columns_as.order,
-        "kinds": [(own.name, own.kind) for own in found.columns if own.name not in dropped],
+        "kinds": [(own.name, own.kind) for own in found.columns if own.name not in found.identifiers],
     }
     lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], ()))]
+    if found.identifiers:
+        dropped = [*(reading.drop or []), *found.identifiers]
+        lines += ["# To leave out what differs in nearly every row:", f"# drop = {_toml(dropped)}"]
     for name, items in sections.items():
         if items:
             lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]

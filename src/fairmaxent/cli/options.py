@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from fairmaxent.cli import values
-from fairmaxent.csv_text import MISSING
+from fairmaxent.csv_text import DELIMITERS, MISSING, Decimal
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from fairmaxent.domain import Domain
+    from fairmaxent.engines.lazy import Progress
     from fairmaxent.files import FileFormat, TableFile
     from fairmaxent.fit import Fit
+    from fairmaxent.report import Source
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 FORMATS = click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl"])
@@ -47,26 +53,40 @@ class ReadingOptions:
     input_format: FileFormat | None
     delimiter: str | None
     encoding: str | None
+    decimal: Decimal | None
     missing: tuple[str, ...]
     columns: list[str] | None
     drop: list[str] | None
 
     def read(self, path: str) -> TableFile:
         """Read the table without the columns to drop."""
-        from fairmaxent.files import TableFile, read_table
+        from fairmaxent.files import read_table
 
         table = read_table(
             path,
             format=self.input_format,
             delimiter=self.delimiter,
             encoding=self.encoding,
+            decimal=self.decimal,
             missing=self.missing or MISSING,
             columns=self.columns,
         )
+        return self._without_dropped(table)
+
+    def scan(self, path: str) -> TableFile | None:
+        """Open Parquet files without reading them; None for what must be read whole."""
+        from fairmaxent.engines.parquet import scan_table
+        from fairmaxent.files import TableFile
+
+        lazy = scan_table(path) if self.input_format in (None, "parquet") else None
+        return None if lazy is None else self._without_dropped(TableFile(lazy, ()))
+
+    def _without_dropped(self, table: TableFile) -> TableFile:
+        names = table.frame.collect_schema().names()
         for name in self.drop or ():
-            if name not in table.frame.columns:
-                raise ColumnError(f"drop names the column {name!r}; {did_you_mean(name, table.frame.columns)}")
-        return TableFile(table.frame.drop(self.drop or []), table.notes)
+            if name not in names:
+                raise ColumnError(f"drop names the column {name!r}; {did_you_mean(name, names)}")
+        return replace(table, frame=table.frame.drop(self.drop), whole=table.frame) if self.drop else table
 
 
 @dataclass(frozen=True)
@@ -86,16 +106,16 @@ class RoleOptions:
             return list(self.favourable)
         return self.favourable[0] if self.favourable else None
 
-    def check(self, frame: Any, path: str) -> None:
-        """Look for the columns first: a file without names is the likeliest reason for not finding them."""
-        names = list(frame.columns)
+    def checked(self, table: TableFile, path: str) -> RoleOptions:
+        """Look for the columns, and take the favourable levels as what the outcome holds: truth values, numbers."""
+        schema = table.frame.collect_schema()
+        names = schema.names()
         for name in (self.outcome, *self.protected, *([self.weight] if self.weight else [])):
             if name not in names:
-                numbers = [own for own in names if _is_number(own)]
-                hint = did_you_mean(name, names)
-                if numbers:
-                    hint = f"{hint}. If the first line of {path} holds no names, give them with --columns"
-                raise ColumnError(f"{path} has no column {name!r}; {hint}")
+                if table.whole is not None and name in table.whole.collect_schema().names():
+                    raise ColumnError(f"column {name!r} is named by --drop, and it has a role; take it out of --drop")
+                raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
+        return replace(self, favourable=tuple(typed_level(own, schema[self.outcome]) for own in self.favourable))
 
 
 @dataclass(frozen=True)
@@ -107,27 +127,36 @@ class DomainOptions:
     order: tuple[tuple[str, Any], ...]
     max_levels: int | None
 
-    def domain(self, frame: Any, weight: str | None) -> Domain | None:
-        """Learn the domain as asked."""
-        from fairmaxent.domain import Domain
-        from fairmaxent.frames import open_frame
-        from fairmaxent.levels import DEFAULT_BINS
-        from fairmaxent.reading import read_weights
-
-        if not (self.bins or self.kinds or self.order or self.max_levels):
-            return None
+    @property
+    def said(self) -> dict[str, Any]:
+        """The options of `Domain.infer` that were given."""
         bins = once("bins", self.bins)
         for_all = bins.pop(None, None)
         if bins and for_all is not None:
             raise InputError("bins are given for all columns and by column; do one of the two")
-        return Domain.infer(
-            frame if weight is None else frame.drop(weight),
-            bins=bins or for_all or DEFAULT_BINS,
-            kinds=once("kinds", self.kinds),
-            order=once("order", self.order),
-            max_levels=64 if self.max_levels is None else self.max_levels,
-            weight=read_weights(open_frame(frame), weight),
-        )
+        given = {
+            "bins": bins or for_all,
+            "kinds": once("kinds", self.kinds),
+            "order": once("order", self.order),
+            "max_levels": self.max_levels,
+        }
+        return {name: value for name, value in given.items() if value not in (None, {})}
+
+    def domain(self, frame: Any, weight: str | None) -> Domain | None:
+        """Learn the domain as asked."""
+        from fairmaxent.domain import Domain
+        from fairmaxent.engines.lazy import open_lazy
+        from fairmaxent.engines.values import learn_domain
+        from fairmaxent.frames import open_frame
+        from fairmaxent.reading import read_weights
+
+        if not self.said:
+            return None
+        lazy = open_lazy(frame)
+        if lazy is not None:
+            return learn_domain(lazy, weight=weight, **self.said)
+        table = frame if weight is None else frame.drop(weight)
+        return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.said)
 
 
 @dataclass(frozen=True)
@@ -142,7 +171,26 @@ class FitOptions:
     forbid: tuple[dict[str, object], ...]
     random_state: int | None
 
-    def fit(self, frame: Any, roles: RoleOptions, domain: Domain | None) -> Fit:
+    def with_seed(self) -> FitOptions:
+        """Choose a seed where none was given, so that a report can say how to repeat the draws."""
+        if self.random_state is not None:
+            return self
+        return replace(self, random_state=secrets.randbelow(2**32))
+
+    def check_rates(self, ctx: click.Context, roles: RoleOptions) -> None:
+        """Refuse two wishes for the size of the same groups; both were said, so neither is a default."""
+        said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
+        rates = self.representation_rate
+        for column, _ in self.target if said and roles.groups == "each" else ():
+            rate = rates.get(column) if isinstance(rates, Mapping) else rates
+            if column in roles.protected and rate is not None:
+                others = ", ".join(f"{name}=…" for name in roles.protected if name != column)
+                raise click.UsageError(
+                    f"--representation-rate and --target both say how large the groups of {column!r} are; leave "
+                    f"one out{f', or give the rate by column: {others}' if others else ''}"
+                )
+
+    def fit(self, frame: Any, roles: RoleOptions, domain: Domain | None, progress: Progress | None = None) -> Fit:
         """Call `debias`."""
         from fairmaxent.pipeline import debias
 
@@ -161,6 +209,7 @@ class FitOptions:
             forbid=list(self.forbid) or None,
             domain=domain,
             random_state=self.random_state,
+            progress=progress,
         )
 
 
@@ -171,6 +220,53 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     if repeated:
         raise InputError(f"{option} is given twice for {repeated[0] or 'all columns'!r}; give it once")
     return dict(pairs)
+
+
+def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> None:
+    """Keep what is read: it is the only copy for all that one knows here."""
+    for target in written:
+        for source in read:
+            if source not in (None, "-") and target != "-" and os.path.realpath(source) == os.path.realpath(target):
+                raise click.UsageError(f"{target} is read and would be written over; name another file")
+
+
+def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
+    """Say for a report where its data came from."""
+    from fairmaxent.report import Source
+
+    is_file = data != "-" and os.path.isfile(data)
+    return Source(
+        command=command,
+        file="stdin" if data == "-" else os.path.basename(data),
+        sha256=_sha256(data) if is_file else None,
+        dropped=tuple(reading.drop or ()),
+        domain=columns_as.said if columns_as else {},
+    )
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def typed_level(text: object, dtype: Any) -> object:
+    """Take the text of a level as the truth value or number that a column of this kind holds; a label stays text."""
+    if not isinstance(text, str):
+        return text
+    if str(dtype) == "Boolean":
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return float(text) if dtype.is_numeric() and _is_number(text) else text
+
+
+def _column_hint(name: str, names: Sequence[str], path: str) -> str:
+    """Say why a column may not be found."""
+    hint = did_you_mean(name, names)
+    mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
+    if mark is not None:
+        return f"{hint}. Its first line looks parted by {mark!r}: leave --delimiter out, or name that one"
+    if any(map(_is_number, names)):
+        return f"{hint}. If the first line of {path} holds no names, give them with --columns"
+    return hint
 
 
 def _is_number(text: str) -> bool:
@@ -194,6 +290,7 @@ reading_options = taking(
     click.option("--input-format", type=FORMATS, help="By default what the file and its suffix say."),
     click.option("--delimiter", metavar="CHAR", help="Of a CSV; found out by default."),
     click.option("--encoding", help="Of a CSV; found out by default."),
+    click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; found out by default."),
     click.option(
         "--missing",
         multiple=True,
@@ -201,7 +298,11 @@ reading_options = taking(
         help=f"A cell that means missing, repeatable, instead of {', '.join(m or 'empty' for m in MISSING)}.",
     ),
     click.option("--columns", type=values.NAMES, help="Names of the columns, if the CSV has no line of names."),
-    click.option("--drop", type=values.NAMES, help="Columns to leave out, e.g. identifiers."),
+    click.option(
+        "--drop",
+        type=values.NAMES,
+        help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+    ),
 )
 role_options = taking(
     RoleOptions,
@@ -221,7 +322,7 @@ role_options = taking(
         show_default=True,
         help="Compare each protected column on its own, or their intersections.",
     ),
-    click.option("--weight", metavar="COLUMN", help="Column of design weights."),
+    click.option("--weight", metavar="COLUMN", help="Column of design weights; the fair weights include them."),
 )
 domain_options = taking(
     DomainOptions,
@@ -234,7 +335,7 @@ domain_options = taking(
     ),
     click.option("--kinds", multiple=True, type=values.KIND, help="Read a column as another kind: 'zip: categorical'."),
     click.option("--order", multiple=True, type=values.ORDER, help="Order of levels: 'size: small, medium, large'."),
-    click.option("--max-levels", type=int, help="Levels of a column before the rare ones become 'other'."),
+    click.option("--max-levels", type=click.IntRange(2), help="Levels of a column; beyond, rare ones become 'other'."),
 )
 fit_options = taking(
     FitOptions,
@@ -257,7 +358,8 @@ fit_options = taking(
         "--target",
         multiple=True,
         type=values.TARGET,
-        help="Wanted shares of a column: 'sex: Female=0.6, Male=0.4'; 'age: keep' keeps what it has.",
+        help="Wanted shares of a column, for a protected one instead of its representation rate: "
+        "'sex: Female=0.6, Male=0.4'; 'age: keep' keeps what it has.",
     ),
     click.option(
         "--base",
@@ -273,5 +375,7 @@ fit_options = taking(
         type=values.PAIRS,
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
     ),
-    click.option("--seed", "--random-state", "random_state", type=int, help="Same seed, same rows."),
+    click.option(
+        "--seed", "--random-state", "random_state", type=int, help="Same seed, same rows; by default a new one."
+    ),
 )

@@ -1,76 +1,79 @@
-"""Rates before and after, side by side."""
+"""Rates before and after, side by side: the same as in the report, by the same function."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from fairmaxent.cli.options import RoleOptions
+import numpy as np
+
+from fairmaxent.certificate import Rates
 from fairmaxent.cli.show import text_table
-from fairmaxent.domain import Domain
-from fairmaxent.errors import LevelError
-from fairmaxent.levels import value_text
-from fairmaxent.metrics import Rate, representation_rate, statistical_rate
+from fairmaxent.fit import Fit
+from fairmaxent.rates import group_shares, outcome_rates
+from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
+from fairmaxent.table import Reals
+
+Line = tuple[tuple[str, str], float | None]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Both rates of each grouping; None where a rate has nothing to compare."""
+    """Both rates of each grouping, each group's share and rates, and which groups and outcomes have no row."""
 
-    representation: Mapping[str, Rate]
-    statistical: Mapping[str, Rate | None]
-
-    def groups(self, outcome: str) -> dict[tuple[str, str], float]:
-        """Each group's share and rates, by group and by what is measured."""
-        found = {}
-        for rate in (*self.representation.values(), *self.statistical.values()):
-            for own in rate.groups if rate else ():
-                group = ", ".join(
-                    f"{column} = {value_text(value)}" for column, value in zip(own.columns, own.group, strict=True)
-                )
-                found[group, "share" if own.outcome is None else f"{outcome} = {value_text(own.outcome)}"] = own.rate
-        return found
-
-    def to_dict(self) -> dict[str, dict[str, float | None]]:
-        """The rates as plain numbers."""
-        return {
-            "representation_rate": {name: rate.value for name, rate in self.representation.items()},
-            "statistical_rate": {name: None if rate is None else rate.value for name, rate in self.statistical.items()},
-        }
+    rates: Rates
+    groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
+    absences: tuple[str, ...]
 
 
-def measure(data: Any, roles: RoleOptions, domain: Domain, *, weight: Any = None) -> Measured:
-    """Take the rates of a frame, or the exact ones of a fit."""
-    groupings = [roles.protected] if roles.groups == "joint" else [[name] for name in roles.protected]
-    representation: dict[str, Rate] = {}
-    statistical: dict[str, Rate | None] = {}
-    for columns in groupings:
-        name = " × ".join(columns)
-        representation[name] = representation_rate(data, columns, groups="joint", weight=weight, domain=domain)
-        try:
-            statistical[name] = statistical_rate(
-                data, roles.outcome, columns, favourable=roles.favoured, groups="joint", weight=weight, domain=domain
-            )
-        except LevelError:  # a handful of rows may hold no favourable outcome
-            statistical[name] = None
-    return Measured(representation, statistical)
+def measure_data(fit: Fit) -> Measured:
+    """Take the rates of the rows that were fitted."""
+    return Measured(fit.certificate.before, dict(_groups(fit, data_table(fit))), ())
+
+
+def measure(fit: Fit, table: Reals) -> Measured:
+    """Take the rates of a table of outcome and protected columns, whose cells sum to one."""
+    return Measured(delivered_rates(fit, table), dict(_groups(fit, table)), tuple(absences(fit, table)))
+
+
+def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
+    """Each group's share, then its rate of each favourable outcome; None where it has no row."""
+    groupings, outcome = fit.certificate.measure.groupings, fit.roles.attributes[0]
+    for axes in groupings:
+        shares = group_shares(table, axes)
+        yield from (((name, "share"), float(shares[group])) for group, name in _names(fit, table, axes))
+    for axes in groupings:
+        rates = outcome_rates(table, axes)
+        for level in fit.certificate.measure.favourable:
+            for group, name in _names(fit, table, axes):
+                rate = float(rates[level][group])
+                yield (name, f"{outcome.name} = {outcome.labels[level]}"), None if np.isnan(rate) else rate
+
+
+def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The groups that the table or the fitted distribution has, by place and by name."""
+    own = [fit.roles.attributes[axis] for axis in axes]
+    for place in np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)):
+        group = tuple(int(level) for level in place)
+        yield group, ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(own, group, strict=True))
 
 
 def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:
     """The rates wanted, before and after."""
-    old, new = before.to_dict(), after.to_dict()
     rows = [
-        [f"{kind.replace('_', ' ')} of {name}", "any" if rate is None else f"{rate:.4f}", old[kind][name], own]
+        [
+            f"{kind.replace('_', ' ')} of {name}",
+            "any" if rate is None else f"{rate:.4f}",
+            before.rates[kind][name],
+            after.rates[kind][name],
+        ]
         for kind, names in wanted.items()
         for name, rate in names.items()
-        for own in [new[kind][name]]
     ]
     return text_table(["", "wanted", "before", "after"], rows)
 
 
-def groups_table(before: Measured, after: Measured, outcome: str) -> str:
+def groups_table(before: Measured, after: Measured) -> str:
     """Each group's share and rates, before and after."""
-    old, new = before.groups(outcome), after.groups(outcome)
-    rows = [[*key, old.get(key), new.get(key)] for key in {**old, **new}]
+    rows = [[*key, before.groups.get(key), after.groups.get(key)] for key in {**before.groups, **after.groups}]
     return text_table(["group", "", "before", "after"], rows)

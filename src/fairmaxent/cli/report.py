@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from fairmaxent.cli.options import ReadingOptions, force_option, reading_options
+from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, refuse_overwriting, source_of
 from fairmaxent.cli.show import say, step
+
+if TYPE_CHECKING:
+    from fairmaxent.report.delivered import Mode
 
 
 @click.command()
@@ -19,7 +24,14 @@ from fairmaxent.cli.show import say, step
     help="Where the report goes: .html, .md or .json.",
 )
 @click.option("--data", type=click.Path(), help="The table that the model was made from, to count copies exactly.")
-@click.option("--sample", type=click.Path(), help="The rows that were drawn; drawn anew by default.")
+@click.option("--sample", type=click.Path(), help="The rows that were drawn or added; drawn anew by default.")
+@click.option(
+    "--mode",
+    type=click.Choice(["rows", "weights", "top-up"]),
+    default="rows",
+    show_default=True,
+    help="What was made from the model, as in 'fairmaxent debias'.",
+)
 @click.option(
     "--trade-off/--no-trade-off",
     default=True,
@@ -33,6 +45,7 @@ def command(
     output: str,
     data: str | None,
     sample: str | None,
+    mode: Mode,
     trade_off: bool,  # noqa: FBT001 (click passes it by name)
     force: bool,  # noqa: FBT001
     reading: ReadingOptions,
@@ -48,10 +61,15 @@ def command(
     from fairmaxent.report.writer import check_path
 
     check_path(output)
+    refuse_overwriting([model, data, sample], [output])
+    if mode == "weights" and sample is not None:
+        raise click.UsageError("--mode weights draws no rows; leave --sample out")
     with files.Staging([output], force=force) as staging:
         with step(f"reading {model}"):
             fit = load(model)
             real, drawn = (None if path is None else reading.read(path).frame for path in (data, sample))
         with step("writing"):
-            write_report(fit, staging.place(output), data=real, sample=drawn, trade_off=trade_off)
+            origin = None if data is None else source_of(data, reading, None, None)
+            place = staging.place(output)
+            write_report(fit, place, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
     say(f"wrote {output}", data_on_stdout=False)

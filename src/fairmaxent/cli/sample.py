@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
 import click
 
 from fairmaxent.cli import values
-from fairmaxent.cli.options import force_option, output_format_option
+from fairmaxent.cli.options import force_option, output_format_option, refuse_overwriting, typed_level
 from fairmaxent.cli.show import say, step
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model", type=click.Path(), metavar="MODEL")
-@click.option("-n", "--rows", type=int, required=True, help="How many rows.")
+@click.option("-n", "--rows", type=click.IntRange(1), required=True, help="How many rows.")
 @click.option(
     "--given",
     multiple=True,
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(), default="-", help="Where the rows go; stdout by default.")
 @output_format_option
 @click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota.")
-@click.option("--seed", "--random-state", "random_state", type=int, help="Same seed, same rows.")
+@click.option(
+    "--seed",
+    "--random-state",
+    "random_state",
+    type=int,
+    help="Same seed, same rows; by default other rows each time, whatever seed the model was made with.",
+)
 @force_option
 def command(
     model: str,
@@ -41,19 +48,32 @@ def command(
 ) -> None:
     """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
-    \\b
+    \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
     from fairmaxent import files
+    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.fit import load
 
+    refuse_overwriting([model], [output])
     files.output_format(output, output_format)
     with files.Staging([output], force=force) as staging:
         with step(f"reading {model}"):
             fit = load(model)
-        with step(f"drawing {rows:,} rows"):
-            drawn = fit.sample(rows, given=_evidence(given, fit.domain) or None, random_state=random_state, iid=iid)
-            staging.write_table(files.as_polars(drawn), output, format=output_format)
+        with bar(f"drawing {rows:,} rows") as progress:
+            write_drawn(
+                fit,
+                rows,
+                staging,
+                output,
+                format=output_format,
+                given=_evidence(given, fit.domain) or None,
+                # Without a seed the model's own would draw the rows of 'debias' once more.
+                random_state=secrets.randbelow(2**32) if random_state is None else random_state,
+                iid=iid,
+                progress=progress,
+            )
     if output != "-":
         say(f"wrote {output} ({rows:,} rows)", data_on_stdout=False)
 
@@ -68,10 +88,5 @@ def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, ob
 
 
 def _value(text: str, attribute: Attribute) -> object:
-    """A level by its label, else a number where the column holds numbers."""
-    if attribute.kind != "numeric" or text in attribute.labels:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """A level by its label, else what the column holds: a truth value or a number."""
+    return text if text in attribute.labels else typed_level(text, attribute.values.dtype)

@@ -22,7 +22,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     Female  0.2500
     Male    0.7500
     """
-    cells = [list(head), *([_cell(value) for value in row] for row in rows)]
+    cells = [[cell_text(value) for value in row] for row in (head, *rows)]
     numeric = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(head))]
     widths = [max(len(row[place]) for row in cells) for place in range(len(head))]
     lines = [
@@ -35,12 +35,19 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Write a value on one line; a rounding error below zero has no sign.
+
+    >>> cell_text(-1e-9), cell_text(1234), cell_text(None), cell_text("two\\nlines")
+    ('0.0000', '1,234', '–', 'two⏎lines')
+    """
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.4f}" if math.isfinite(value) else str(value)
-    return f"{value:,}" if isinstance(value, int) else value_text(value)
+        return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "⏎".join(value_text(value).splitlines())
 
 
 def as_json(record: Any) -> str:

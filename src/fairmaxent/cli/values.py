@@ -20,12 +20,18 @@ _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
 class Value(click.ParamType[Any]):
-    """An option's value: what a TOML file holds is taken as it is if ``accepts`` says so, text is parsed."""
+    """An option's value: what a TOML file holds is taken as it is if ``accepts`` says so, text is parsed.
 
-    def __init__(self, name: str, parse: Callable[[str], Any], accepts: Callable[[Any], bool]) -> None:
+    ``write`` is the way back, from a value to the text of the command line.
+    """
+
+    def __init__(
+        self, name: str, parse: Callable[[str], Any], accepts: Callable[[Any], bool], write: Callable[[Any], str]
+    ) -> None:
         self.name = name
         self._parse = parse
         self._accepts = accepts
+        self._write = write
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse, or say what it should look like."""
@@ -37,6 +43,14 @@ class Value(click.ParamType[Any]):
         if not self._accepts(value):
             self.fail(f"{value!r} is not {self.name.lower().replace('_', ' ')}", param, ctx)
         return value
+
+    def written(self, value: Any) -> str | None:
+        """The text that is parsed to this value; None where there is none, such as for a name with a comma."""
+        try:
+            text = self._write(value)
+            return text if self._parse(text) == value else None
+        except (TypeError, ValueError):
+            return None
 
 
 def names_of(text: str) -> list[str]:
@@ -140,11 +154,27 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple)
 
 
-NAMES = Value("COLUMNS", names_of, _is_names)
-RATE = Value("RATE", rate_of, _is_rate)
-TARGET = Value("SHARES", target_of, _is_pair)
-PAIRS = Value("PAIRS", pairs_of, lambda value: isinstance(value, Mapping))
-BINS = Value("BINS", bins_of, _is_pair)
-KIND = Value("KIND", kind_of, _is_pair)
-ORDER = Value("LEVELS", order_of, _is_pair)
-LEVEL = Value("LEVEL", str, lambda value: not isinstance(value, list | Mapping))
+def _written(value: Any) -> str:
+    """Write nothing, a number or text, several of them, or pairs."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_written(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_written, value))
+    return NOTHING if value is None else str(value)
+
+
+def _written_of_column(pair: tuple[str | None, Any]) -> str:
+    """Write what is said of a column, or of all."""
+    column, value = pair
+    text = KEEP if value is None else _written(value)
+    return text if column is None else f"{column}: {text}"
+
+
+NAMES = Value("COLUMNS", names_of, _is_names, ",".join)
+RATE = Value("RATE", rate_of, _is_rate, _written)
+TARGET = Value("SHARES", target_of, _is_pair, _written_of_column)
+PAIRS = Value("PAIRS", pairs_of, lambda value: isinstance(value, Mapping), _written)
+BINS = Value("BINS", bins_of, _is_pair, _written_of_column)
+KIND = Value("KIND", kind_of, _is_pair, _written_of_column)
+ORDER = Value("LEVELS", order_of, _is_pair, _written_of_column)
+LEVEL = Value("LEVEL", str, lambda value: not isinstance(value, list | Mapping), str)

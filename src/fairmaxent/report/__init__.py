@@ -4,6 +4,7 @@
 """
 
 from fairmaxent.report.report import Report, build_report
+from fairmaxent.report.source import Source
 from fairmaxent.report.writer import write_report
 
-__all__ = ["Report", "build_report", "write_report"]
+__all__ = ["Report", "Source", "build_report", "write_report"]

@@ -13,7 +13,8 @@ from fairmaxent import frames
 from fairmaxent.errors import InputError
 from fairmaxent.fit import Fit
 from fairmaxent.levels import value_key
-from fairmaxent.table import Codes, match_rows, row_keys, tally
+from fairmaxent.report.delivered import Delivered
+from fairmaxent.table import match_rows, row_keys, tally
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,11 @@ class Copies:
     twins_in_data: float | None  # share of the real rows with the same raw values as another real row
 
 
-def copies(fit: Fit, sample: Any, drawn: Codes, data: Any) -> Copies:
-    """Count the copies among the drawn rows, given as a frame and as block codes."""
-    known = fit.table.codes
+def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
+    """Count the copies among the drawn rows; None where none was drawn."""
+    known, sample, drawn = fit.table.codes, delivered.frame, delivered.codes
+    if drawn is None or not len(drawn):
+        return None
     found = match_rows(known, drawn.astype(known.dtype), fit.roles.blocks.levels) >= 0
     raw = None if data is None else _raw_copies(fit, data, sample)
     return Copies(

@@ -34,6 +34,11 @@ class Bars:
     rest: Shift | None
     longest: float  # the share that fills the width
 
+    @property
+    def counted(self) -> bool:
+        """Whether the rows behind each share are known."""
+        return all(row.rows is not None for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -105,7 +110,7 @@ def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: 
 
 def _rest(hidden: Sequence[Shift]) -> Shift:
     before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
-    return Shift(f"{len(hidden)} more levels", before, after)
+    return Shift(words.more(len(hidden), "level"), before, after)
 
 
 def _maps(report: Report) -> list[Picture]:

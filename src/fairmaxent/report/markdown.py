@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairmaxent.report import words
 from fairmaxent.report.report import Report
-from fairmaxent.report.shifts import Shift
 
 # Characters that would begin markup; each is written as text.
 _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
@@ -22,7 +21,7 @@ def to_markdown(report: Report) -> str:
 
 def _sections(report: Report) -> Iterator[str]:
     yield from ("## What was asked", _list(report.wishes))
-    yield from ("## What was reached", text(words.RATES), _rates(report))
+    yield from ("## What was reached", text(words.rates_note(report)), _rates(report))
     if report.warnings:
         yield from (text(words.WARNINGS), _list(report.warnings))
     yield from ("## The groups, and the outcome in them", *_groups(report))
@@ -31,39 +30,45 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("## Pairwise structure", text(words.ASSOCIATIONS), *_pairs(report))
     yield from ("## Trade-off", *_trade_off(report))
     yield from ("## Copies of real rows", text(words.copies_note(report)))
-    yield _list(f"{share} {line}" for line, share in words.copy_lines(report))
-    yield words.PRIVACY
+    if report.copies is not None:
+        yield from (_list(f"{share} {line}" for line, share in words.copy_lines(report)), words.PRIVACY)
     lines = words.certificate_lines(report)
     yield from ("## Certificate", text(words.CERTIFICATE), table(("Quantity", "Value", "Meaning"), lines))
     yield from ("## Limits of the method", _list(words.LIMITS))
     yield "## How to repeat it"
-    if report.command is not None:
-        yield _code(report.command)
-    yield from (words.CALL, _code(report.call), text(words.versions(report)), text(words.footer(report)))
+    data = words.data_file(report)
+    if data is not None:
+        yield text(data)
+    if report.source.command is not None:
+        yield _code(report.source.command)
+    yield from (words.call_note(report), _code(report.call), text(words.versions(report)), text(words.footer(report)))
 
 
 def _rates(report: Report) -> str:
-    heads = ("Rate", "Wanted", "Before", "Achieved", "Drawn rows", "Independent draws", "Worst before")
+    drawn = report.mode == "rows"
+    heads = ["Rate", "Wanted", "Before", "Achieved", words.DELIVERED_NAMES[report.mode], "State", "Worst before"]
     rows = [
         (
             f"{words.RATE_NAMES[rate.kind]}, {rate.grouping}",
-            "any" if rate.wanted is None else f"{rate.wanted:.4f}",
+            words.wanted(rate),
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
-            f"{rate.drawn:.4f}",
-            f"{rate.interval[0]:.3f} – {rate.interval[1]:.3f}",
+            words.delivered(rate),
+            words.state(rate)[1],
             rate.worst_before,
+            *([words.interval(rate)] if drawn else []),
         )
         for rate in report.rates
     ]
-    return table(heads, rows)
+    return table([*heads, *(["Independent draws"] if drawn else [])], rows)
 
 
 def _groups(report: Report) -> Iterator[str]:
     for own in report.groupings:
         what = "size" if own.outcome is None else f"{report.outcome} = {own.outcome}"
         yield f"### {text(f'{own.name}: {what}')}"
-        yield _shares("Group", own.shifts)
+        rows = [(one.label, f"{one.rows:,}", *_change(one.before, one.after)) for one in own.shifts]
+        yield table(("Group", "Rows", "Before", "After"), rows)
 
 
 def _moves(report: Report) -> str:
@@ -78,7 +83,8 @@ def _columns(report: Report) -> Iterator[str]:
     for own in report.marginals:
         yield f"### {text(own.name)}"
         yield text(f"{own.role}, {own.kind}, distance {words.percent(own.distance)}")
-        yield _shares("Level", own.shifts)
+        levels = [(one.label, *_change(one.before, one.after)) for one in own.shifts]
+        yield table(("Level", "Before", "After"), levels)
 
 
 def _pairs(report: Report) -> Iterator[str]:
@@ -106,10 +112,6 @@ def _trade_off(report: Report) -> Iterator[str]:
             distance = "–" if point.distance is None else f"{point.distance:.4f}"
             rows.append((name, distance, f"{point.effective_rows:,.0f}", words.percent(point.seen)))
     yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
-
-
-def _shares(head: str, shifts: Sequence[Shift]) -> str:
-    return table((head, "Before", "After"), [(own.label, *_change(own.before, own.after)) for own in shifts])
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:

@@ -12,13 +12,12 @@ from fairmaxent.errors import InputError
 from fairmaxent.fit import Fit
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
+from fairmaxent.report.delivered import Mode, absences, deliver
 from fairmaxent.report.reached import Reached, reached
 from fairmaxent.report.shifts import Grouping, Marginal, Move, groupings, largest_moves, marginals
+from fairmaxent.report.source import Source
 from fairmaxent.report.trade_off import TradeOff, trade_off
 from fairmaxent.report.wishes import call, wishes
-
-# A fit without a seed of its own is drawn from with this one, so that a report can be repeated.
-_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,13 @@ class Report:
     marginals: tuple[Marginal, ...]
     associations: Associations
     trade_off: TradeOff
-    copies: Copies
-    seed: int | None  # of the drawn rows; None: they were passed in
-    command: str | None
+    mode: Mode
+    iid: bool
+    new_rows: int  # drawn, or added
+    for_report: bool  # drawn for this report and not handed over
+    copies: Copies | None  # None: no row is new
+    seed: int | None  # of the new rows; None: not known, or nothing is random
+    source: Source
     call: str
     versions: dict[str, str]
 
@@ -53,39 +56,48 @@ class Report:
 
 
 def build_report(
-    fit: Fit, *, data: Any = None, sample: Any = None, command: str | None = None, trade_off: bool = True
+    fit: Fit,
+    *,
+    data: Any = None,
+    delivered: Any = None,
+    mode: Mode = "rows",
+    iid: bool = False,
+    seed: int | None = None,
+    source: Source | None = None,
+    trade_off: bool = True,
 ) -> Report:
     """Compute everything a report shows; the options are those of :func:`write_report`."""
     if not isinstance(fit, Fit):
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
     if data is not None:
         check_data(fit, data)
-    rows = len(fit.table.inverse)
-    seed = fit.options["random_state"]
-    seed = _SEED if seed is None else seed
-    frame = fit.sample(rows, random_state=seed) if sample is None else sample
-    drawn = fit.roles.blocks.pool(fit.domain.encode(frame))
+    made = deliver(fit, delivered, mode=mode, iid=iid, seed=seed)
+    origin = Source() if source is None else source
     columns = marginals(fit)
     return Report(
         outcome=fit.roles.names[0],
         protected=fit.roles.names[1:],
-        rows=rows,
+        rows=fit.table.size,
         distinct_rows=len(fit.table.codes),
         columns=len(fit.domain.names),
         points=fit.domain.size,
         wishes=wishes(fit),
-        rates=reached(fit, drawn),
-        warnings=fit.certificate.warnings,
+        rates=reached(fit, made),
+        warnings=(*absences(fit, made.table), *fit.certificate.warnings),
         certificate=fit.certificate.to_dict(),
         groupings=groupings(fit),
         moves=largest_moves(columns),
         marginals=columns,
         associations=associations(fit),
         trade_off=_trade_off(fit, wanted=trade_off),
-        copies=copies(fit, frame, drawn, data),
-        seed=seed if sample is None else None,
-        command=command or None,
-        call=call(fit, rows=len(drawn), seed=seed),
+        mode=mode,
+        iid=iid,
+        new_rows=0 if made.codes is None else len(made.codes),
+        for_report=delivered is None,
+        copies=copies(fit, made, data),
+        seed=made.seed,
+        source=origin,
+        call=call(fit, made, origin),
         versions=_versions(fit),
     )
 

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.blocks import Blocks
 from fairmaxent.fit import Fit
-from fairmaxent.rates import group_shares, outcome_rates
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.rates import group_shares, group_table, outcome_rates
+from fairmaxent.report.delivered import data_table
+from fairmaxent.table import Reals, tally
 
 Role = Literal["outcome", "protected", "other"]
 
@@ -26,6 +26,7 @@ class Shift:
     label: str
     before: float | None
     after: float | None
+    rows: int | None = None  # of a group: how many rows of the data it is counted from, whatever they weigh
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,6 @@ class Move:
     after: float
 
 
-def root_table(blocks: Blocks, pooled: Codes, counts: Reals | None) -> Reals:
-    """Return the table of outcome and protected columns of rows given as block codes, summing to one."""
-    cells = tally(pooled[:, 0], counts, blocks.levels[0])
-    return np.asarray(cells / cells.sum()).reshape(blocks.shape(0))
-
-
 def marginals(fit: Fit) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that moved most."""
     codes = fit.roles.blocks.unpool(fit.table.codes)
@@ -85,18 +80,24 @@ def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
-    before = root_table(fit.roles.blocks, fit.table.codes, fit.table.counts)
-    after = fit.distribution.root_table
+    before, after = data_table(fit), fit.distribution.root_table
     found = []
     for name, axes in zip(measure.names, measure.groupings, strict=True):
-        labels = group_labels(fit, axes)
-        shares = (group_shares(table, axes).ravel() for table in (before, after))
-        found.append(Grouping(name, None, _shifts(labels, *shares)))
+        labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
+        share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
+        found.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
         old, new = (outcome_rates(table, axes) for table in (before, after))
         for level in measure.favourable:
             outcome = fit.roles.attributes[0].labels[level]
-            found.append(Grouping(name, outcome, _shifts(labels, old[level].ravel(), new[level].ravel())))
+            own = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
+            found.append(Grouping(name, outcome, own))
     return tuple(found)
+
+
+def _row_counts(fit: Fit) -> Reals:
+    """How many rows of the data each cell of outcome and protected columns has."""
+    cells = tally(fit.table.codes[:, 0], fit.table.rows, fit.roles.blocks.levels[0])
+    return cells.reshape(fit.roles.blocks.shape(0))
 
 
 def group_labels(fit: Fit, axes: Sequence[int]) -> list[str]:
@@ -118,8 +119,12 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     return tuple(moves[:_MOVES])
 
 
-def _shifts(labels: Sequence[str], before: Reals, after: Reals) -> tuple[Shift, ...]:
-    return tuple(Shift(label, _known(old), _known(new)) for label, old, new in zip(labels, before, after, strict=True))
+def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | None = None) -> tuple[Shift, ...]:
+    counts = [None] * len(labels) if rows is None else rows.astype(int).tolist()
+    return tuple(
+        Shift(label, _known(old), _known(new), count)
+        for label, old, new, count in zip(labels, before, after, counts, strict=True)
+    )
 
 
 def _known(share: float) -> float | None:

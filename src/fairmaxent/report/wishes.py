@@ -9,8 +9,17 @@ from typing import Any
 from fairmaxent import paper
 from fairmaxent.fit import Fit
 from fairmaxent.pipeline import debias
+from fairmaxent.report.delivered import Delivered
+from fairmaxent.report.reached import is_targeted
+from fairmaxent.report.source import Source
 
 _OUTCOMES = 3  # outcome levels named before the rest is counted
+_BASES = {
+    "tree": "a model of the same rows that keeps the strongest ties between columns",
+    "product": "a model of the same rows that keeps only each column's own shares",
+    "uniform": "in which all combinations are equally likely",
+}
+_DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 
 
 def wishes(fit: Fit) -> tuple[str, ...]:
@@ -18,8 +27,8 @@ def wishes(fit: Fit) -> tuple[str, ...]:
     return (*_rates(fit), *_targets(fit.options), *_others(fit.options))
 
 
-def call(fit: Fit, *, rows: int, seed: int | None) -> str:
-    """Return the Python that makes the fit and draws the rows again; options at their defaults are left out."""
+def call(fit: Fit, delivered: Delivered, source: Source) -> str:
+    """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
     name, function = ("debias", debias) if "base_share" in fit.options else ("paper.fit", paper.fit)
     known = inspect.signature(function).parameters
     given = [
@@ -27,8 +36,38 @@ def call(fit: Fit, *, rows: int, seed: int | None) -> str:
         for option, value in fit.options.items()
         if option in known and not _is_default(value, known[option].default)
     ]
-    drawing = f"rows = fit.sample({rows}, random_state={seed})"
-    return "\n".join(["import fairmaxent", "", f"fit = fairmaxent.{name}(", "    frame,", *given, ")", drawing])
+    given += ["    domain=domain,"] if source.domain else []
+    read = list(_reading(fit, source))
+    return "\n".join(
+        ["import fairmaxent", "", *read, f"fit = fairmaxent.{name}(", "    frame,", *given, ")", _drawing(delivered)]
+    )
+
+
+def _reading(fit: Fit, source: Source) -> Iterator[str]:
+    """From the table in the file to the one that was fitted, and to its domain."""
+    if source.dropped:
+        yield f"frame = {_without(fit, list(source.dropped))}"
+    if source.domain:
+        weight = fit.options.get("weight")
+        table = "frame" if weight is None else _without(fit, [weight])
+        options = [f"{name}={value!r}" for name, value in source.domain.items()]
+        options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
+        yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
+
+
+def _without(fit: Fit, names: list[str]) -> str:
+    return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
+
+
+def _drawing(delivered: Delivered) -> str:
+    if delivered.mode == "weights":
+        return "weights = fit.weights()"
+    seed = "" if delivered.seed is None else f"random_state={delivered.seed}"
+    unknown = "  # drawn with a seed that is not known here" if delivered.seed is None else ""
+    if delivered.mode == "top-up":
+        return f"added = fit.top_up({seed}){unknown}"
+    options = [str(len(delivered.frame)), seed, "iid=True" if delivered.iid else ""]
+    return f"rows = fit.sample({', '.join(filter(None, options))}){unknown}"
 
 
 def _is_default(value: object, default: object) -> bool:
@@ -36,9 +75,9 @@ def _is_default(value: object, default: object) -> bool:
 
 
 def _rates(fit: Fit) -> Iterator[str]:
-    wanted = fit.certificate.wanted
-    for name, rate in wanted["representation_rate"].items():
-        if rate is not None:
+    wanted, groupings = fit.certificate.wanted, fit.certificate.measure.groupings
+    for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
+        if rate is not None and not is_targeted(fit, axes):
             yield (
                 f"All groups of {name} equally large."
                 if rate == 1
@@ -79,8 +118,8 @@ def _others(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"Rows count by the design weights in {options['weight']}."
     if "base_share" in options:
         yield (
-            f"Otherwise as close to the data as possible, with a share of {options['base_share']:.3g} for what lies "
-            f"between the rows (base {options['base']!r})."
+            f"Otherwise as close to the data as possible, with a share of {options['base_share']:.3g} for the base "
+            f"{options['base']!r}, {_BASES[options['base']]}: it gives a chance to combinations that no row has."
         )
     else:
         yield (

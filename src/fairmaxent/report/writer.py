@@ -8,10 +8,12 @@ from typing import Any
 
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import Fit
+from fairmaxent.report.delivered import Mode
 from fairmaxent.report.html import to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
 from fairmaxent.report.report import build_report
+from fairmaxent.report.source import Source
 from fairmaxent.writing import write_whole
 
 _FORMS = {".html": to_html, ".md": to_markdown, ".json": to_json}
@@ -22,8 +24,11 @@ def write_report(
     path: str | PathLike[str],
     *,
     data: Any = None,
-    sample: Any = None,
-    command: str | None = None,
+    delivered: Any = None,
+    mode: Mode = "rows",
+    iid: bool = False,
+    seed: int | None = None,
+    source: Source | None = None,
     trade_off: bool = True,
 ) -> None:
     """Write a report on a fit, for a reader who was not there; the same arguments give the same bytes.
@@ -37,15 +42,23 @@ def write_report(
     data
         The table that the fit was made from. A fit keeps levels, not raw values, so only with it can copies of real
         rows be counted exactly.
-    sample
-        The rows that were drawn; by default as many as the data have, with the fit's seed.
-    command
-        The command line that made the fit, shown as the way to repeat it beside the Python call.
+    delivered
+        What was handed over, on which the rates are measured too: the drawn rows, the rows to add, or the weights. By
+        default it is made for the report, as many new rows as the data have.
+    mode
+        What that is: ``"rows"`` (:meth:`Fit.sample`), ``"weights"`` or ``"top-up"``.
+    iid, seed
+        How the rows were drawn, to say how to repeat it; without ``delivered`` they are drawn so, by default with the
+        fit's seed.
+    source
+        Where the fit came from: its file, the command line, how the columns were read.
     trade_off
         Whether to fit again a handful of times to show what other options would cost.
     """
     target, render = _path(path), _form(path)
-    report = build_report(fit, data=data, sample=sample, command=command, trade_off=trade_off)
+    report = build_report(
+        fit, data=data, delivered=delivered, mode=mode, iid=iid, seed=seed, source=source, trade_off=trade_off
+    )
     # A command line may hold bytes that are no text, which Python keeps as half characters.
     write_whole(target, render(report).encode("utf-8", "replace"))
 

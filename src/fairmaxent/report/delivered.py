@@ -1,0 +1,140 @@
+"""What was delivered: new rows, weights for the rows there are, or rows to add to them, and the rates of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fairmaxent.certificate import Rates
+from fairmaxent.errors import InputError, check_choice
+from fairmaxent.fit import Fit
+from fairmaxent.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.table import Codes, Reals, tally
+
+Mode = Literal["rows", "weights", "top-up"]
+
+# A fit without a seed of its own is drawn from with this one, so that a report can be repeated.
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """What was handed over, and the table of outcome and protected columns that it has, summing to one."""
+
+    mode: Mode
+    iid: bool
+    seed: int | None  # of the draws; None: not known, or nothing is random
+    frame: Any  # drawn or added rows; None: weights come without any
+    codes: Codes | None  # the same as block codes
+    table: Reals
+
+
+def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) -> Delivered:
+    """Take what was handed over, or make it anew (None): as many rows as there are, with the fit's seed."""
+    check_choice("mode", mode, Mode)
+    if mode != "rows" and iid:
+        raise InputError(f"iid is for mode 'rows', not {mode!r}; leave it out")
+    if mode == "weights":
+        table = weighted_table(fit, fit.weights() if given is None else given)
+        return Delivered(mode, iid=False, seed=None, frame=None, codes=None, table=table)
+    if given is None:
+        seed = next(own for own in (seed, fit.options["random_state"], _SEED) if own is not None)
+        given = _drawn(fit, mode, seed, iid=iid)
+    codes = _encoded(fit, given)
+    return Delivered(mode, iid, seed, given, codes, rows_table(fit, codes, added=mode == "top-up"))
+
+
+def _drawn(fit: Fit, mode: Mode, seed: int, *, iid: bool) -> Any:
+    if mode == "top-up":
+        return fit.top_up(random_state=seed)
+    return fit.sample(fit.table.size, random_state=seed, iid=iid)
+
+
+def _encoded(fit: Fit, frame: Any) -> Codes:
+    """Rows as block codes; a table that is fair already needs no row added."""
+    if not len(frame):
+        return np.empty((0, len(fit.roles.blocks.levels)), dtype=fit.table.codes.dtype)
+    return fit.roles.blocks.pool(fit.domain.encode(frame))
+
+
+# ---------------------------------------------------------------- tables of outcome and protected columns
+
+
+def data_table(fit: Fit) -> Reals:
+    """The table of the rows that the fit was made from."""
+    return _shaped(fit, _cells(fit, fit.table.codes, fit.table.counts))
+
+
+def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
+    """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
+    cells = _cells(fit, codes, None)
+    return _shaped(fit, cells + _cells(fit, fit.table.codes, fit.table.counts) if added else cells)
+
+
+def weighted_table(fit: Fit, weights: Reals) -> Reals:
+    """The table of the fitted rows, each counting by its weight."""
+    if np.shape(weights) != (fit.table.size,):
+        raise InputError(f"weights are needed for {fit.table.size} rows; pass one per row, as fit.weights()")
+    return _shaped(fit, _cells(fit, fit.table.codes, tally(fit.table.inverse, weights, len(fit.table.codes))))
+
+
+def _cells(fit: Fit, codes: Codes, counts: Reals | None) -> Reals:
+    return tally(codes[:, 0], counts, fit.roles.blocks.levels[0])
+
+
+def _shaped(fit: Fit, cells: Reals) -> Reals:
+    return np.asarray(cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
+
+
+# ---------------------------------------------------------------- rates
+
+
+def delivered_rates(fit: Fit, table: Reals) -> Rates:
+    """Both rates of what was delivered, by grouping; None where there is nothing to compare.
+
+    A group that the fitted distribution has, and the table has not, counts with the share 0. It has no rate of an
+    outcome, and an outcome that no row has compares nothing.
+    """
+    measure = fit.certificate.measure
+    named = list(zip(measure.names, measure.groupings, strict=True))
+    return {
+        "representation_rate": {name: _representation(fit, table, axes) for name, axes in named},
+        "statistical_rate": {name: _statistical(table, axes, measure.favourable) for name, axes in named},
+    }
+
+
+def known_groups(fit: Fit, axes: Grouping) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which groups of a grouping the fitted distribution has."""
+    return np.asarray(group_shares(fit.distribution.root_table, axes) > 0)
+
+
+def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
+    shares = group_shares(table, axes)
+    counted = shares[known_groups(fit, axes) | (shares > 0)]
+    return float(counted.min() / counted.max())
+
+
+def _statistical(table: Reals, axes: Grouping, favourable: tuple[int, ...]) -> float | None:
+    rates = outcome_rates(table, axes)[list(favourable)].reshape(len(favourable), -1)
+    rates = rates[:, ~np.isnan(rates[0])]
+    rates = rates[rates.max(axis=1) > 0]
+    if rates.shape[1] < 2 or not len(rates):
+        return None
+    return float((rates.min(axis=1) / rates.max(axis=1)).min())
+
+
+def absences(fit: Fit, table: Reals) -> Iterator[str]:
+    """Name the groups and favourable outcomes of the fit that no delivered row has."""
+    measure, attributes = fit.certificate.measure, fit.roles.attributes
+    for axes in measure.groupings:
+        for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
+            levels = zip((attributes[axis] for axis in axes), group, strict=True)
+            name = ", ".join(f"{own.name} = {own.labels[level]}" for own, level in levels)
+            yield f"no row of {name}: its share is 0, and it has no rate"
+    possible, seen = (group_table(own, ()) > 0 for own in (fit.distribution.root_table, table))
+    for level in measure.favourable:
+        if possible[level] and not seen[level]:
+            yield f"no row of {attributes[0].name} = {attributes[0].labels[level]}: it compares no groups"
