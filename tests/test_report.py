@@ -250,11 +250,12 @@ def test_a_point_that_cannot_be_reached_says_why():
     assert "y = yes, sex = f" in first.problem
 
 
-def test_a_large_table_has_no_trade_off(fit, monkeypatch):
-    monkeypatch.setattr(trade_off, "LARGEST_TABLE", 10)
+@pytest.mark.parametrize(("limit", "why"), [("LARGEST_TABLE", "is large"), ("LARGEST_WIDTH", "many levels")])
+def test_a_large_table_has_no_trade_off(fit, monkeypatch, limit, why):
+    monkeypatch.setattr(trade_off, limit, 5)
     found = build_report(fit).trade_off
     assert found.points == ()
-    assert "large" in found.skipped
+    assert why in found.skipped
 
 
 def test_the_papers_configurations_have_a_report():

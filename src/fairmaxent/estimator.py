@@ -158,7 +158,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
         """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
         self.fit(X, y, sensitive_features=sensitive_features)
-        drawn = self._draw(len(self.fit_.table.inverse) if self.rows is None else self.rows)
+        drawn = self._draw(self.fit_.table.size if self.rows is None else self.rows)
         self.sampling_strategy_ = dict(Counter(drawn.get_column(self._y_form.names[0]).to_list()))
         return self._x_form.restore(drawn), self._y_form.restore(drawn)
 

@@ -18,6 +18,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATES = (0.25, 0.5, 0.8, 1.0)
 # By size and not by the clock, so that the same fit gives the same report on any machine.
 LARGEST_TABLE = 1_000_000
+LARGEST_WIDTH = 500  # levels of all columns: a fit solves equations in that many unknowns
 _ASKED = ("representation_rate", "statistical_rate")
 
 
@@ -46,9 +47,11 @@ def trade_off(fit: Fit) -> TradeOff:
     """Fit again with a handful of other options."""
     if "base_share" not in fit.options:
         return TradeOff((), "the fit is one of the paper's own configurations, which has other options")
-    size = fit.table.codes.size
+    size, width = fit.table.codes.size, fit.roles.blocks.width
     if size > LARGEST_TABLE:
         return TradeOff((), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}): each point is a fit")
+    if width > LARGEST_WIDTH:
+        return TradeOff((), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}): each point is a fit")
     return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.options)), None)
 
 
