@@ -1,0 +1,60 @@
+"""One seed, one result: command line, pandas, polars, pyarrow, a lazy frame and the estimator give the same rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, biased_table
+from fairmaxent.cli.group import group
+
+SEED = 11
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def table():
+    return biased_table()
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    fit = fairmaxent.debias(table, "income", "sex", random_state=SEED)
+    return fit.sample(ROWS).to_dicts()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_every_library(table, expected, library):
+    frame = {"pandas": table.to_pandas, "polars": table.clone, "pyarrow": table.to_arrow}[library]()
+    drawn = fairmaxent.debias(frame, "income", "sex", random_state=SEED).sample(ROWS)
+    assert type(drawn) is type(frame)
+    records = drawn.to_dict("records") if library == "pandas" else pl.DataFrame(drawn).to_dicts()
+    assert records == expected
+
+
+def test_a_lazy_frame(table, expected):
+    drawn = fairmaxent.debias(table.lazy(), "income", "sex", random_state=SEED).sample(ROWS)
+    assert drawn.to_dicts() == expected
+
+
+def test_the_command_line(table, expected, tmp_path):
+    table.write_csv(tmp_path / "table.csv")
+    arguments = ["debias", str(tmp_path / "table.csv"), *ROLES, "--seed", str(SEED), "--rows", str(ROWS)]
+    done = CliRunner().invoke(group, [*arguments, "-o", str(tmp_path / "fair.csv")])
+    assert done.exit_code == 0, done.output
+    assert pl.read_csv(tmp_path / "fair.csv").to_dicts() == expected
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_estimator(table, expected, kind):
+    frame = table if kind == "polars" else table.to_pandas()
+    y = frame["income"]
+    X = frame.drop("income") if kind == "polars" else frame.drop(columns="income")
+    X_fair, y_fair = fairmaxent.FairMaxEnt("sex", rows=ROWS, random_state=SEED).fit_resample(X, y)
+    if kind == "polars":
+        assert X_fair.with_columns(income=y_fair).to_dicts() == expected
+    else:
+        assert pd.concat([X_fair, y_fair], axis=1).to_dict("records") == expected
