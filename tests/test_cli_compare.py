@@ -52,9 +52,10 @@ def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     accuracy, rate = [], []
     for fold in range(2):
         train, test = (frame.filter(pl.Series(mask)) for mask in (fold_of_row != fold, fold_of_row == fold))
-        rows = baselines.kamiran_calders(train, "credit", "sex", domain=domain).sample(len(train), random_state=fold)
-        features, wanted = (np.delete(domain.encode(part), domain.index("credit"), axis=1) for part in (rows, test))
-        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(features, rows["credit"].to_numpy())
+        weights = baselines.kamiran_calders(train, "credit", "sex", domain=domain).weights()
+        features, wanted = (np.delete(domain.encode(part), domain.index("credit"), axis=1) for part in (train, test))
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        tree = tree.fit(features, train["credit"].to_numpy(), weights)
         predicted = tree.predict(wanted)
         accuracy.append((predicted == test["credit"].to_numpy()).mean())
         shares = [np.mean(predicted[test["sex"].to_numpy() == sex] == "good") for sex in test["sex"].unique()]
@@ -62,6 +63,13 @@ def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     assert len(set(accuracy)) > 1
     np.testing.assert_allclose(found["Kamiran-Calders"]["accuracy"], np.mean(accuracy))
     np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], np.mean(rate))
+
+
+def test_ours_is_asked_what_debias_is_asked(folder):
+    wishes = ["--statistical-rate", "0.8", "--representation-rate", "none"]
+    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, *wishes, "--json", "--folds", "2"))}
+    assert found["fairmaxent, weights"]["statistical_rate"] == pytest.approx(0.8, abs=1e-6)
+    assert found["fairmaxent, weights"]["representation_rate"] == pytest.approx(found["raw"]["representation_rate"])
 
 
 def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):

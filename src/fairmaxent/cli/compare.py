@@ -10,10 +10,12 @@ import click
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.options import (
     DomainOptions,
+    FitOptions,
     ReadingOptions,
     RoleOptions,
     data_argument,
     domain_options,
+    fit_options,
     json_option,
     reading_options,
     role_options,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 @click.command()
 @data_argument
 @role_options
+@fit_options
 @click.option("--folds", type=click.IntRange(2, 100), default=3, show_default=True, help="Of the cross-validation.")
-@click.option("--seed", "--random-state", "random_state", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--classifier",
     type=click.Choice(["tree", "logistic"]),
@@ -44,17 +46,18 @@ if TYPE_CHECKING:
 def command(
     data: str,
     roles: RoleOptions,
+    asked: FitOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
     folds: int,
-    random_state: int,
     classifier: ClassifierName,
     as_json: bool,  # noqa: FBT001 (click passes it by name)
 ) -> None:
     """Try this and other methods on the table in the file DATA (- is stdin).
 
     Each method learns from all folds but one; a classifier trained on what it makes is tested on the rows left out, as
-    they are. Other methods compare the intersections of the protected columns.
+    they are. Methods that give weights are tried with them on the rows there are. The wishes are for ours; others have
+    their own, and compare the intersections of the protected columns. Without --seed it is 0.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -70,7 +73,7 @@ def command(
         raise click.UsageError(f"{len(table.frame)} rows are too few for {folds} folds")
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     found: list[Compared] = []
-    runs = Comparison(table.frame, roles, domain, folds, random_state, classifier).run()
+    runs = Comparison(table.frame, roles, asked, domain, folds, classifier).run()
     while True:
         with step(f"{len(found)} methods tried"):
             one = next(runs, None)

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.cli.options import RoleOptions
+from fairmaxent.cli.options import FitOptions, RoleOptions
 from fairmaxent.domain import Domain
-from fairmaxent.errors import FairMaxEntError
+from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.metrics import representation_rate, statistical_rate
-from fairmaxent.pipeline import debias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,15 +59,20 @@ class Comparison:
 
     frame: Any
     roles: RoleOptions
+    asked: FitOptions
     domain: Domain
     folds: int
-    seed: int
     classifier: ClassifierName
+
+    @property
+    def seed(self) -> int:
+        """Of folds and draws."""
+        return self.asked.random_state or 0
 
     def run(self) -> Iterator[Compared]:
         """Try one method after the other."""
         self._rates(self.frame, None)  # what is wrong with the question is no method's refusal
-        for name, method in methods().items():
+        for name, method in methods(self.asked).items():
             try:
                 scores = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
@@ -120,33 +124,32 @@ class Comparison:
                 groups=self.roles.groups,
                 domain=self.domain,
             )
-        except FairMaxEntError:  # nobody is given the favourable outcome: there is no ratio to take
+        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
             return float((predicted == test_codes[:, outcome]).mean()), None
         return float((predicted == test_codes[:, outcome]).mean()), float(rate)
 
 
-def methods() -> dict[str, Method]:
-    """Every method, ours first."""
-    return {"fairmaxent, rows": _our_rows, "fairmaxent, weights": _our_weights} | {
-        name: _baseline(call) for name, call in _BASELINES.items()
-    }
+def methods(asked: FitOptions) -> dict[str, Method]:
+    """Every method, ours first and with the wishes of the user."""
 
+    def our_rows(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+        return asked.fit(train, roles, domain).sample(len(train), random_state=seed), None
 
-def _our_rows(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-    return _our_fit(train, roles, domain).sample(len(train), random_state=seed), None
+    def our_weights(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+        return train, asked.fit(train, roles, domain).weights()
 
-
-def _our_weights(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-    return train, _our_fit(train, roles, domain).weights()
-
-
-def _our_fit(train: Any, roles: RoleOptions, domain: Domain) -> Any:
-    return debias(train, roles.outcome, roles.protected, favourable=roles.favoured, groups=roles.groups, domain=domain)
+    ours = {"fairmaxent, rows": our_rows, "fairmaxent, weights": our_weights}
+    return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
 
 
 def _baseline(call: Callable[..., Any]) -> Method:
+    """A method of others: the rows there are with its weights, or where it has none as many rows of its own."""
+
     def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-        return call(train, roles.outcome, roles.protected, domain=domain).sample(len(train), random_state=seed), None
+        result = call(train, roles.outcome, roles.protected, domain=domain)
+        if isinstance(result, baselines.WeightedRows):
+            return train, result.weights()
+        return result.sample(len(train), random_state=seed), None
 
     return made
 
