@@ -348,3 +348,15 @@ def test_a_file_gives_the_same_fair_rows_as_the_table_itself(tmp_path):
     fits = [debias(frame, "income", "sex") for frame in (read_table(tmp_path / "t.csv").frame, biased_table())]
     first, second = (fit.sample(200, random_state=3) for fit in fits)
     assert first.equals(second)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,\n-,x\n", "a,b\n1,\n\n-,x\n", 'a,b\n1,\n-, "x"\n'])
+def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    frame = read_table(tmp_path / "t.csv", missing=["-"]).frame
+    assert frame.to_dict(as_series=False) == {"a": [1, None], "b": [None, "x"]}
+
+
+def test_an_empty_line_is_no_row_of_a_single_column(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n\n2\n")
+    assert read_table(tmp_path / "t.csv").frame["a"].to_list() == [1, 2]

@@ -49,7 +49,7 @@ def read_csv(
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
         cells = _slow(text, names, separator, skipped, path)
-    return _typed(cells, missing, _marks(decimal, separator), notes), notes
+    return _typed(cells, ["", *missing], _marks(decimal, separator), notes), notes
 
 
 def _marks(decimal: Decimal | None, separator: str) -> str:
@@ -156,7 +156,7 @@ def _names(given: Sequence[str], path: str, notes: list[str]) -> list[str]:
 
 def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
     """All cells as text by polars, or None where the file is not regular enough for it to be trusted."""
-    if ' "' in text:
+    if ' "' in text or len(names) == 1:  # in a single column polars takes an empty line for an empty cell
         return None
     polars = load_library("polars")
     body = text.rstrip("\n").encode()
