@@ -20,6 +20,7 @@ from fairmaxent.table import Reals, tally
 
 def certify(
     problem: Problem,
+    own: Problem,
     optimum: Optimum,
     distribution: Distribution,
     *,
@@ -32,12 +33,12 @@ def certify(
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``simplices`` are the wanted shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the
+    ``own`` is the problem with the rows that the prior stands on: relabelled, or the same. ``simplices`` are the wanted shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the
     prior came from it; otherwise Theorem 4.5 is applied with the ratio that the prior's own table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
-    effective = _effective_rows(problem, weights)
+    effective = _effective_rows(own, weights)
     bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),

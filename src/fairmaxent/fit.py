@@ -8,6 +8,7 @@ from itertools import count
 from os import PathLike
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from fairmaxent import frames, storage
@@ -20,6 +21,7 @@ from fairmaxent.engines.rows import join_weights
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, WeightError
 from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.priors.rows import Rows
+from fairmaxent.profiles import Profiles
 from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, Table, tally
 
@@ -42,7 +44,9 @@ class Fit:
     columns: tuple[str, ...]  # columns of the input, in order
     roles: Roles
     table: Table  # distinct rows as block codes
-    row_weights: Reals  # w: fair weights of the distinct rows
+    support: Table  # the rows that the prior stands on: relabelled, every profile once per outcome, or the same
+    soft: Reals | None  # π(y | x, z) of the profiles, where outcomes were relabelled
+    row_weights: Reals  # w: fair weights of the rows of the support
     target: Reals  # wanted probability of each level
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain
@@ -106,19 +110,30 @@ class Fit:
             yield self._complete(source.draw(cells, rng))
 
     def weights(self) -> Reals:
-        """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0)."""
+        """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0).
+
+        With ``absorb="relabel"`` one weight per input row and outcome, a column for each level of the outcome in the
+        order of its labels; a row's weights are 1 together on average. :meth:`weigh` lays them out for training.
+        """
         inverse = self.table.inverse
-        design = np.ones(len(inverse)) if self.design_weights is None else self.design_weights
-        return np.asarray(self._distinct_weights()[inverse] * design)
+        weights = self._distinct_weights()[inverse]
+        return np.asarray(weights if self.design_weights is None else (weights.T * self.design_weights).T)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the lazy frame that was fitted with a column of weights, joined to it inside its engine.
+        """Return the table that was fitted with a column of weights, ready to train on.
 
-        The same weights as :meth:`weights` gives for a table in memory; nothing is computed until it is collected.
+        The same weights as :meth:`weights`. With ``absorb="relabel"`` every row stands there once per outcome that it
+        has a weight for. A lazy frame is joined with its weights inside its engine; nothing is computed until it is
+        collected.
         """
         lazy = open_lazy(frame)
         if lazy is None:
-            raise InputError(f"{type(frame).__name__} is no lazy frame; for a table in memory call weights()")
+            return self._weigh_rows(frames.open_frame(frame), name)
+        if self.soft is not None:
+            raise InputError(
+                "a relabelled fit weighs tables in memory only; collect the lazy frame, or use sample() or "
+                "absorb='reweigh'"
+            )
         for column in self.columns:
             check_column(lazy, column)
         if name in names_of(lazy):
@@ -126,15 +141,37 @@ class Fit:
         weight = None if self.weight_column is None else self.weight_column.name
         return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
 
+    def _weigh_rows(self, frame: nw.DataFrame[Any], name: str) -> Any:
+        """Put a column of weights beside the rows of a table in memory, once for each outcome that has one."""
+        weights = self.weights()
+        if name in frame.columns:
+            raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
+        if tuple(frame.columns) != self.columns or len(frame) != len(weights):
+            raise InputError("weights belong to the rows that were fitted; pass that very table")
+        outcome = self.roles.names[0]
+        like = frame.get_column(outcome)
+        if self.soft is None:
+            return frame.with_columns(frames.number_column(name, weights, like)).to_native()
+        parts = []
+        for level in range(weights.shape[1]):
+            kept = np.flatnonzero(weights[:, level] > 0)
+            parts.append(
+                frame[kept].with_columns(
+                    self.domain.column_of(outcome, np.full(len(kept), level)),
+                    frames.number_column(name, weights[kept, level], like),
+                )
+            )
+        return nw.concat(parts).to_native()
+
     def _distinct_weights(self) -> Reals:
-        """The weight of an input row of each distinct row, before its design weight."""
+        """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
         if self.certificate.filled_cells:
             raise InfeasibleError(
                 f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} has mass there and no rows "
                 "to weigh. Use sample() or top_up(), or ask for lower rates."
             )
         blocks, features = self.distribution.blocks, self.optimum.dual.features
-        rows = Rows.weighted(blocks, self.table.codes, self.row_weights)
+        rows = Rows.weighted(blocks, self.support.codes, self.row_weights)
         try:
             optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
         except InfeasibleError as problem:
@@ -142,8 +179,14 @@ class Fit:
                 f"weights alone cannot meet the target: {problem} For this fit use sample() or top_up()."
             ) from problem
         known = Distribution.of(self.domain, optimum)
-        counts = np.where(self.table.counts > 0, self.table.counts, 1.0)  # rows of design weight zero stay at zero
-        return np.asarray(self.table.size * np.exp(known.log_probability(self.table.codes)) / counts)
+        fair = self.table.size * np.exp(known.log_probability(self.support.codes))
+        counts = self.support.counts
+        if self.soft is None:
+            return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
+        profiles = Profiles.of(self.table, blocks, self.table.counts)
+        mass = counts.reshape(-1, len(profiles.codes)).sum(axis=0)
+        by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
+        return np.asarray(by_profile.T[profiles.places])
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import importlib.util
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -134,6 +135,11 @@ def load_library(library: str) -> Any:
         return importlib.import_module(library)
     except ImportError as error:
         raise DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
+
+
+def has_library(library: str) -> bool:
+    """Tell whether a library is installed, without importing it."""
+    return importlib.util.find_spec(library) is not None
 
 
 # ---------------------------------------------------------------- single values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairmaxent.absorbing import Absorption, AbsorbOption, ParityOption, relabel, soft_labels
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
@@ -30,6 +31,7 @@ from fairmaxent.request import (
     read_rules,
 )
 from fairmaxent.roles import GroupsOption
+from fairmaxent.table import Reals
 from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 
@@ -46,6 +48,10 @@ def debias(
     target: TargetOption | None = None,
     base: BaseKind = "tree",
     base_share: float = 0.5,
+    absorb: AbsorbOption = "reweigh",
+    parity: ParityOption = "probabilities",
+    threshold: float = 0.5,
+    labeller: Any = None,
     weight: str | None = None,
     forbid: ForbidOption | None = None,
     domain: Domain | None = None,
@@ -78,6 +84,16 @@ def debias(
         What is mixed into the rows to reach the whole domain (the paper's u), and how much of it (the paper's C):
         ``"tree"`` keeps the strongest dependences between columns, ``"product"`` only their marginals given nothing,
         ``"uniform"`` nothing (as in the paper).
+    absorb
+        ``"reweigh"``: rows keep their outcome and count more or less. ``"relabel"``: rows count as before and get
+        another outcome in part, so that a model trained on the result is fair to the people it was learned from.
+    parity, threshold
+        With ``absorb="relabel"``, what such a model should have in equal measure for all groups (up to the
+        statistical rate): the mean of its ``"probabilities"``, or also its ``"predictions"``, decisions for the
+        favourable outcome from this probability on. With more than two outcomes the likeliest is predicted.
+    labeller
+        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from; by
+        default scikit-learn's histogram gradient boosting where it is installed, otherwise the rooted tree.
     weight
         Column of design weights.
     forbid
@@ -88,7 +104,7 @@ def debias(
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "base", "solve") and how much of it is
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve") and how much of it is
         done, from 0 to 1. What it raises stops the fit.
     """
     options = {
@@ -101,6 +117,9 @@ def debias(
         "target": target,
         "base": base,
         "base_share": base_share,
+        "absorb": absorb,
+        "parity": parity,
+        "threshold": threshold,
         "weight": weight,
         "forbid": forbid,
         "random_state": random_state,
@@ -108,19 +127,28 @@ def debias(
     check_base(base)
     check_seed(random_state)
     check_share("base_share", base_share)
+    Absorption(absorb, parity, threshold, labeller)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     report = progress or silent
     rows = read_rows(frame, outcome, names, weight=weight, domain=domain, progress=report)
-    return _fit(rows, options, report)
+    return _fit(rows, options, report, labeller=labeller)
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    return _fit(Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), options, silent)
+    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
+    return _fit(data, options, silent, soft=fit.soft)
 
 
-def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
+def _fit(
+    data: Reading,
+    options: Mapping[str, Any],
+    progress: Progress,
+    *,
+    labeller: Any = None,
+    soft: Reals | None = None,
+) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
     roles, domain, share = data.roles, data.roles.domain, float(options["base_share"])
     groups, favourable = options["groups"], options["favourable"]
@@ -133,13 +161,20 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         rules=read_rules(roles, options["forbid"]),
         chosen=read_target(domain, options["target"]),
     )
-    progress("base", 0.0)
-    blocks, rows = problem.blocks, problem.table.codes
-    fair = problem.fair_table(may_fill=share > 0)
+    wishes = Absorption(options["absorb"], options["parity"], options["threshold"], labeller)
+    relabels = wishes.absorb == "relabel"
+    fair = problem.fair_table(may_fill=share > 0 or relabels)
     root = fair.table.ravel()
-    weights = reweigh(rows, problem.counts, root)
-    base = build_base(options["base"], blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
-    levels = fair_levels(problem, weights, fair.table, base)
+    own = problem
+    if relabels:
+        progress("label", 0.0)
+        soft = soft_labels(problem, labeller) if soft is None else soft
+        own = relabel(problem, fair.table, wishes, soft)
+    progress("base", 0.0)
+    blocks, rows = problem.blocks, own.table.codes
+    weights = reweigh(rows, own.counts, root)
+    base = build_base(options["base"], blocks, rows, own.counts, weights=weights, root=root, rules=problem.rules)
+    levels = fair_levels(own, weights, fair.table, base)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, rows, weights))),
@@ -151,19 +186,22 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
     distribution = Distribution.of(domain, optimum)
     certificate = certify(
         problem,
+        own,
         optimum,
         distribution,
         weights=weights,
         simplices=blocks.split(levels),
         base=base,
         base_share=share,
-        filled=fair.filled,
+        filled=[cell for cell in fair.filled if not own.empirical[cell]],
     )
     return Fit(
         options=options,
         columns=data.columns,
         roles=roles,
         table=problem.table,
+        support=own.table,
+        soft=soft if relabels else None,
         row_weights=weights,
         target=levels,
         optimum=optimum,

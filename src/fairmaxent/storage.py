@@ -33,6 +33,7 @@ from fairmaxent.priors.product import Product
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
+from fairmaxent.profiles import Profiles
 from fairmaxent.roles import Roles
 from fairmaxent.solvers import Solution, Status
 from fairmaxent.table import Reals, Table, row_keys
@@ -159,6 +160,7 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         "table/codes": fit.table.codes,
         "table/counts": fit.table.counts,
         **_pack_places(fit.table),
+        **_pack_labels(fit),
         "row_weights": fit.row_weights,
         "target": fit.target,
         "multipliers": solution.multipliers,
@@ -186,6 +188,19 @@ def _pack_places(table: Table) -> Arrays:
     return {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
 
 
+def _pack_labels(fit: Fit) -> Arrays:
+    """The relabelled rows, and the soft labels that they came from, where there are any."""
+    if fit.soft is None:
+        return {}
+    support = fit.support
+    return {
+        "soft": fit.soft,
+        "support/counts": support.counts,
+        "support/rows": support.rows,
+        "support/squares": support.squares,
+    }
+
+
 def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
     if sorted(record["arrays"]) != sorted(arrays):
         raise ValueError("arrays are missing or do not belong here")
@@ -198,6 +213,7 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
     optimum = _unpack_optimum(record, arrays, roles.blocks)
     weight = _unpack_weight(record, arrays)
     table, design = _unpack_table(arrays, roles.blocks, weighted=weight is not None)
+    soft, support = _unpack_labels(arrays, table, roles.blocks)
     columns = tuple(record["columns"])
     if sorted(columns) != sorted([*domain.names, *([] if weight is None else [weight.name])]):
         raise ValueError("columns and their descriptions do not fit together")
@@ -209,7 +225,9 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
         "columns": columns,
         "roles": roles,
         "table": table,
-        "row_weights": _masses(arrays["row_weights"], len(table.codes)),
+        "support": support,
+        "soft": soft,
+        "row_weights": _masses(arrays["row_weights"], len(support.codes)),
         "target": _masses(arrays["target"], roles.blocks.width),
         "optimum": optimum,
         "distribution": distribution,
@@ -250,6 +268,19 @@ def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Ta
     inverse = _sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
     design = _masses(arrays["design_weights"], size) if weighted else None
     return replace(Table.tallied(codes, inverse, design), counts=counts), design
+
+
+def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals | None, Table]:
+    """Soft labels of the profiles and the relabelled rows; none and the rows themselves where nothing was relabelled."""
+    if "soft" not in arrays:
+        return None, table
+    profiles = Profiles.of(table, blocks, table.counts)
+    soft = _masses(arrays["soft"], *profiles.counts.shape)
+    codes = profiles.labelled()
+    counts, rows, squares = (
+        _masses(arrays[f"support/{name}"], len(codes)) for name in ("counts", "rows", "squares")
+    )
+    return soft, Table(codes, counts, rows, squares)
 
 
 def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:

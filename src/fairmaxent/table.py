@@ -58,7 +58,7 @@ class Table:
     @property
     def size(self) -> int:
         """Number of input rows."""
-        return int(self.rows.sum())
+        return round(float(self.rows.sum()))
 
     @property
     def total(self) -> float:

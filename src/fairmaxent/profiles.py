@@ -1,0 +1,65 @@
+"""Profiles: what is known of a person but the outcome.
+
+A profile is a distinct combination (x, z) of everything but the outcome. Relabelling keeps how common each profile is,
+p(x, z), and changes how often each outcome goes with it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.blocks import Blocks
+from fairmaxent.table import Codes, Reals, Table, tally
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Distinct profiles in lexicographic order, and what a table counts of each with each outcome."""
+
+    blocks: Blocks
+    codes: Codes  # (profiles, blocks): block codes, the group z in place of the root
+    counts: Reals  # (profiles, outcomes): n(x, z, y)
+    places: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
+
+    @classmethod
+    def of(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+        """Take the outcome out of the rows of a table that count as ``counts`` says."""
+        outcomes, groups = root_shape(blocks)
+        codes = table.codes.copy(order="F")
+        outcome, codes[:, 0] = np.divmod(table.codes[:, 0], groups)
+        merged = Table.compress(codes, (groups, *blocks.levels[1:]))
+        cells = merged.inverse * outcomes + outcome
+        size = len(merged.codes)
+        return cls(
+            blocks, merged.codes, tally(cells, counts, size * outcomes).reshape(size, outcomes), merged.inverse
+        )
+
+    @property
+    def groups(self) -> NDArray[np.intp]:
+        """The group z of each profile, all protected attributes together."""
+        return self.codes[:, 0].astype(np.intp)
+
+    @property
+    def mass(self) -> Reals:
+        """n(x, z): what each profile counts in all."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def labelled(self) -> Codes:
+        """Every profile once per outcome, as rows of block codes in lexicographic order: outcome by outcome."""
+        outcomes, groups = root_shape(self.blocks)
+        codes = np.empty((outcomes * len(self.codes), self.codes.shape[1]), dtype=self.codes.dtype, order="F")
+        for outcome in range(outcomes):
+            part = slice(outcome * len(self.codes), (outcome + 1) * len(self.codes))
+            codes[part] = self.codes
+            codes[part, 0] += self.codes.dtype.type(outcome * groups)
+        return codes
+
+
+def root_shape(blocks: Blocks) -> tuple[int, int]:
+    """Number of outcomes, and of groups: the root numbers its cells outcome by outcome."""
+    outcomes, *protected = blocks.shape(0)
+    return outcomes, math.prod(protected)
