@@ -307,7 +307,7 @@ def _group_rates(part: Grouped, confidence: float) -> Iterator[GroupRate]:
     low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
     for row, place in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
-            count = _count(part, column)
+            count = _count(part, int(column))
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
             label = part.outcomes[place]
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
