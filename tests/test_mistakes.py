@@ -103,6 +103,13 @@ def test_outcomes_are_recognised_by_their_text():
         assert float(equal_opportunity(frame, "hired", said, "sex", favourable=1)) == 0.5
 
 
+def test_a_missing_outcome_is_one_of_its_own():
+    frame = pd.DataFrame(COLUMNS)
+    frame.loc[5, "hired"] = None
+    odds = equalised_odds(frame, "hired", "said", "sex", favourable="yes")
+    assert [(group.count, group.rate) for group in odds.false_positive.groups] == [(2, 0.5), (3, pytest.approx(1 / 3))]
+
+
 def test_an_outcome_that_is_never_predicted_is_missed_in_every_group():
     rate = equal_opportunity(pd.DataFrame(COLUMNS), "hired", ["no"] * 9, "sex", favourable="yes")
     assert (rate.value, rate.difference) == (1.0, 0.0)

@@ -139,8 +139,8 @@ def equalised_odds(
     """Worst ratio between two groups of the true positive rate or of the false positive rate, P(Ŷ = y | Y ≠ y, g).
 
     The value is the smaller of the two worst ratios, and `difference` the larger of the two largest differences. Both
-    rates are kept: `true_positive`, which is the equal opportunity, and `false_positive`. The options are those of
-    `equal_opportunity`.
+    rates are kept: `true_positive`, which is the equal opportunity, and `false_positive`. A missing outcome is a level
+    of its own, so that such a row counts as one without the outcome y. The options are those of `equal_opportunity`.
     """
     rows = open_sample(frame, weight)
     cut = _cut(threshold, as_probability=as_probability)

@@ -165,7 +165,8 @@ def calibration(
     `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each a column of
     the frame, or an array with one value per row. The result has the largest `gap` between two groups of observed share
     minus mean probability, and for each group its calibration `error` over `bins` of equal weight, and what that would
-    be by chance alone. The other options are those of `representation_rate`.
+    be by chance alone. A row whose outcome is missing counts as one without the favourable outcome. The other options
+    are those of `representation_rate`.
     """
     check_confidence(confidence)
     if not isinstance(bins, int) or bins < 1:
