@@ -74,10 +74,13 @@ def test_weights_count():
     assert plain.groups[1].interval == rate.groups[1].interval
 
 
-def test_a_group_of_weight_zero_takes_no_part():
+def test_a_group_of_weight_zero_takes_no_part_and_is_named():
     frame = pd.DataFrame(COLUMNS).assign(weight=[0.0, 0.0, 1, 1, 1, 1, 1, 1])
     rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
     assert [group.group for group in rate.groups] == [("M",), ("missing",)]
+    assert [(group.group, group.count, group.interval) for group in rate.left_out] == [(("F",), 2, None)]
+    assert str(rate).endswith("; left out, without a row that counts: F")
+    assert statistical_rate(frame, "hired", "sex").left_out == ()
     assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(0.5)
 
 
@@ -195,6 +198,13 @@ def test_bad_weights_are_refused(bad):
     frame = pd.DataFrame(COLUMNS).assign(weight=[bad, *COLUMNS["weight"][1:]])
     with pytest.raises(WeightError, match="weight"):
         representation_rate(frame, "sex", weight="weight")
+
+
+def test_the_difference_is_the_widest_for_one_outcome_of_one_column():
+    frame = pd.DataFrame(COLUMNS)
+    assert statistical_rate(frame, "hired", "sex", favourable="yes").difference == pytest.approx(3 / 4 - 1 / 2)
+    assert statistical_rate(frame, "hired", ["sex", "age"]).difference == pytest.approx(3 / 4 - 1 / 2)
+    assert representation_rate(frame, "sex").difference == pytest.approx(4 / 8 - 2 / 8)
 
 
 def test_a_rate_behaves_like_a_number():

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.fit import Fit, load
     from fairmaxent.metrics import representation_rate, statistical_rate
+    from fairmaxent.mistakes import equal_opportunity, equalised_odds
     from fairmaxent.pipeline import debias
+    from fairmaxent.reliability import calibration
 
 __version__ = "0.1.0"
 
@@ -53,8 +55,11 @@ __all__ = [
     "WeightError",
     "aif360",
     "baselines",
+    "calibration",
     "datasets",
     "debias",
+    "equal_opportunity",
+    "equalised_odds",
     "load",
     "paper",
     "report",
@@ -72,7 +77,10 @@ _HOMES = {
     "Domain": "domain",
     "FairMaxEnt": "estimator",
     "Fit": "fit",
+    "calibration": "reliability",
     "debias": "pipeline",
+    "equal_opportunity": "mistakes",
+    "equalised_odds": "mistakes",
     "load": "fit",
     "representation_rate": "metrics",
     "statistical_rate": "metrics",
