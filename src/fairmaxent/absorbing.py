@@ -25,7 +25,7 @@ ParityOption = Literal["probabilities", "predictions"]
 
 @dataclass(frozen=True)
 class Absorption:
-    """What the user chose; ``threshold`` is the probability of the favourable outcome from which people decide for it."""
+    """What the user chose; from a probability of ``threshold`` on, a model decides for the favourable outcome."""
 
     absorb: AbsorbOption = "reweigh"
     parity: ParityOption = "probabilities"
@@ -58,7 +58,7 @@ def soft_labels(problem: Problem, labeller: Any) -> Reals:
 def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> Problem:
     """Return the problem with every profile once per outcome, counting n(x, z)·g(y | x, z).
 
-    ``fair`` is the fair table t(y, z). Then e(y | z) is t(y | z) exactly, and how common each profile is has not changed.
+    ``fair`` is the fair table t(y, z). Then e(y | z) is t(y | z) exactly, and each profile is as common as it was.
     """
     blocks = problem.blocks
     profiles = Profiles.of(problem.table, blocks, problem.counts)
@@ -98,8 +98,8 @@ def _handicap(problem: Problem, threshold: float) -> Reals:
     if outcomes > 2 or len(favourable) != 1:
         raise InputError(
             f"threshold={threshold} needs an outcome of two levels and the favourable one named; here "
-            f"{problem.roles.names[0]!r} has {outcomes} levels. Pass favourable=…, or leave the threshold at 0.5, which "
-            "stands for the likeliest outcome."
+            f"{problem.roles.names[0]!r} has {outcomes} levels. Pass favourable=…, or leave the threshold at 0.5, "
+            "which stands for the likeliest outcome."
         )
     result[favourable[0]] = np.log(threshold / (1 - threshold))
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,15 @@ from fairmaxent.rates import rates_of_many, representation_rate, statistical_rat
 from fairmaxent.roles import GroupsOption, Roles
 from fairmaxent.table import Reals
 
-Rates = dict[str, dict[str, float | None]]
+ByGrouping = dict[str, float | None]
+Rates = dict[str, ByGrouping]
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
 SMALL_GROUP = 30
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
 _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
+_DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a warning
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,35 @@ class Measure:
 
     def _each(self, rate: Callable[[tuple[int, ...]], float]) -> dict[str, float | None]:
         return {name: float(rate(grouping)) for name, grouping in zip(self.names, self.groupings, strict=True)}
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How a model does on the people of the data; what compares groups is by grouping, None where nothing can be."""
+
+    accuracy: float
+    auc: float
+    by_predictions: ByGrouping  # statistical rate of its decisions
+    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
+    equal_opportunity: ByGrouping  # worst ratio of true positive rates
+    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
+    calibration_gap: ByGrouping  # largest difference of what happened over what was promised
+
+
+@dataclass(frozen=True)
+class Downstream:
+    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
+
+    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
+    """
+
+    student: str
+    output: str  # what it learns from: "rows" or "weights"
+    folds: int
+    threshold: float  # of the favourable outcome's probability, from which it decides for it
+    remedy: str  # what to try where it is not fair enough
+    before: Outlook
+    after: Outlook
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +106,7 @@ class Certificate:
     notes: tuple[str, ...]
     measure: Measure
     table: Reals  # p*(y, z)
+    downstream: Downstream | None = None  # None: it was not asked for
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -84,7 +116,22 @@ class Certificate:
             *(f"empty cell filled by the base: {cell}" for cell in self.filled_cells),
             *(f"level removed: {level}" for level in self.removed_levels),
             *self.notes,
+            *self._unfair_downstream(),
         )
+
+    def _unfair_downstream(self) -> list[str]:
+        """Say where a model is expected to stay less fair than the data are."""
+        if self.downstream is None:
+            return []
+        found = []
+        for name, rate in self.downstream.after.by_predictions.items():
+            wanted = self.wanted["statistical_rate"][name]
+            if wanted is not None and rate is not None and rate < wanted - _DOWNSTREAM_SLACK:
+                found.append(
+                    f"the data are fair, but a model trained on them is expected to decide for groups of {name} at a "
+                    f"rate of {rate:.2f} (wanted {wanted:.2f}): {self.downstream.remedy}"
+                )
+        return found
 
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """Where the rates of ``n`` sampled rows will fall.
@@ -114,6 +161,24 @@ class Certificate:
         skipped = ("measure", "table")
         return {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
 
+    def _downstream_lines(self, width: int) -> list[str]:
+        if self.downstream is None:
+            return []
+        known = self.downstream
+        lines = [f"expected of {known.student} trained on the {known.output}:"]
+        rows: list[tuple[str, float | None, float | None]] = [
+            ("accuracy", known.before.accuracy, known.after.accuracy),
+            ("AUC", known.before.auc, known.after.auc),
+        ]
+        for kind in ("by_predictions", "by_probabilities"):
+            rows += [
+                (f"rate {kind.replace('_', ' ')} of {name}", rate, getattr(known.after, kind)[name])
+                for name, rate in getattr(known.before, kind).items()
+            ]
+        return lines + [
+            f"{'  ' + name:<{width}}{'':>10}{_shown(before):>10}{_shown(after):>10}" for name, before, after in rows
+        ]
+
     def __str__(self) -> str:
         labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
         width = max(36, *(len(label) + 2 for label in labels))
@@ -123,6 +188,7 @@ class Certificate:
                 shown = "any" if wanted is None else f"{wanted:.4f}"
                 before, achieved = self.before[kind][name], self.achieved[kind][name]
                 lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += self._downstream_lines(width)
         lines.append(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
@@ -155,7 +221,13 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
     return float(-log_floor / radius)
 
 
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
 def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):

@@ -53,6 +53,13 @@ def check_model(option: str, model: Any) -> None:
         )
 
 
+def name_of(labeller: Labeller) -> str:
+    """Name the model."""
+    if not isinstance(labeller, ScikitLabeller):
+        return "rooted tree"
+    return "gradient boosting" if labeller.model is None else type(labeller.model).__name__
+
+
 def cross_fit(labeller: Labeller, profiles: Profiles, *, folds: int = FOLDS) -> Reals:
     """π(y | x, z): each profile's outcomes as told by a model that has not seen the profile."""
     fold = deal(profiles, folds)
@@ -92,9 +99,7 @@ class TreeLabeller:
         seen = counts > 0
         stacked, counts = np.concatenate(rows)[seen], counts[seen]
         root = tally(stacked[:, 0], counts, self.blocks.levels[0]) + 0.5
-        tree = build_base(
-            "tree", self.blocks, stacked, counts, weights=counts / counts.sum(), root=root / root.sum()
-        )
+        tree = build_base("tree", self.blocks, stacked, counts, weights=counts / counts.sum(), root=root / root.sum())
 
         def predict(codes: Codes) -> Reals:
             logs = np.column_stack(

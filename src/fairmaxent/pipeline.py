@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fairmaxent.absorbing import Absorption, AbsorbOption, ParityOption, relabel, soft_labels
+from fairmaxent.absorbing import AbsorbOption, Absorption, ParityOption, relabel, soft_labels
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
+from fairmaxent.downstream import DownstreamOption, check_downstream, foresee
 from fairmaxent.engines.lazy import Progress, silent
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
+from fairmaxent.labeller import choose_labeller
 from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
@@ -31,7 +34,7 @@ from fairmaxent.request import (
     read_rules,
 )
 from fairmaxent.roles import GroupsOption
-from fairmaxent.table import Reals
+from fairmaxent.table import Reals, Table
 from fairmaxent.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.weighting import reweigh
 
@@ -52,6 +55,8 @@ def debias(
     parity: ParityOption = "probabilities",
     threshold: float = 0.5,
     labeller: Any = None,
+    downstream: DownstreamOption | None = None,
+    student: Any = None,
     weight: str | None = None,
     forbid: ForbidOption | None = None,
     domain: Domain | None = None,
@@ -94,6 +99,10 @@ def debias(
     labeller
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from; by
         default scikit-learn's histogram gradient boosting where it is installed, otherwise the rooted tree.
+    downstream, student
+        Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
+        of the table; the certificate then says it. ``student`` is that model, a classifier with ``fit`` and
+        ``predict_proba``; by default the same as for ``labeller``.
     weight
         Column of design weights.
     forbid
@@ -128,11 +137,20 @@ def debias(
     check_seed(random_state)
     check_share("base_share", base_share)
     Absorption(absorb, parity, threshold, labeller)
+    check_downstream(downstream, student)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     report = progress or silent
     rows = read_rows(frame, outcome, names, weight=weight, domain=domain, progress=report)
-    return _fit(rows, options, report, labeller=labeller)
+    fit = _fit(rows, options, report, labeller=labeller)
+    if downstream is None:
+        return fit
+
+    def fit_others(table: Table) -> Fit:
+        return _fit(replace(rows, table=table), options, silent, labeller=labeller)
+
+    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=downstream, progress=report)
+    return replace(fit, certificate=replace(fit.certificate, downstream=found))
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:

@@ -34,9 +34,7 @@ class Profiles:
         merged = Table.compress(codes, (groups, *blocks.levels[1:]))
         cells = merged.inverse * outcomes + outcome
         size = len(merged.codes)
-        return cls(
-            blocks, merged.codes, tally(cells, counts, size * outcomes).reshape(size, outcomes), merged.inverse
-        )
+        return cls(blocks, merged.codes, tally(cells, counts, size * outcomes).reshape(size, outcomes), merged.inverse)
 
     @property
     def groups(self) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
-from fairmaxent.certificate import Certificate, Measure
+from fairmaxent.certificate import Certificate, Downstream, Measure, Outlook
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.dual import Dual
@@ -277,9 +277,7 @@ def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals 
     profiles = Profiles.of(table, blocks, table.counts)
     soft = _masses(arrays["soft"], *profiles.counts.shape)
     codes = profiles.labelled()
-    counts, rows, squares = (
-        _masses(arrays[f"support/{name}"], len(codes)) for name in ("counts", "rows", "squares")
-    )
+    counts, rows, squares = (_masses(arrays[f"support/{name}"], len(codes)) for name in ("counts", "rows", "squares"))
     return soft, Table(codes, counts, rows, squares)
 
 
@@ -297,6 +295,10 @@ def _unpack_certificate(record: Record, arrays: Arrays, blocks: Blocks) -> Certi
         key: tuple(value) if isinstance(value, list) else value for key, value in _untag(record["certificate"]).items()
     }
     measure = _untag(record["measure"])
+    downstream = fields.get("downstream")
+    if downstream is not None:
+        outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
+        fields["downstream"] = Downstream(**downstream | outlooks)
     return Certificate(
         **fields,
         measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
