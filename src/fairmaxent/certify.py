@@ -33,8 +33,9 @@ def certify(
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``own`` is the problem with the rows that the prior stands on: relabelled, or the same. ``simplices`` are the wanted shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the
-    prior came from it; otherwise Theorem 4.5 is applied with the ratio that the prior's own table has.
+    ``own`` is the problem with the rows that the prior stands on: relabelled, or the same. ``simplices`` are the wanted
+    shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the prior came from it; otherwise
+    Theorem 4.5 is applied with the ratio that the prior's own table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table

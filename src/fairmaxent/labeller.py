@@ -1,4 +1,4 @@
-"""Labellers: models that say how likely each outcome is for a profile, learned so that no profile teaches about itself."""
+"""Labellers: models that say how likely each outcome is for a profile, and never learned from that profile."""
 
 from __future__ import annotations
 

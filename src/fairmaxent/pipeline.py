@@ -113,8 +113,8 @@ def debias(
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve") and how much of it is
-        done, from 0 to 1. What it raises stops the fit.
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream") and
+        how much of it is done, from 0 to 1. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,

@@ -1,8 +1,8 @@
 """Relabelling: soft labels tilted until every group has the wanted outcomes, with p(x, z) left alone.
 
-From soft labels π(y | x, z) of a model come fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean of
-g in each group is what the fair table asks for. Of all g with that mean it is the closest to π (smallest KL divergence
-averaged over the profiles), so this is maximum entropy once more, with one normalisation per profile.
+From soft labels π(y | x, z) of a model come fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean
+of g in each group is what the fair table asks for. Of all g with that mean it is the closest to π (smallest KL
+divergence averaged over the profiles), so this is maximum entropy once more, normalised profile by profile.
 
 Means are about probabilities. A decision also has a threshold, and groups with the same mean can differ in how many of
 their members pass it. `level` therefore moves and stretches each group's scores so that the *decisions* have wanted

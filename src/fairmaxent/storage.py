@@ -271,7 +271,7 @@ def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Ta
 
 
 def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals | None, Table]:
-    """Soft labels of the profiles and the relabelled rows; none and the rows themselves where nothing was relabelled."""
+    """Soft labels of the profiles and the relabelled rows; none, and the rows themselves, without relabelling."""
     if "soft" not in arrays:
         return None, table
     profiles = Profiles.of(table, blocks, table.counts)
