@@ -55,7 +55,7 @@ def load(folder: Path, sizes: Sizes) -> list[Cell]:
 
 
 def keep(folder: Path, cells: Sequence[Cell], sizes: Sizes) -> dict[str, Any]:
-    """Write all cells, one a line, in the order of tables, methods and splits; return the whole record."""
+    """Write all cells of known methods, one a line, by table, method and split; return the whole record."""
     tables, methods = list(PROTECTED), list(TREATMENTS)
     known = [cell for cell in cells if cell["data"] in tables and cell["method"] in methods]
     known.sort(key=lambda cell: (tables.index(cell["data"]), methods.index(cell["method"]), cell["split"]))

@@ -43,6 +43,14 @@ def _kamiran_calders(fold: Fold) -> Training:
     return Training(fold.train, baselines.kamiran_calders(fold.train, fold.outcome, fold.protected).weights())
 
 
+def _resampled(fold: Fold) -> Training:
+    """Real rows drawn with replacement: what drawing alone costs, with no base and every number as it was."""
+    from fairmaxent import baselines
+
+    fair = baselines.kamiran_calders(fold.train, fold.outcome, fold.protected, random_state=fold.seed)
+    return Training(fair.sample(len(fold.train)))
+
+
 def _king_zeng(fold: Fold) -> Training:
     from fairmaxent import baselines
 
@@ -69,6 +77,12 @@ def _rows(fold: Fold, **options: Any) -> Training:
     return Training(_debias(fold, **options).sample(len(fold.train)))
 
 
+def _binned_rows(fold: Fold, bins: int) -> Training:
+    import fairmaxent
+
+    return _rows(fold, domain=fairmaxent.Domain.infer(fold.train, bins=bins))
+
+
 def _debias(fold: Fold, **options: Any) -> Any:
     import fairmaxent
 
@@ -77,11 +91,13 @@ def _debias(fold: Fold, **options: Any) -> Any:
     )
 
 
-RAW, REFERENCE, GRADIENT = "raw", "kamiran-calders", "exponentiated-gradient"
+RAW, REFERENCE, RESAMPLED, GRADIENT = "raw", "kamiran-calders", "kamiran-calders, rows", "exponentiated-gradient"
 WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its default
 
 # Rows alone are the same whatever the base.
 BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
+
+BINS = (8, 32, 64)  # about how many a column of numbers gets, beside the default
 
 
 def with_base(base: str, share: float) -> str:
@@ -89,9 +105,15 @@ def with_base(base: str, share: float) -> str:
     return "rows, no base" if share == 0 else f"rows, {base} {share:g}"
 
 
+def with_bins(bins: int) -> str:
+    """Name the treatment that draws rows with about so many bins."""
+    return f"rows, {bins} bins"
+
+
 TREATMENTS: Mapping[str, Treatment] = {
     RAW: Treatment(_raw),
     REFERENCE: Treatment(_kamiran_calders),
+    RESAMPLED: Treatment(_resampled),
     "king-zeng": Treatment(_king_zeng),
     "massaging": Treatment(_massaging),
     GRADIENT: Treatment(None),
@@ -102,4 +124,5 @@ TREATMENTS: Mapping[str, Treatment] = {
         with_base(base, share): Treatment(partial(_rows, base=base, base_share=share), ours=True)
         for base, share in BASES
     },
+    **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
 }
