@@ -1,1 +1,1 @@
-"""What is measured of fairmaxent: one module per subject, all run by ``make bench``."""
+"""What is measured of fairmaxent: one module per subject, run by ``make bench``, and the frontier on its own."""

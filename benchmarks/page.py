@@ -27,17 +27,18 @@ def write_page(folder: Path, records: Mapping[str, Any], order: Sequence[str]) -
         "",
         "## Bars",
         "",
-        *_bars({name: outcome.bars for name, outcome in known.items()}, records),
+        *bar_lines({name: outcome.bars for name, outcome in known.items()}, records),
     ]
     for name, outcome in known.items():
-        lines += _section(outcome, records[name]["setting"])
+        lines += section_lines(outcome, records[name]["setting"])
         if outcome.curves:
             draw(outcome.curves, folder / f"{name}.svg")
             lines += [f"![{outcome.title}]({name}.svg)", "", *_exponents(outcome.curves)]
     (folder / PAGE).write_text("\n".join(lines).rstrip() + "\n")
 
 
-def _bars(bars: Mapping[str, Sequence[Bar]], records: Mapping[str, Any]) -> list[str]:
+def bar_lines(bars: Mapping[str, Sequence[Bar]], records: Mapping[str, Any]) -> list[str]:
+    """Say of each subject's bars what was measured and whether it is met."""
     rows: list[tuple[Cell, ...]] = []
     for name, own in bars.items():
         for bar in own:
@@ -49,7 +50,8 @@ def _bars(bars: Mapping[str, Sequence[Bar]], records: Mapping[str, Any]) -> list
     return _table(Table("", ("subject", "what", "measured", "bar", "met"), tuple(rows)))
 
 
-def _section(outcome: Outcome, setting: Mapping[str, Any]) -> list[str]:
+def section_lines(outcome: Outcome, setting: Mapping[str, Any]) -> list[str]:
+    """One subject: how it was measured, its tables, and with which versions."""
     lines = [f"## {outcome.title}" + (" (quick: smaller sizes)" if setting["quick"] else ""), "", outcome.words, ""]
     for table in outcome.tables:
         lines += ([f"### {table.title}", ""] if table.title else []) + _table(table)

@@ -1,0 +1,61 @@
+"""The frontier as a picture: fairness to the right, accuracy upwards, one panel per data set and classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.treatments import TREATMENTS
+
+Places = Mapping[tuple[str, str], Mapping[str, tuple[float, float]]]  # data set, classifier → method → x, y
+
+_MARKERS = "osD^v<>PXhd*p"
+
+
+def draw(places: Places, path: Path) -> None:
+    """Draw all panels, ours in colour and the others in grey; the same places give the same file."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    tables, learners = (list(dict.fromkeys(names)) for names in zip(*places, strict=True)) if places else ([], [])
+    if not tables:
+        return
+    styles = _styles(matplotlib.colormaps["tab10"].colors)
+    with matplotlib.rc_context({"svg.hashsalt": "fairmaxent", "svg.fonttype": "none", "font.size": 9}):
+        size = (4.2 * len(learners), 3.4 * len(tables) + 1.2)
+        figure, axes = pyplot.subplots(len(tables), len(learners), figsize=size, squeeze=False, layout="constrained")
+        for (table, learner), methods in places.items():
+            axis = axes[tables.index(table)][learners.index(learner)]
+            for method, (x, y) in methods.items():
+                axis.plot([x], [y], label=method, linestyle="none", **styles[method])
+            axis.set(title=f"{table}, {learner}", xlabel="statistical rate by predictions", ylabel="accuracy")
+            axis.grid(visible=True, linewidth=0.3)
+        shown: dict[str, Any] = {}
+        for axis in axes.flat:
+            handles, labels = axis.get_legend_handles_labels()
+            shown |= dict(zip(labels, handles, strict=True))
+        ordered = [method for method in TREATMENTS if method in shown]
+        figure.legend(
+            [shown[method] for method in ordered], ordered, loc="outside lower center", ncols=5, frameon=False
+        )
+        figure.savefig(path, metadata={"Date": None})
+        pyplot.close(figure)
+
+
+def _styles(colours: Any) -> dict[str, dict[str, Any]]:
+    """A marker of its own for each method."""
+    styles, ours, others = {}, 0, 0
+    for method, treatment in TREATMENTS.items():
+        place = ours if treatment.ours else others
+        marker = _MARKERS[place % len(_MARKERS)]
+        if treatment.ours:
+            styles[method] = {"marker": marker, "markersize": 6, "color": colours[place % len(colours)]}
+            ours += 1
+        else:
+            hollow = {"markerfacecolor": "white", "markeredgecolor": "0.35"}
+            styles[method] = {"marker": marker, "markersize": 6, **hollow}
+            others += 1
+    return styles

@@ -1,0 +1,128 @@
+"""Treatments: each method as one function from a fold to what a model is trained on.
+
+To add one, write a function and name it in TREATMENTS. Weights are one per row of the frame that is returned, so a
+method with soft labels returns each row once per label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from benchmarks.massaging import massage
+from benchmarks.people import Fold
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Rows to train on, in the columns of the fold, and their weights."""
+
+    frame: Any
+    weights: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """A method; ``treat`` is None where it takes hold of the training itself instead of the table."""
+
+    treat: Callable[[Fold], Training] | None
+    ours: bool = False
+
+
+def _raw(fold: Fold) -> Training:
+    return Training(fold.train)
+
+
+def _kamiran_calders(fold: Fold) -> Training:
+    from fairmaxent import baselines
+
+    return Training(fold.train, baselines.kamiran_calders(fold.train, fold.outcome, fold.protected).weights())
+
+
+def _resampled(fold: Fold) -> Training:
+    """Real rows drawn with replacement: what drawing alone costs, with no base and every number as it was."""
+    from fairmaxent import baselines
+
+    fair = baselines.kamiran_calders(fold.train, fold.outcome, fold.protected, random_state=fold.seed)
+    return Training(fair.sample(len(fold.train)))
+
+
+def _king_zeng(fold: Fold) -> Training:
+    from fairmaxent import baselines
+
+    return Training(fold.train, baselines.king_zeng(fold.train, fold.outcome, fold.protected).weights())
+
+
+def _massaging(fold: Fold) -> Training:
+    return Training(massage(fold))
+
+
+def _paper(fold: Fold) -> Training:
+    """The paper's configuration: q_C^w with C = 1/2 over a uniform base, θ^w, every column by its own marginal."""
+    from fairmaxent import paper
+
+    fit = paper.fit(fold.train, outcome=fold.outcome, protected=fold.protected, favourable=fold.favourable)
+    return Training(fit.sample(len(fold.train), random_state=fold.seed))
+
+
+def _weights(fold: Fold) -> Training:
+    return Training(fold.train, _debias(fold).weights())
+
+
+def _rows(fold: Fold, **options: Any) -> Training:
+    return Training(_debias(fold, **options).sample(len(fold.train)))
+
+
+def _binned_rows(fold: Fold, bins: int) -> Training:
+    import fairmaxent
+
+    return _rows(fold, domain=fairmaxent.Domain.infer(fold.train, bins=bins))
+
+
+def _debias(fold: Fold, **options: Any) -> Any:
+    import fairmaxent
+
+    return fairmaxent.debias(
+        fold.train, fold.outcome, fold.protected, favourable=fold.favourable, random_state=fold.seed, **options
+    )
+
+
+RAW, REFERENCE, RESAMPLED, GRADIENT = "raw", "kamiran-calders", "kamiran-calders, rows", "exponentiated-gradient"
+WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its default
+
+# Rows alone are the same whatever the base.
+BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
+
+BINS = (8, 32, 64)  # about how many a column of numbers gets, beside the default
+
+
+def with_base(base: str, share: float) -> str:
+    """Name the treatment that draws rows with this base and this share of it."""
+    return "rows, no base" if share == 0 else f"rows, {base} {share:g}"
+
+
+def with_bins(bins: int) -> str:
+    """Name the treatment that draws rows with about so many bins."""
+    return f"rows, {bins} bins"
+
+
+TREATMENTS: Mapping[str, Treatment] = {
+    RAW: Treatment(_raw),
+    REFERENCE: Treatment(_kamiran_calders),
+    RESAMPLED: Treatment(_resampled),
+    "king-zeng": Treatment(_king_zeng),
+    "massaging": Treatment(_massaging),
+    GRADIENT: Treatment(None),
+    "paper": Treatment(_paper),
+    WEIGHTS: Treatment(_weights, ours=True),
+    ROWS: Treatment(_rows, ours=True),
+    **{
+        with_base(base, share): Treatment(partial(_rows, base=base, base_share=share), ours=True)
+        for base, share in BASES
+    },
+    **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
+}
