@@ -8,9 +8,11 @@ from typing import Any
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
+from fairmaxent.details import DetailOption
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Progress, silent
+from fairmaxent.errors import check_choice
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
@@ -46,6 +48,7 @@ def debias(
     target: TargetOption | None = None,
     base: BaseKind = "tree",
     base_share: float = 0.5,
+    detail: DetailOption | None = None,
     weight: str | None = None,
     forbid: ForbidOption | None = None,
     domain: Domain | None = None,
@@ -78,6 +81,10 @@ def debias(
         What is mixed into the rows to reach the whole domain (the paper's u), and how much of it (the paper's C):
         ``"tree"`` keeps the strongest dependences between columns, ``"product"`` only their marginals given nothing,
         ``"uniform"`` nothing (as in the paper).
+    detail
+        What a drawn row that is one of the data's rows, and not of the base, shows where a level stands for several
+        values, as a bin does: ``"rows"`` the exact values of that real row, ``"bins"`` values drawn again inside the
+        level. None is ``"rows"`` where the rows are in memory; of a lazy frame no row is kept.
     weight
         Column of design weights.
     forbid
@@ -101,6 +108,7 @@ def debias(
         "target": target,
         "base": base,
         "base_share": base_share,
+        "detail": detail,
         "weight": weight,
         "forbid": forbid,
         "random_state": random_state,
@@ -108,16 +116,21 @@ def debias(
     check_base(base)
     check_seed(random_state)
     check_share("base_share", base_share)
+    if detail is not None:
+        check_choice("detail", detail, DetailOption)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     report = progress or silent
-    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, progress=report)
+    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, detail=detail, progress=report)
     return _fit(rows, options, report)
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    return _fit(Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), options, silent)
+    details = fit.distribution.details
+    positions = None if details is None else details.positions
+    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
+    return _fit(data, options, silent)
 
 
 def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
@@ -148,7 +161,7 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         describe=roles.describe_level,
     )
     progress("solve", 1.0)
-    distribution = Distribution.of(domain, optimum)
+    distribution = Distribution.of(domain, optimum).detailed(data.positions, data.table, data.design)
     certificate = certify(
         problem,
         optimum,
@@ -158,6 +171,7 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         base=base,
         base_share=share,
         filled=fair.filled,
+        notes=data.notes,
     )
     return Fit(
         options=options,
