@@ -77,6 +77,12 @@ def _rows(fold: Fold, **options: Any) -> Training:
     return Training(_debias(fold, **options).sample(len(fold.train)))
 
 
+def _relabelled(fold: Fold, **options: Any) -> Training:
+    """Every row once per outcome, weighted by its fair soft label."""
+    frame = _debias(fold, absorb="relabel", **options).weigh(fold.train, name=_WEIGHT)
+    return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
+
+
 def _binned_rows(fold: Fold, bins: int) -> Training:
     import fairmaxent
 
@@ -97,6 +103,10 @@ WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its 
 # Rows alone are the same whatever the base.
 BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
 
+PARITIES = ("probabilities", "predictions")
+
+_WEIGHT = "fair_weight"
+
 BINS = (8, 32, 64)  # about how many a column of numbers gets, beside the default
 
 
@@ -108,6 +118,15 @@ def with_base(base: str, share: float) -> str:
 def with_bins(bins: int) -> str:
     """Name the treatment that draws rows with about so many bins."""
     return f"rows, {bins} bins"
+
+
+# Relabelling with the groups' shares of the rows made equal (the default), or left as they are.
+SHARES: Mapping[str, Mapping[str, Any]] = {"equal": {}, "own": {"representation_rate": None}}
+
+
+def relabelled(parity: str, output: str, shares: str) -> str:
+    """Name the treatment that relabels for this parity and gives this output."""
+    return f"relabel {parity}, {output}" + (", own shares" if shares == "own" else "")
 
 
 TREATMENTS: Mapping[str, Treatment] = {
@@ -123,6 +142,12 @@ TREATMENTS: Mapping[str, Treatment] = {
     **{
         with_base(base, share): Treatment(partial(_rows, base=base, base_share=share), ours=True)
         for base, share in BASES
+    },
+    **{
+        relabelled(parity, output, share): Treatment(partial(treat, parity=parity, **SHARES[share]), ours=True)
+        for parity in PARITIES
+        for output, treat in (("weights", _relabelled), ("rows", partial(_rows, absorb="relabel")))
+        for share in SHARES
     },
     **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
 }

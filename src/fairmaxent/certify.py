@@ -30,6 +30,7 @@ def certify(
     base_share: float,
     filled: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
+    notes: Sequence[str] = (),
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -61,6 +62,7 @@ def certify(
         removed_levels=_removed_levels(distribution),
         notes=(
             *roles.domain.notes,
+            *notes,
             *_binned_roles(problem),
             *_missing_roles(problem),
             *_few_effective_rows(problem, effective),

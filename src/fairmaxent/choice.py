@@ -56,9 +56,12 @@ class Choice:
         bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
         return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
 
-    def draw(self, groups: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.intp]:
-        """Draw one item from each of ``groups``; items are numbered from 0 within their group."""
-        point = rng.random(len(groups))
+    def draw(self, groups: NDArray[np.integer], rng: np.random.Generator, *, spread: bool = False) -> NDArray[np.intp]:
+        """Draw one item from each of ``groups``; items are numbered from 0 within their group.
+
+        ``spread``: not independently, but each item as often as its share of the group's draws, up to one.
+        """
+        point = _spread_points(groups, rng) if spread else rng.random(len(groups))
         bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
         # g + u may round up to g + 1, which belongs to the next group.
         below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
@@ -73,6 +76,18 @@ class Choice:
             short, wanted, found = short.take(still), wanted.take(still), found.take(still)
         item[short] = np.searchsorted(self.bounds, wanted, side="right")
         return np.asarray(item - self.starts.take(groups))
+
+
+def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Reals:
+    """Points in [0, 1) at equal steps within each group from a random begin, in random order; each is uniform."""
+    rows = len(groups)
+    order = np.argsort(groups + rng.random(rows))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    lengths = np.diff(np.append(starts, rows))
+    steps = np.arange(rows) - np.repeat(starts - rng.random(len(starts)), lengths)
+    points = np.empty(rows)
+    points[order] = steps / np.repeat(lengths, lengths)
+    return np.minimum(points, np.nextafter(1.0, 0.0))
 
 
 def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:

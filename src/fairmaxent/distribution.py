@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from fairmaxent import frames
 from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
+from fairmaxent.details import Details, Positions
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
+from fairmaxent.priors.mixture import rows_of, with_rows
 from fairmaxent.priors.protocol import Prior, Tilted
 from fairmaxent.request import read_columns
-from fairmaxent.table import Codes, Reals
+from fairmaxent.table import Codes, Reals, Table
 
 Evidence = Mapping[str, object]
 
@@ -38,6 +40,7 @@ class Distribution:
     prior: Prior
     potentials: Reals  # ⟨λ, φ⟩ of each level, with the logarithm of what evidence leaves of it
     evidence: frozenset[int] = frozenset()  # attributes that evidence narrowed
+    details: Details | None = None  # raw values of real rows; None: numbers are always drawn inside their bins
 
     def __repr__(self) -> str:
         return f"<Distribution over {self.domain.size:,} points: {', '.join(self.domain.names)}>"
@@ -46,6 +49,15 @@ class Distribution:
     def of(cls, domain: Domain, optimum: Optimum) -> Distribution:
         """The distribution that an optimum describes."""
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
+
+    def detailed(
+        self, positions: Positions | None, table: Table, design: Reals | None, *, relabelled: bool
+    ) -> Distribution:
+        """Let rows of the rows component keep the raw values of the real row they are."""
+        rows = rows_of(self.prior)
+        if rows is None or not positions:
+            return self
+        return replace(self, details=Details.of(positions, rows, table, design, relabelled=relabelled))
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -128,7 +140,7 @@ class Distribution:
                 for index, new in changed.items()
             }
         narrowed = replace(
-            self,
+            self._with_details_given(changed, share),
             domain=self.domain.with_attributes(changed),
             potentials=self.potentials + self.blocks.spread(share),
             evidence=self.evidence | changed.keys(),
@@ -157,12 +169,31 @@ class Distribution:
             cells = Choice.rows_of(roots[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
         else:
             cells = rng.permutation(np.repeat(np.arange(len(roots)), quota(roots, count)))
-        return source.draw(cells, rng)
+        return source.draw(cells, rng, spread=not iid)
 
-    def draw(self, cells: NDArray[np.intp], rng: np.random.Generator) -> Any:
-        """Draw one row for each wanted cell of the table of outcome and protected columns."""
-        pooled = self.tilted.draw(cells, rng)
-        return self.domain.decode(self.blocks.unpool(pooled), rng=rng)
+    def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
+        """Draw one row for each wanted cell of the table of outcome and protected columns.
+
+        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
+        """
+        drawn = self.tilted.draw(cells, rng, spread=spread)
+        known = None if self.details is None else self.details.draw(drawn.places, rng)
+        return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
+
+    def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> Distribution:
+        """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence.
+
+        What ``share`` says of the levels of those columns is for the base alone, so it is taken off again here.
+        """
+        rows = rows_of(self.prior)
+        if self.details is None or rows is None:
+            return self
+        details = self.details.given(changed)
+        agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
+        levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)
+        return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
 
     def _narrowed(self, name: str, value: object) -> Attribute:
         values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]

@@ -114,6 +114,21 @@ class Attribute:
         missing = self.missing is not None and self.counts[-1] > 0
         return np.array([*(place is not None and self.counts[place] > 0 for place in found), missing], dtype=bool)
 
+    def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
+        """Return where each of a column's distinct values stands among those seen, and last, where missing does."""
+        known = len(self.counts) - (self.missing is not None)
+        numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
+        if len(numbers) and np.all(np.diff(numbers) > 0):  # false where floats cannot tell large numbers or times apart
+            wanted = frames.to_numbers(values)
+            found = np.minimum(np.searchsorted(numbers, wanted), known - 1)
+            found[numbers[found] != wanted] = -1
+        else:
+            found = np.array([self._positions_by_key.get(value_key(value), -1) for value in values.to_list()], np.intp)
+        if (found < 0).any():
+            value = values.to_list()[int(np.argmax(found < 0))]
+            raise LevelError(f"column {self.name!r} holds {value!r}, which was not there when the domain was learned")
+        return np.append(found, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
+
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
@@ -344,16 +359,25 @@ class Domain:
             columns.append(np.append(attribute.levels_of(values), missing)[codes])
         return self._stack(columns)
 
-    def decode(self, codes: NDArray[np.integer], *, rng: np.random.Generator) -> Any:
+    def decode(
+        self,
+        codes: NDArray[np.integer],
+        *,
+        rng: np.random.Generator,
+        known: Mapping[int, NDArray[np.integer]] | None = None,
+    ) -> Any:
         """Return a table of the learned kind: same columns, order, dtypes and categories.
 
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
+        ``known`` are positions of raw values of some columns that are not to be drawn, -1 where they are.
         """
         self._check_codes(codes)
-        drawn = {
-            attribute.name: (attribute.values, attribute.draw(column, rng))
-            for attribute, column in zip(self.attributes, codes.T, strict=True)
-        }
+        drawn = {}
+        for index, (attribute, column) in enumerate(zip(self.attributes, codes.T, strict=True)):
+            positions = attribute.draw(column, rng)
+            if known and index in known:
+                positions = np.where(known[index] >= 0, known[index], positions)
+            drawn[attribute.name] = (attribute.values, positions)
         return frames.gather(drawn)
 
     def to_storage(self) -> tuple[Record, Arrays]:

@@ -112,7 +112,7 @@ def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
-    drawn: Codes = fit.distribution.tilted.draw(cells, rng).astype(fit.table.codes.dtype)
+    drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.table.codes.dtype)
     table = Table.compress(drawn, blocks.levels)
     return Profiles.of(table, blocks, table.counts)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairmaxent import frames
 from fairmaxent.choice import RandomState
+from fairmaxent.details import DetailOption
 from fairmaxent.distribution import Evidence
 from fairmaxent.domain import Domain
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
@@ -61,7 +62,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         `sensitive_features` brings to `fit`.
     rows
         How many rows `fit_resample` draws; None: as many as came in.
-    representation_rate, statistical_rate, favourable, groups, target, base, base_share, weight, forbid, domain
+    representation_rate, statistical_rate, favourable, groups, target, base, base_share, detail, weight, forbid, domain
         As in :func:`fairmaxent.debias`; `weight` may also be a position. Columns of an array are called x0, x1, …, and
         the outcome is called as the series y is, or ``"y"``.
     random_state
@@ -102,6 +103,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         target: TargetOption | None = None,
         base: BaseKind = "tree",
         base_share: float = 0.5,
+        detail: DetailOption | None = None,
         weight: ColumnOption | None = None,
         forbid: ForbidOption | None = None,
         domain: Domain | None = None,
@@ -116,6 +118,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         self.target = target
         self.base = base
         self.base_share = base_share
+        self.detail = detail
         self.weight = weight
         self.forbid = forbid
         self.domain = domain
@@ -148,6 +151,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             target=self.target,
             base=self.base,
             base_share=self.base_share,
+            detail=self.detail,
             weight=None if self.weight is None else _name_of(self.weight, features.columns, "weight"),
             forbid=self.forbid,
             domain=self.domain,

@@ -107,7 +107,7 @@ class Fit:
                 now = quota(wanted.astype(np.float64), rows)
                 wanted, cells = wanted - now, rng.permutation(np.repeat(np.arange(len(roots)), now))
             left -= rows
-            yield self._complete(source.draw(cells, rng))
+            yield self._complete(source.draw(cells, rng, spread=not iid))
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0).
@@ -197,7 +197,7 @@ class Fit:
         seed = self.options["random_state"] if random_state is None else random_state
         rng = generator(seed)
         cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), self._missing_rows())
-        return self._complete(self.distribution.draw(rng.permutation(cells), rng))
+        return self._complete(self.distribution.draw(rng.permutation(cells), rng, spread=True))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to one file; :func:`fairmaxent.load` reads it back."""

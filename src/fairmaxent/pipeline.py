@@ -10,10 +10,12 @@ from fairmaxent.absorbing import AbsorbOption, Absorption, ParityOption, relabel
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
+from fairmaxent.details import DetailOption
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.downstream import DownstreamOption, check_downstream, foresee
 from fairmaxent.engines.lazy import Progress, silent
+from fairmaxent.errors import check_choice
 from fairmaxent.features import cell_features
 from fairmaxent.fit import Fit
 from fairmaxent.labeller import choose_labeller
@@ -57,6 +59,7 @@ def debias(
     labeller: Any = None,
     downstream: DownstreamOption | None = None,
     student: Any = None,
+    detail: DetailOption | None = None,
     weight: str | None = None,
     forbid: ForbidOption | None = None,
     domain: Domain | None = None,
@@ -103,6 +106,10 @@ def debias(
         Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
         of the table; the certificate then says it. ``student`` is that model, a classifier with ``fit`` and
         ``predict_proba``; by default the same as for ``labeller``.
+    detail
+        What a drawn row that is one of the data's rows, and not of the base, shows where a level stands for several
+        values, as a bin does: ``"rows"`` the exact values of that real row, ``"bins"`` values drawn again inside the
+        level. None is ``"rows"`` where the rows are in memory; of a lazy frame no row is kept.
     weight
         Column of design weights.
     forbid
@@ -113,8 +120,8 @@ def debias(
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream") and
-        how much of it is done, from 0 to 1. What it raises stops the fit.
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
+        and how much of it is done, from 0 to 1. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
@@ -129,6 +136,7 @@ def debias(
         "absorb": absorb,
         "parity": parity,
         "threshold": threshold,
+        "detail": detail,
         "weight": weight,
         "forbid": forbid,
         "random_state": random_state,
@@ -138,16 +146,18 @@ def debias(
     check_share("base_share", base_share)
     Absorption(absorb, parity, threshold, labeller)
     check_downstream(downstream, student)
+    if detail is not None:
+        check_choice("detail", detail, DetailOption)
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     report = progress or silent
-    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, progress=report)
+    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, detail=detail, progress=report)
     fit = _fit(rows, options, report, labeller=labeller)
     if downstream is None:
         return fit
 
     def fit_others(table: Table) -> Fit:
-        return _fit(replace(rows, table=table), options, silent, labeller=labeller)
+        return _fit(replace(rows, table=table, positions=None), options, silent, labeller=labeller)
 
     found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=downstream, progress=report)
     return replace(fit, certificate=replace(fit.certificate, downstream=found))
@@ -155,7 +165,9 @@ def debias(
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
+    details = fit.distribution.details
+    positions = None if details is None else details.positions
+    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
     return _fit(data, options, silent, soft=fit.soft)
 
 
@@ -201,7 +213,9 @@ def _fit(
         describe=roles.describe_level,
     )
     progress("solve", 1.0)
-    distribution = Distribution.of(domain, optimum)
+    distribution = Distribution.of(domain, optimum).detailed(
+        data.positions, data.table, data.design, relabelled=relabels
+    )
     certificate = certify(
         problem,
         own,
@@ -212,6 +226,7 @@ def _fit(
         base=base,
         base_share=share,
         filled=[cell for cell in fair.filled if not own.empirical[cell]],
+        notes=data.notes,
     )
     return Fit(
         options=options,

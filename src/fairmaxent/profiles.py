@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
-from fairmaxent.table import Codes, Reals, Table, tally
+from fairmaxent.table import Codes, Reals, Table, match_rows, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,13 @@ class Profiles:
     def mass(self) -> Reals:
         """n(x, z): what each profile counts in all."""
         return np.asarray(self.counts.sum(axis=1))
+
+    def find(self, codes: Codes) -> NDArray[np.intp]:
+        """Return the profile of each row of block codes, -1 where there is none."""
+        _, groups = root_shape(self.blocks)
+        rows = codes.copy(order="F")
+        rows[:, 0] = codes[:, 0] % groups
+        return match_rows(self.codes, rows, (groups, *self.blocks.levels[1:]))
 
     def labelled(self) -> Codes:
         """Every profile once per outcome, as rows of block codes in lexicographic order: outcome by outcome."""

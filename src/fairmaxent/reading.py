@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 
 from fairmaxent import frames
+from fairmaxent.details import DetailOption, Positions, read_positions
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Lazy, Progress, check_column, collect, names_of, open_lazy
 from fairmaxent.engines.rows import check_lazy_weights, count_rows
 from fairmaxent.engines.values import check_known, learn_domain
-from fairmaxent.errors import ColumnError, InputError, WeightError
+from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
 from fairmaxent.roles import Roles
 from fairmaxent.table import Reals, Table, check_weights
 
@@ -27,6 +28,8 @@ class Reading:
     table: Table  # distinct rows as block codes
     design: Reals | None  # one per input row; None: there are none, or an engine keeps the rows
     weight_column: frames.Column | None
+    positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
+    notes: tuple[str, ...] = ()
 
 
 def read_rows(
@@ -36,17 +39,20 @@ def read_rows(
     *,
     weight: str | None,
     domain: Domain | None,
+    detail: DetailOption | None = None,
     progress: Progress,
 ) -> Reading:
     """Read a table into distinct rows: one in memory, or a lazy one inside its engine."""
     lazy = open_lazy(frame)
     if lazy is not None:
-        return _read_lazy(lazy, outcome, protected, weight=weight, domain=domain, progress=progress)
+        read = _read_lazy(lazy, outcome, protected, weight=weight, domain=domain, progress=progress)
+        return replace(read, notes=_without_details(detail, read.roles.domain, "an engine keeps the rows"))
     progress("read", 0.0)
     opened = frames.open_frame(frame)
     design = read_weights(opened, weight)
     domain, codes = read_domain(opened, domain, weight=weight, design=design)
     roles = Roles.of(domain, outcome, protected)
+    positions, notes = _read_details(domain, opened, detail)
     progress("count", 0.0)
     return Reading(
         columns=tuple(opened.columns),
@@ -54,7 +60,31 @@ def read_rows(
         table=Table.compress(roles.blocks.pool(codes), roles.blocks.levels, design),
         design=design,
         weight_column=None if weight is None else frames.one_like(frames.column(opened, weight)),
+        positions=positions,
+        notes=notes,
     )
+
+
+def _read_details(
+    domain: Domain, frame: nw.DataFrame[Any], detail: DetailOption | None
+) -> tuple[Positions | None, tuple[str, ...]]:
+    """Return the raw values of the rows where they are wanted; the domain given may not know all of them."""
+    if detail == "bins":
+        return None, ()
+    try:
+        return read_positions(domain, frame), ()
+    except LevelError as problem:
+        return None, _without_details(detail, domain, str(problem))
+
+
+def _without_details(detail: DetailOption | None, domain: Domain, why: str) -> tuple[str, ...]:
+    """Say that no row keeps its own numbers, or refuse it to whom asked for that."""
+    if detail == "rows":
+        raise InputError(f"detail='rows' cannot be had: {why}. Use 'bins', or fit a table in memory by its own Domain.")
+    levels = [attribute.name for attribute in domain.attributes if not attribute.is_value_coded]
+    if detail == "bins" or not levels:
+        return ()
+    return (f"values of {', '.join(map(repr, levels))} are drawn again inside their levels (detail='bins'): {why}",)
 
 
 def _read_lazy(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.certificate import Certificate, Downstream, Measure, Outlook
+from fairmaxent.details import Positions
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.dual import Dual
@@ -176,6 +177,8 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         record["weight"], weight_arrays = to_storage(fit.weight_column)
         record["weight_name"] = fit.weight_column.name
         arrays |= nest("weight", weight_arrays)
+    if fit.distribution.details is not None:
+        arrays |= nest("positions", {str(index): own for index, own in fit.distribution.details.positions.items()})
     if fit.design_weights is not None:
         arrays["design_weights"] = fit.design_weights
     return record | {"arrays": list(arrays)}, arrays
@@ -217,7 +220,8 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
     columns = tuple(record["columns"])
     if sorted(columns) != sorted([*domain.names, *([] if weight is None else [weight.name])]):
         raise ValueError("columns and their descriptions do not fit together")
-    distribution = Distribution.of(domain, optimum)
+    positions = _unpack_positions(arrays, domain, roles.blocks, table)
+    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, relabelled=soft is not None)
     if not abs(distribution.root_table.sum() - 1) < 1e-6:
         raise ValueError("the distribution does not sum to one")
     return {
@@ -279,6 +283,22 @@ def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals 
     codes = profiles.labelled()
     counts, rows, squares = (_masses(arrays[f"support/{name}"], len(codes)) for name in ("counts", "rows", "squares"))
     return soft, Table(codes, counts, rows, squares)
+
+
+def _unpack_positions(arrays: Arrays, domain: Domain, blocks: Blocks, table: Table) -> Positions | None:
+    """Raw values of the input rows, each inside the level that the row has."""
+    stored = unnest("positions", arrays)
+    if not stored:
+        return None
+    codes = blocks.unpool(table.codes)[table.inverse]
+    positions: dict[int, NDArray[np.unsignedinteger]] = {}
+    for key, array in stored.items():
+        index = int(key)
+        starts, level = domain.attributes[index].level_starts, codes[:, index]
+        _sound(_sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0)
+        _sound(starts[level + 1] - array, "i", (len(codes),), low=1)
+        positions[index] = array
+    return positions
 
 
 def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:

@@ -60,6 +60,8 @@ _SAID_HERE = {
     "sample() or weights()": "--mode rows or --mode weights",
     "groups='each'": "--groups each",
     "groups='joint'": "--groups joint",
+    "detail='rows'": "--detail rows",
+    "detail='bins'": "--detail bins",
     "pass a Domain inferred with a larger max_levels": "use a larger --max-levels",
     "learn a Domain with finer bins": "use finer --bins",
     "fewer bins with a Domain": "fewer --bins",

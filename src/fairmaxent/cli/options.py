@@ -168,6 +168,7 @@ class FitOptions:
     target: tuple[tuple[str, Any], ...]
     base: Any
     base_share: float
+    detail: Any
     forbid: tuple[dict[str, object], ...]
     random_state: int | None
 
@@ -205,6 +206,7 @@ class FitOptions:
             target=once("target", self.target) or None,
             base=self.base,
             base_share=self.base_share,
+            detail=self.detail,
             weight=roles.weight,
             forbid=list(self.forbid) or None,
             domain=domain,
@@ -369,6 +371,12 @@ fit_options = taking(
         help="What is mixed into the rows to reach combinations that have none.",
     ),
     click.option("--base-share", type=float, default=0.5, show_default=True, help="How much of it, from 0 to 1."),
+    click.option(
+        "--detail",
+        type=click.Choice(["rows", "bins"]),
+        help="Numbers of drawn rows that are not of the base: a real row's own (the default for a table in memory), or "
+        "drawn again inside their bins.",
+    ),
     click.option(
         "--forbid",
         multiple=True,

@@ -23,8 +23,11 @@ BaseKind = Literal["uniform", "product", "tree"]
 _VISITS = 1 << 28
 _ENOUGH_ROWS = 1 << 14
 
-# A conditional table counts as if this many rows had been seen at the coarser table's proportions.
-SMOOTHING = 5.0
+# A conditional table counts as if one of these numbers of rows had been seen at the coarser table's proportions.
+STRENGTHS = 4.0 ** np.arange(-1, 7)
+# What a block says of outcome and groups counts as it was seen, but for this many rows. Shrinking it would pull every
+# column to independence of the outcome: too little in one column for its own likelihood to see, much in all together.
+ROOT_STRENGTH = 1.0
 
 
 def build_base(
@@ -131,27 +134,52 @@ def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> l
 
 
 def _smoothed_table(blocks: Blocks, codes: Codes, counts: Reals, weights: Reals, block: int, parent: int) -> Reals:
-    """P(block | parent, root), smoothed towards P(block | parent), and that towards P(block).
-
-    Within a level of the root the fair weights are proportional to the counts, so the counts say how much
-    is known there; the coarser tables mix levels of the root and need the fair weights.
-    """
+    """P(block | parent, root), counted and smoothed."""
     roots, size = blocks.levels[0], blocks.levels[block]
     above = blocks.levels[parent] if parent else 1
-    given = codes[:, parent].astype(np.intp) if parent else np.zeros(len(codes), dtype=np.intp)
+    given = codes[:, 0].astype(np.intp)
+    if parent:
+        given = given * above + codes[:, parent]
     cells = given * size + codes[:, block]
-    fair = weights * counts.sum()
-    own = tally(codes[:, block], fair, size) / fair.sum()
-    without_root = tally(cells, fair, above * size).reshape(above, size)
-    coarse = _shrink(without_root, own)
-    flat = codes[:, 0].astype(np.intp) * (above * size) + cells
-    fine = tally(flat, counts, roots * above * size).reshape(roots, above, size)
-    return _shrink(fine, coarse)
+    seen, fair = (tally(cells, own, roots * above * size) for own in (counts, weights))
+    return smoothed(seen.reshape(roots, above, size), fair.reshape(roots, above, size) * counts.sum())
 
 
-def _shrink(counts: Reals, towards: Reals) -> Reals:
-    """Conditional probabilities from counts, as if SMOOTHING more rows had been seen."""
-    return np.asarray((counts + SMOOTHING * towards) / (counts.sum(axis=-1, keepdims=True) + SMOOTHING))
+def smoothed(seen: Reals, fair: Reals) -> Reals:
+    """P(block | parent, root) from counts with axes root, parent, block.
+
+    They are smoothed towards what root and parent say each on its own, P(block | parent)·P(block | root) / P(block),
+    normalised, so what the block tells of outcome and groups stays where rows are few. Those two are smoothed towards
+    P(block). Within a level of the root the ``fair`` weights are proportional to the counts ``seen``, so these say how
+    much is known there; what mixes levels of the root needs the fair weights.
+    """
+    own = fair.sum(axis=(0, 1)) / fair.sum()
+    if seen.shape[1] == 1:
+        return _shrink(seen, own, ROOT_STRENGTH)
+    given_parent = _shrink(fair.sum(axis=0), own, best_strength(seen.sum(axis=0), own))
+    given_root = _shrink(seen.sum(axis=1), own, ROOT_STRENGTH)
+    apart = given_root[:, None, :] * np.divide(given_parent, own, out=np.zeros_like(given_parent), where=own > 0)
+    apart /= apart.sum(axis=-1, keepdims=True)
+    return _shrink(seen, apart, best_strength(seen, apart))
+
+
+def best_strength(counts: Reals, towards: Reals) -> float:
+    """Choose how many rows the coarser table counts for: the most likely number when each row is left out in turn.
+
+    A row that was seen n times among N has probability (n − 1 + s·towards) / (N − 1 + s) given the others, so the
+    likelihood of all rows left out needs no folds and no chance, only Σ n·log of that over the cells.
+    """
+    totals, shares = (np.broadcast_to(own, counts.shape) for own in (counts.sum(axis=-1, keepdims=True), towards))
+    cells = (counts > 0) & (shares > 0)
+    n, rows, share = counts[cells], totals[cells], shares[cells]
+    strength = STRENGTHS[:, None]
+    left_out = (np.maximum(n - 1, 0) + strength * share) / (np.maximum(rows - 1, 0) + strength)
+    return float(STRENGTHS[np.argmax(np.log(left_out) @ n)])
+
+
+def _shrink(counts: Reals, towards: Reals, strength: float) -> Reals:
+    """Conditional probabilities from counts, as if ``strength`` more rows had been seen."""
+    return np.asarray((counts + strength * towards) / (counts.sum(axis=-1, keepdims=True) + strength))
 
 
 def _independent_table(blocks: Blocks, levels: Reals, block: int, parent: int) -> Reals:

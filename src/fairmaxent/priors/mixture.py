@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice
-from fairmaxent.priors.protocol import Prior, Tilted, log_sum_exp, softmax
+from fairmaxent.priors.protocol import Drawn, Prior, Tilted, log_sum_exp, softmax
+from fairmaxent.priors.rows import Rows
 from fairmaxent.table import Codes, Reals
 
 
@@ -68,6 +69,19 @@ class Mixture:
         return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
 
 
+def rows_of(prior: Prior) -> Rows | None:
+    """Return the rows component of a prior; None where it has none."""
+    parts = prior.parts if isinstance(prior, Mixture) else (prior,)
+    return next((part for part in parts if isinstance(part, Rows)), None)
+
+
+def with_rows(prior: Prior, rows: Rows) -> Prior:
+    """Return the prior with other weights on its rows component."""
+    if not isinstance(prior, Mixture):
+        return rows
+    return Mixture(tuple(rows if isinstance(part, Rows) else part for part in prior.parts), prior.log_shares)
+
+
 @dataclass(frozen=True, eq=False)
 class TiltedMixture:
     """Tilted parts with their new shares; everything follows by the law of total probability."""
@@ -90,14 +104,16 @@ class TiltedMixture:
         """Joint table of a few blocks."""
         return self._mix([part.joint(wanted) for part in self.parts])
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw the part, given the root, then inside it."""
         chosen = self._part_given_root.draw(roots, rng)
-        pieces = [part.draw(roots[chosen == number], rng) for number, part in enumerate(self.parts)]
         codes = np.empty((len(roots), len(self.blocks.levels)), dtype=np.intp, order="F")
-        for number, piece in enumerate(pieces):
-            codes[chosen == number] = piece
-        return codes
+        places = np.empty(len(roots), dtype=np.intp)
+        for number, part in enumerate(self.parts):
+            own = np.flatnonzero(chosen == number)
+            piece = part.draw(roots[own], rng, spread=spread)
+            codes[own], places[own] = piece.codes, piece.places
+        return Drawn(codes, places)
 
     @cached_property
     def _part_given_root(self) -> Choice:

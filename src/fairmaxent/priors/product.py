@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice
-from fairmaxent.priors.protocol import softmax
+from fairmaxent.priors.protocol import Drawn, softmax
 from fairmaxent.table import Codes, Reals
 
 
@@ -86,10 +86,11 @@ class TiltedProduct:
         """Joint table of a few blocks."""
         return np.asarray(reduce(np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())))
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
-        return np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self._choices)])
+        codes = np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self._choices)])
+        return Drawn(codes, nowhere - 1)
 
     @cached_property
     def _choices(self) -> list[Choice]:

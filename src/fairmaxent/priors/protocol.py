@@ -8,6 +8,7 @@ multipliers or evidence: only potentials.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,14 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.table import Codes, Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Drawn rows of block codes."""
+
+    codes: Codes
+    places: NDArray[np.intp]  # which row of the data's own each one is, as the rows component numbers them; -1: none
 
 
 class Tilted(Protocol):
@@ -38,8 +47,12 @@ class Tilted(Protocol):
         """Exact joint table of a few blocks, one axis per wanted block."""
         ...
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
-        """Draw one row of block codes for each wanted level of the root block."""
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw one row for each wanted level of the root block.
+
+        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
+        What a base makes up is independent either way.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks, ravel
 from fairmaxent.choice import Choice
-from fairmaxent.priors.protocol import softmax
+from fairmaxent.priors.protocol import Drawn, softmax
 from fairmaxent.table import Codes, Reals, match_rows, tally
 
 # Tables of this many numbers stay in the fastest memory while the rows pass by.
@@ -151,9 +151,10 @@ class TiltedRows:
         cells = ravel(self.rows.codes[:, list(wanted)], shape)
         return tally(cells, self.weights, int(np.prod(shape))).reshape(shape)
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw one of the distinct rows for each wanted root level."""
-        return np.asarray(self.rows.codes[self.rows.root_starts[roots] + self._choice.draw(roots, rng)])
+        places = self.rows.root_starts[roots] + self._choice.draw(roots, rng, spread=spread)
+        return Drawn(self.rows.codes[places], places)
 
     @cached_property
     def _choice(self) -> Choice:

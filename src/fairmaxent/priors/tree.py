@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.blocks import Blocks
 from fairmaxent.choice import Choice
-from fairmaxent.priors.protocol import log_sum_exp, softmax
+from fairmaxent.priors.protocol import Drawn, log_sum_exp, softmax
 from fairmaxent.table import Codes, Reals
 
 # Pairwise probabilities are built for several root levels at a time, in at most this many numbers.
@@ -159,7 +159,7 @@ class TiltedTree:
             return np.asarray(shaped.sum(axis=0)).transpose([kept.index(block) for block in wanted])
         return shaped.transpose([[0, *kept].index(block) for block in wanted])
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Codes:
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw each block given its parents, parents first."""
         codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
         codes[:, 0] = roots
@@ -167,7 +167,7 @@ class TiltedTree:
             parent = self.tree.parents[block - 1]
             given = roots * self.tree.blocks.levels[parent] + codes[:, parent] if parent else roots
             codes[:, block] = self._choices[block - 1].draw(given, rng)
-        return codes
+        return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
 
     @cached_property
     def _choices(self) -> list[Choice]:
