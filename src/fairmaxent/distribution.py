@@ -16,7 +16,7 @@ from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
 from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
-from fairmaxent.priors.protocol import Prior, Tilted
+from fairmaxent.priors.protocol import Density, Prior, Tilted
 from fairmaxent.request import read_columns
 from fairmaxent.table import Codes, Reals
 
@@ -68,10 +68,12 @@ class Distribution:
 
     def log_probability(self, pooled: Codes) -> Reals:
         """log p* of rows given as block codes."""
-        result = self.prior.log_probability(pooled) - self.tilted.log_partition
-        for column, part in zip(pooled.T, self.blocks.split(self.potentials), strict=True):
-            result += part[column]
-        return result
+        return self.density.log_probability(pooled)
+
+    @property
+    def density(self) -> Density:
+        """The probability of rows given as block codes."""
+        return Density(self.prior, self.potentials, self.tilted.log_partition)
 
     def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
         """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
+from fairmaxent.cluster.rows import row_prior
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Progress, silent
@@ -16,7 +18,6 @@ from fairmaxent.fit import Fit
 from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem
 from fairmaxent.reading import Reading, read_rows
 from fairmaxent.request import (
@@ -134,18 +135,19 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         chosen=read_target(domain, options["target"]),
     )
     progress("base", 0.0)
-    blocks, rows = problem.blocks, problem.table.codes
+    blocks = problem.blocks
     fair = problem.fair_table(may_fill=share > 0)
     root = fair.table.ravel()
-    weights = reweigh(rows, problem.counts, root)
-    base = build_base(options["base"], blocks, rows, problem.counts, weights=weights, root=root, rules=problem.rules)
-    levels = fair_levels(problem, weights, fair.table, base)
+    weighted = reweigh(problem.counted, root)
+    base = build_base(options["base"], blocks, problem.counted, weighted, root=root, rules=problem.rules)
+    levels = fair_levels(problem, weighted, fair.table, base)
     progress("solve", 0.0)
     optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, rows, weights))),
+        Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
         cell_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
+        watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
     distribution = Distribution.of(domain, optimum)
@@ -153,7 +155,7 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         problem,
         optimum,
         distribution,
-        weights=weights,
+        weighted=weighted,
         simplices=blocks.split(levels),
         base=base,
         base_share=share,
@@ -164,7 +166,7 @@ def _fit(data: Reading, options: Mapping[str, Any], progress: Progress) -> Fit:
         columns=data.columns,
         roles=roles,
         table=problem.table,
-        row_weights=weights,
+        weighted=weighted,
         target=levels,
         optimum=optimum,
         distribution=distribution,

@@ -136,6 +136,7 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
     domain, domain_arrays = fit.domain.to_storage()
     features, solution = fit.optimum.dual.features, fit.optimum.solution
     prior, prior_arrays = _pack_prior(fit.optimum.dual.prior)
+    table = fit.table.collect()
     record: Record = {
         "format": FORMAT,
         "version": VERSION,
@@ -156,10 +157,10 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         "measure": _tag(vars(fit.certificate.measure)),
     }
     arrays: Arrays = {
-        "table/codes": fit.table.codes,
-        "table/counts": fit.table.counts,
-        **_pack_places(fit.table),
-        "row_weights": fit.row_weights,
+        "table/codes": table.codes,
+        "table/counts": table.counts,
+        **_pack_places(table),
+        "row_weights": fit.weighted.collect().counts,
         "target": fit.target,
         "multipliers": solution.multipliers,
         "features/starts": features.starts,
@@ -209,7 +210,7 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
         "columns": columns,
         "roles": roles,
         "table": table,
-        "row_weights": _masses(arrays["row_weights"], len(table.codes)),
+        "weighted": table.counting(_masses(arrays["row_weights"], len(table.codes))),
         "target": _masses(arrays["target"], roles.blocks.width),
         "optimum": optimum,
         "distribution": distribution,

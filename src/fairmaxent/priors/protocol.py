@@ -8,6 +8,7 @@ multipliers or evidence: only potentials.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -76,6 +77,22 @@ class Prior(Protocol):
     def log_floor(self) -> float:
         """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The probability of single rows under a tilted prior."""
+
+    prior: Prior
+    potentials: Reals
+    log_partition: float
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
+        result = self.prior.log_probability(codes) - self.log_partition
+        for column, part in zip(codes.T, self.prior.blocks.split(self.potentials), strict=True):
+            result += part[column]
+        return result
 
 
 def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
