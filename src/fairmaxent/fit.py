@@ -14,10 +14,7 @@ import numpy as np
 from fairmaxent import frames, storage
 from fairmaxent.certificate import Certificate
 from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
-from fairmaxent.cluster.drawing import Form, part_name, write_on_workers, write_part
-from fairmaxent.cluster.partitions import Partitions
-from fairmaxent.cluster.rows import collected, row_prior
-from fairmaxent.cluster.weighing import weigh_rows
+from fairmaxent.cluster import row_prior
 from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Lazy, Progress, check_column, names_of, open_lazy, silent
@@ -27,7 +24,7 @@ from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.request import read_rules
 from fairmaxent.roles import Roles
 from fairmaxent.rules import break_any
-from fairmaxent.table import Counted, Reals
+from fairmaxent.table import Counted, Reals, Table
 from fairmaxent.writing import new_folder
 
 # Rows of one batch where none is asked for: large enough for array work, small beside the table.
@@ -134,13 +131,14 @@ class Fit:
         if name in names_of(lazy):
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
         weight = None if self.weight_column is None else self.weight_column.name
-        if isinstance(self.table, Partitions):
-            return self._weigh_on_workers(lazy, weight, name)
-        table = self.table.collect()
-        return join_weights(lazy, self.roles, table, self._distinct_weights(), weight=weight, name=name)
+        if isinstance(self.table, Table):
+            return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+        return self._weigh_on_workers(lazy, weight, name)
 
     def _weigh_on_workers(self, lazy: Lazy, weight: str | None, name: str) -> Any:
         """Weigh each row by its levels alone, as w(α)/n_α is a factor of its cell."""
+        from fairmaxent.cluster.weighing import weigh_rows
+
         blocks, optimum = self.roles.blocks, self._fitted_weights()
         rules = read_rules(self.roles, self.options["forbid"])
         kept = self.table.without(partial(break_any, rules)) if rules else self.table
@@ -203,6 +201,9 @@ class Fit:
         of one partition. The same seed gives the same rows for the same partitions, whoever does the work. The other
         options are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
+        from fairmaxent.cluster.drawing import Form, part_name, write_on_workers, write_part
+        from fairmaxent.cluster.partitions import Partitions
+
         count, most, place = check_count(n), check_count(size), new_folder(folder)
         if not isinstance(self.table, Partitions):
             batches = self.sample_batches(count, size=most, given=given, random_state=random_state, iid=iid)
@@ -221,8 +222,10 @@ class Fit:
 
     def collect(self) -> Fit:
         """Take the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned as it is."""
-        if not isinstance(self.table, Partitions):
+        if isinstance(self.table, Table):
             return self
+        from fairmaxent.cluster.rows import collected
+
         weighted, dual = self.weighted.collect(), self.optimum.dual
         optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
         return replace(
@@ -269,7 +272,9 @@ class Fit:
 
     def _complete(self, frame: Any) -> Any:
         """Put the columns in the order of the input, the weight column as ones."""
-        return Form(self.domain, self.roles.blocks, self.columns, self.weight_column).complete(frame)
+        if self.weight_column is None and self.columns == self.domain.names:
+            return frame
+        return frames.arrange(frame, self.columns, self.weight_column)
 
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:

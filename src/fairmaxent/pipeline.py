@@ -9,7 +9,7 @@ from typing import Any
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
-from fairmaxent.cluster.rows import row_prior
+from fairmaxent.cluster import row_prior
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Progress, silent

@@ -9,8 +9,6 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent import frames
-from fairmaxent.cluster.counting import count_on_workers
-from fairmaxent.cluster.workers import active_client
 from fairmaxent.domain import Domain
 from fairmaxent.engines.lazy import Lazy, Progress, check_column, collect, names_of, open_lazy
 from fairmaxent.engines.rows import check_lazy_weights, count_rows
@@ -91,9 +89,13 @@ def _read_lazy(
 
 def _count(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
     """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
-    client = active_client() if lazy.implementation.is_dask() else None
-    if client is not None:
-        return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
+    if lazy.implementation.is_dask():
+        from fairmaxent.cluster.counting import count_on_workers
+        from fairmaxent.cluster.workers import active_client
+
+        client = active_client()
+        if client is not None:
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
     return count_rows(lazy, roles.domain, roles.blocks, weight)
 
 

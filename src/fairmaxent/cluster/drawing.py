@@ -28,7 +28,7 @@ from fairmaxent.engines.lazy import Progress
 from fairmaxent.priors.mixture import TiltedMixture
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.priors.rows import Rows
-from fairmaxent.table import Reals
+from fairmaxent.table import Codes, Reals
 from fairmaxent.writing import write_whole
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ class Form:
     columns: tuple[str, ...]
     weight_column: frames.Column | None  # a one of the weight column's kind
 
-    def complete(self, frame: Any) -> Any:
-        """Put the columns in the order of the input, the weight column as ones."""
-        if self.weight_column is None and self.columns == self.domain.names:
-            return frame
+    def rows(self, pooled: Codes, rng: np.random.Generator) -> Any:
+        """Draw what codes leave open, and put the columns in the order of the input, the weight column as ones."""
+        frame = self.domain.decode(self.blocks.unpool(pooled), rng=rng)
         return frames.arrange(frame, self.columns, self.weight_column)
 
 
@@ -142,5 +141,4 @@ def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
 def _write(tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str, form: Form) -> None:
     rng = np.random.default_rng(seed)
     roots = rng.permutation(np.repeat(np.arange(len(cells)), cells))
-    codes = form.blocks.unpool(tilted.draw(roots, rng))
-    write_part(form.complete(form.domain.decode(codes, rng=rng)), Path(path))
+    write_part(form.rows(tilted.draw(roots, rng), rng), Path(path))

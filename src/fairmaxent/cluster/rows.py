@@ -18,19 +18,12 @@ from fairmaxent.cluster.workers import gathered, merged, spread
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.protocol import Prior, softmax
 from fairmaxent.priors.rows import Rows, TiltedRows
-from fairmaxent.table import Codes, Counted, Reals, Table
+from fairmaxent.table import Codes, Reals, Table
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given that partition
-
-
-def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
-    """w as a prior, wherever the rows are."""
-    if isinstance(weighted, Partitions):
-        return PartitionedRows.of(blocks, weighted)
-    return Rows.of(blocks, weighted.collect())
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from fairmaxent.errors import InputError
 
@@ -65,7 +64,7 @@ def merged(
     found = spread(client, function, parts, beside=beside, **shared)
     while len(found) > 1:
         groups = [found[first : first + _MERGED] for first in range(0, len(found), _MERGED)]
-        found = [client.submit(merge, group, pure=False, key=f"{_key(merge)}-{uuid4()}") for group in groups]
+        found = [client.submit(merge, group, pure=False) for group in groups]
     return results(client, found)[0]
 
 
