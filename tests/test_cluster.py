@@ -20,10 +20,11 @@ from fairmaxent import InputError, StorageError, debias, maxent
 from fairmaxent.choice import quota
 from fairmaxent.cli import cluster as command
 from fairmaxent.cli.group import group
+from fairmaxent.cluster import workers
 from fairmaxent.cluster.local import attached
 from fairmaxent.cluster.partitions import Partitions
 from fairmaxent.cluster.rows import PartitionedRows
-from fairmaxent.cluster.workers import active_client
+from fairmaxent.cluster.workers import active_client, results
 from fairmaxent.priors import base as bases
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.table import Table
@@ -117,7 +118,8 @@ def test_the_fit_is_the_one_in_memory(both):
         pytest.param({"base": "product"}, marks=pytest.mark.slow),
     ],
 )
-def test_rows_alone_base_alone_and_another_base(cluster, options):
+def test_rows_alone_base_alone_and_another_base(cluster, monkeypatch, options):
+    monkeypatch.setattr(workers, "_SMALL", -1)  # so that no value goes along with its tasks
     table = frame()[["y", "z", "a"]]
     assert_same_fit(debias(parted(table), **ROLES, **SHIFT, **options), debias(table, **ROLES, **SHIFT, **options))
 
@@ -298,6 +300,19 @@ def test_without_a_client_distinct_rows_come_into_memory(monkeypatch):
     monkeypatch.delitem(sys.modules, "distributed")
     assert active_client() is None
     assert isinstance(debias(parted(frame()[["y", "z"]], 2), **ROLES).table, Table)
+
+
+def test_a_partition_that_kills_its_workers_is_named():
+    """What Dask says when several workers died over one task."""
+
+    class Failing:
+        status = "running"
+
+        def gather(self, _):
+            raise distributed.KilledWorker("a task", None, 3)
+
+    with pytest.raises(InputError, match=r"cut the frame into more partitions \(frame\.repartition\)"):
+        results(Failing(), [])
 
 
 def test_a_partition_without_rows_leaves_the_base():

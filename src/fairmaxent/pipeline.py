@@ -59,7 +59,8 @@ def debias(
     ----------
     frame
         A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars LazyFrame, DuckDB relation, Dask
-        DataFrame, …), whose engine then counts the rows: they are never in memory.
+        DataFrame, …), whose engine then counts the rows: they are never in memory. With a Dask ``distributed.Client``
+        open even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
@@ -90,7 +91,7 @@ def debias(
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
         Called as ``progress(stage, share)`` with the stage ("read", "count", "base", "solve") and how much of it is
-        done, from 0 to 1. What it raises stops the fit.
+        done, from 0 to 1; while solving, before each iteration. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
