@@ -15,7 +15,7 @@ from benchmarks.outcome import Outcome
 FILE = "results.json"
 LIBRARIES = (
     "fairmaxent", "numpy", "scipy", "narwhals", "pandas", "polars", "scikit-learn", "imbalanced-learn", "aif360",
-    "cvxpy", "fairlearn",
+    "cvxpy", "dask", "distributed", "fairlearn",
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from fairmaxent.blocks import Blocks
 from fairmaxent.priors.base import build_base, reachable_roots, spanning_parents
 from fairmaxent.rules import Rule
+from fairmaxent.table import Table
 from oracle import dense, points
 
 
@@ -51,8 +52,9 @@ def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
         Rule.of(blocks, {1: 0, 3: 0, 4: 2}, "root and two others"),
         Rule.of(blocks, {0: 0, 1: 1}, "a cell of the root"),
     ]
-    options = {"weights": counts / counts.sum(), "root": np.array([0.1, 0.2, 0.3, 0.4])}
-    forbidding = build_base(kind, blocks, rows, counts, **options, rules=rules)
+    counted = Table(rows, counts, counts, counts)
+    weighted, root = counted.counting(counts / counts.sum()), np.array([0.1, 0.2, 0.3, 0.4])
+    forbidding = build_base(kind, blocks, counted, weighted, root=root, rules=rules)
     grid = points(blocks.levels)
     broken = np.logical_or.reduce([rule.breaks(grid) for rule in rules])
     q = dense(forbidding)
@@ -60,7 +62,7 @@ def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
     assert (q[~broken] > 0).all()
     assert q.sum() == pytest.approx(1, abs=1e-12)
     if kind != "tree":  # the rules add edges to the tree, so only the others are comparable
-        plain = dense(build_base(kind, blocks, rows, counts, **options)) * ~broken
+        plain = dense(build_base(kind, blocks, counted, weighted, root=root)) * ~broken
         np.testing.assert_allclose(q, plain / plain.sum(), atol=1e-14)
     by_hand = np.bincount(grid[:, 0], weights=~broken) > 0
     np.testing.assert_array_equal(reachable_roots(blocks, rules), by_hand)

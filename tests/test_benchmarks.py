@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import alternatives, engine, growth, meter, methods, million, page, results, run, stages, wide
+from benchmarks import alternatives, cluster, engine, growth, meter, methods, million, page, results, run, stages, wide
 from benchmarks.floor import tilted_means
 from benchmarks.outcome import Bar, Curve, Outcome, Table, ratio
 from benchmarks.process import JobFailedError, environment, fresh
@@ -111,6 +111,16 @@ def test_a_solve_reaches_the_target_of_another_tilt():
     assert bars["max |gradient|"].met
     assert bars["Peak memory of the solve"].limit == pytest.approx(200 + 3 * 6 * measured["distinct rows"] / 1e6)
     assert bars["Whole solve"].measured > 1
+
+
+@pytest.mark.slow
+def test_a_killed_worker_changes_the_clock_and_not_the_result():
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    outcome = cluster.measure(cluster.Sizes(shapes=((600, 4, 2),), levels=3, seconds=300))
+    assert [bar.met for bar in outcome.bars] == [True, True]
+    measured = dict(zip(outcome.tables[0].columns, outcome.tables[0].rows[0], strict=True))
+    assert measured["iterations"] >= 3
+    assert measured["iteration on workers s"] > 0
 
 
 def test_rows_of_a_million_are_distinct():

@@ -23,7 +23,7 @@ from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.rows import Rows
 from fairmaxent.rates import representation_rate, statistical_rate
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG
-from fairmaxent.table import tally
+from fairmaxent.table import Table, tally
 from fairmaxent.weighting import reweigh
 from oracle import points
 from transcribed import (
@@ -185,7 +185,8 @@ def test_theorem_4_1_the_weights_take_linear_time():
         codes = np.sort(rng.integers(0, 4, size))[:, None].view(Counted)
         counts = rng.integers(1, 9, size).astype(float).view(Counted)
         Counted.work = 0
-        reweigh(codes, counts, algorithm_1(tally(codes[:, 0], counts, 4).reshape(2, 2), 0.5).ravel())
+        table = Table(codes, counts, counts, counts)
+        reweigh(table, algorithm_1(tally(codes[:, 0], counts, 4).reshape(2, 2), 0.5).ravel())
         return Counted.work
 
     first, second, third = (work(size) for size in (1000, 2000, 4000))
@@ -480,8 +481,8 @@ def test_algorithm_1_equals_its_pseudocode(tau):
         expected = transcribed_algorithm_1(data, tau)
         np.testing.assert_allclose(data.reweighted(tau), expected, rtol=1e-12)
         fit = paper.fit(data.frame(), outcome="y", protected="z", tau=tau)
-        np.testing.assert_allclose(fit.row_weights, expected, rtol=1e-12)
+        np.testing.assert_allclose(fit.weighted.counts, expected, rtol=1e-12)
         table = np.zeros(data.sizes[:2])
-        np.add.at(table, (data.rows[:, 0], data.rows[:, 1]), fit.row_weights)
+        np.add.at(table, (data.rows[:, 0], data.rows[:, 1]), fit.weighted.counts)
         assert representation_rate(table, (1,)) == pytest.approx(tau, rel=1e-12)
         assert statistical_rate(table, (1,), range(data.sizes[0])) == pytest.approx(1.0, rel=1e-12)

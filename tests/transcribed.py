@@ -16,7 +16,7 @@ from fairmaxent.features import attribute_features
 from fairmaxent.priors.mixture import Mixture
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.rows import Rows
-from fairmaxent.table import tally
+from fairmaxent.table import Table, tally
 from fairmaxent.weighting import reweigh
 from oracle import points
 
@@ -48,7 +48,8 @@ class Data:
         """w as the library computes it."""
         codes = self.blocks.pool(self.rows)
         empirical = tally(codes[:, 0], self.counts, self.blocks.levels[0]).reshape(self.sizes[:2])
-        return reweigh(codes, self.counts.astype(float), algorithm_1(empirical, tau).ravel())
+        counts = self.counts.astype(float)
+        return reweigh(Table(codes, counts, counts, counts), algorithm_1(empirical, tau).ravel()).counts
 
 
 def random_data(rng, sizes) -> Data:

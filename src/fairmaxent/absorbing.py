@@ -17,7 +17,7 @@ from fairmaxent.labeller import choose_labeller, cross_fit
 from fairmaxent.problem import HALF_A_ROW, Problem
 from fairmaxent.profiles import Profiles, root_shape
 from fairmaxent.relabelling import FLOOR, Labels, decisions_of, level, tilt
-from fairmaxent.table import Reals, Table, tally
+from fairmaxent.table import Counted, Reals, Table, tally
 
 AbsorbOption = Literal["reweigh", "relabel"]
 ParityOption = Literal["probabilities", "predictions"]
@@ -49,9 +49,18 @@ class Absorption:
                 raise InputError(f"{name} is about soft labels; it needs absorb='relabel'")
 
 
+def check_in_memory(option: str, table: Counted) -> None:
+    """Refuse rows that are on the workers of a cluster."""
+    if not isinstance(table, Table):
+        raise InputError(
+            f"{option} needs the distinct rows in memory, but they are on the workers of a cluster; compute() the "
+            "frame first, or close the client"
+        )
+
+
 def soft_labels(problem: Problem, labeller: Any) -> Reals:
     """π(y | x, z) of the profiles of a problem, cross-fitted."""
-    profiles = Profiles.of(problem.table, problem.blocks, problem.counts)
+    profiles = _profiles(problem)
     return cross_fit(choose_labeller(problem.roles, labeller), profiles)
 
 
@@ -60,8 +69,7 @@ def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> P
 
     ``fair`` is the fair table t(y, z). Then e(y | z) is t(y | z) exactly, and each profile is as common as it was.
     """
-    blocks = problem.blocks
-    profiles = Profiles.of(problem.table, blocks, problem.counts)
+    blocks, profiles = problem.blocks, _profiles(problem)
     soft = _possible(problem, profiles, soft)
     fair = fair.reshape(root_shape(blocks))
     shares = fair.sum(axis=0)
@@ -72,7 +80,12 @@ def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> P
         handicap = _handicap(problem, wishes.threshold)
         decided = _decided_shares(problem, labels, mass, groups, handicap)
         labels = level(soft, mass, groups, wanted, decided, handicap=handicap)
-    return replace(problem, table=_labelled_table(problem.table, profiles, labels))
+    return replace(problem, table=_labelled_table(problem.table.collect(), profiles, labels))
+
+
+def _profiles(problem: Problem) -> Profiles:
+    """The profiles of a problem's rows; those that a rule forbids count zero."""
+    return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
 
 
 def _possible(problem: Problem, profiles: Profiles, soft: Reals) -> Reals:

@@ -15,16 +15,15 @@ from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
 from fairmaxent.rates import group_table, representation_rate
 from fairmaxent.roles import Roles
-from fairmaxent.table import Reals, tally
+from fairmaxent.table import Counted, Reals
 
 
 def certify(
     problem: Problem,
-    own: Problem,
     optimum: Optimum,
     distribution: Distribution,
     *,
-    weights: Reals,
+    weighted: Counted,
     simplices: list[Reals],
     base: Prior,
     base_share: float,
@@ -34,13 +33,12 @@ def certify(
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``own`` is the problem with the rows that the prior stands on: relabelled, or the same. ``simplices`` are the wanted
-    shares of each alphabet that enters by indicators. ``tau`` is Algorithm 1's, where the prior came from it; otherwise
-    Theorem 4.5 is applied with the ratio that the prior's own table has.
+    ``weighted`` are the rows that the prior stands on. ``simplices`` are the wanted shares of each alphabet that enters
+    by indicators. ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the
+    ratio that the prior's own table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
-    effective = _effective_rows(own, weights)
     bound, delta = _bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem),
@@ -55,8 +53,8 @@ def certify(
         status=solution.status.value,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
         multiplier_bound=_multiplier_bound(optimum, roles, simplices),
-        distance={"to_prior": -solution.value, "from_data": _distance(distribution, problem)},
-        effective_rows=effective,
+        distance={"to_prior": -solution.value, "from_data": problem.counted.divergence(distribution.density)},
+        effective_rows=weighted.worth,
         small_groups=_small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         removed_levels=_removed_levels(distribution),
@@ -65,7 +63,7 @@ def certify(
             *notes,
             *_binned_roles(problem),
             *_missing_roles(problem),
-            *_few_effective_rows(problem, effective),
+            *_few_effective_rows(problem, weighted.worth),
             *_broken_rows(problem),
             *_shrunk_outcomes(problem, achieved),
         ),
@@ -144,17 +142,10 @@ def _multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) ->
     return lemma_4_2(optimum.dual.prior.log_floor(), simplices)
 
 
-def _distance(distribution: Distribution, problem: Problem) -> float:
-    """KL(data‖p*)."""
-    kept = problem.counts > 0
-    share = problem.counts[kept] / problem.counts.sum()
-    return float(share @ (np.log(share) - distribution.log_probability(problem.table.codes[kept])))
-
-
 def _small_groups(problem: Problem) -> tuple[str, ...]:
     """Groups of fewer than 30 rows, with their size, whatever the rows weigh."""
     roles, shape = problem.roles, problem.blocks.shape(0)
-    rows = tally(problem.table.codes[:, 0], problem.table.rows, int(np.prod(shape))).reshape(shape)
+    rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
     found = []
     for grouping in problem.measure.groupings:
         sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
@@ -195,13 +186,6 @@ def _missing_roles(problem: Problem) -> list[str]:
     ]
 
 
-def _effective_rows(problem: Problem, weights: Reals) -> float:
-    """(Σw)²/Σw² over the input rows: how many equally weighted rows the fair weights are worth (Kish)."""
-    table = problem.table
-    share = weights / np.where(table.counts > 0, table.counts, 1.0)
-    return float(weights.sum() ** 2 / (share**2 @ table.squares))
-
-
 def _few_effective_rows(problem: Problem, effective: float) -> list[str]:
     """Say so where a few rows carry the result."""
     rows = problem.table.size
@@ -222,6 +206,10 @@ def _shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
 
 def _broken_rows(problem: Problem) -> list[str]:
     """Say how many rows break each rule."""
-    rows = problem.table.rows
-    found = [(rule.text, int(rows[rule.breaks(problem.table.codes)].sum())) for rule in problem.rules]
+    named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
+    tables = problem.table.tables(named, problem.blocks.levels, of="rows")
+    found = [
+        (rule.text, int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
+        for rule, table in zip(problem.rules, tables, strict=True)
+    ]
     return [f"{count} rows with forbidden {text} got weight zero" for text, count in found if count]

@@ -18,9 +18,9 @@ from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
 from fairmaxent.maxent import Optimum
 from fairmaxent.priors.mixture import rows_of, with_rows
-from fairmaxent.priors.protocol import Prior, Tilted
+from fairmaxent.priors.protocol import Density, Prior, Tilted
 from fairmaxent.request import read_columns
-from fairmaxent.table import Codes, Reals, Table
+from fairmaxent.table import Codes, Counted, Reals
 
 Evidence = Mapping[str, object]
 
@@ -51,13 +51,13 @@ class Distribution:
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     def detailed(
-        self, positions: Positions | None, table: Table, design: Reals | None, *, relabelled: bool
+        self, positions: Positions | None, table: Counted, design: Reals | None, *, relabelled: bool
     ) -> Distribution:
         """Let rows of the rows component keep the raw values of the real row they are."""
         rows = rows_of(self.prior)
         if rows is None or not positions:
             return self
-        return replace(self, details=Details.of(positions, rows, table, design, relabelled=relabelled))
+        return replace(self, details=Details.of(positions, rows, table.collect(), design, relabelled=relabelled))
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -80,10 +80,12 @@ class Distribution:
 
     def log_probability(self, pooled: Codes) -> Reals:
         """log p* of rows given as block codes."""
-        result = self.prior.log_probability(pooled) - self.tilted.log_partition
-        for column, part in zip(pooled.T, self.blocks.split(self.potentials), strict=True):
-            result += part[column]
-        return result
+        return self.density.log_probability(pooled)
+
+    @property
+    def density(self) -> Density:
+        """The probability of rows given as block codes."""
+        return Density(self.prior, self.potentials, self.tilted.log_partition)
 
     def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
         """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""

@@ -65,14 +65,15 @@ def foresee(
 ) -> Downstream:
     """Estimate how a student that learns from the fit's rows or weights treats the people of the data."""
     blocks = fit.roles.blocks
-    profiles = Profiles.of(fit.table, blocks, fit.table.counts)
+    table = fit.table.collect()
+    profiles = Profiles.of(table, blocks, table.counts)
     fold = deal(profiles, folds)
     before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
     for number in range(folds):
         progress("downstream", number / folds)
         held = fold == number
         before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
-        rest = refit(_rows(fit.table, ~held[profiles.places]))
+        rest = refit(_rows(table, ~held[profiles.places]))
         lesson = _lesson(rest, output, seed=number)
         after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
     progress("downstream", 1.0)
@@ -108,7 +109,8 @@ def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
     """What a student gets to see: the weighted rows, or as many drawn ones as there are."""
     blocks = fit.roles.blocks
     if output == "weights":
-        return Profiles.of(fit.support, blocks, fit.row_weights * fit.table.size)
+        rows = fit.weighted.collect()
+        return Profiles.of(rows, blocks, rows.counts * fit.table.size)
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +37,10 @@ class Point:
         return float(np.max(np.abs(self.gradient), initial=0.0))
 
 
+def unwatched(share: float) -> None:
+    """Look away."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dual:
     """A prior, the features, and what they should be on average."""
@@ -43,6 +48,7 @@ class Dual:
     prior: Prior
     features: Features
     target: Reals  # θ
+    watch: Callable[[float], None] = unwatched  # told before each step how much of the way is done; it may raise
 
     @property
     def size(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count as counting
 from os import PathLike
 from typing import Any
 
@@ -14,19 +15,25 @@ import numpy as np
 from fairmaxent import frames, storage
 from fairmaxent.certificate import Certificate
 from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
+from fairmaxent.cluster import row_prior
 from fairmaxent.distribution import Distribution, Evidence
 from fairmaxent.domain import Domain
-from fairmaxent.engines.lazy import check_column, names_of, open_lazy
+from fairmaxent.engines.lazy import Lazy, Progress, check_column, names_of, open_lazy, silent
 from fairmaxent.engines.rows import join_weights
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, WeightError
 from fairmaxent.maxent import Optimum, maximise_entropy
-from fairmaxent.priors.rows import Rows
 from fairmaxent.profiles import Profiles
+from fairmaxent.request import read_rules
 from fairmaxent.roles import Roles
-from fairmaxent.table import Reals, Table, tally
+from fairmaxent.rules import break_any
+from fairmaxent.table import Counted, Reals, Table
+from fairmaxent.writing import new_folder
 
 # Rows of one batch where none is asked for: large enough for array work, small beside the table.
 BATCH = 1 << 18
+
+# Rows of one file of many.
+PART = 1 << 20
 
 # More rows than this are not added to anybody's table.
 LARGEST_TOP_UP = 10_000_000
@@ -43,10 +50,9 @@ class Fit:
     options: Mapping[str, Any]  # what was asked for, as given
     columns: tuple[str, ...]  # columns of the input, in order
     roles: Roles
-    table: Table  # distinct rows as block codes
-    support: Table  # the rows that the prior stands on: relabelled, every profile once per outcome, or the same
+    table: Counted  # distinct rows as block codes
+    weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
     soft: Reals | None  # π(y | x, z) of the profiles, where outcomes were relabelled
-    row_weights: Reals  # w: fair weights of the rows of the support
     target: Reals  # wanted probability of each level
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain
@@ -139,7 +145,22 @@ class Fit:
         if name in names_of(lazy):
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
         weight = None if self.weight_column is None else self.weight_column.name
-        return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+        if isinstance(self.table, Table):
+            return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+        return self._weigh_on_workers(lazy, weight, name)
+
+    def _weigh_on_workers(self, lazy: Lazy, weight: str | None, name: str) -> Any:
+        """Weigh each row by its levels alone, as w(α)/n_α is a factor of its cell."""
+        from fairmaxent.cluster.weighing import weigh_rows
+
+        blocks, optimum = self.roles.blocks, self._fitted_weights()
+        rules = read_rules(self.roles, self.options["forbid"])
+        (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (self.weighted, self._kept()))
+        factor = np.divide(self.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
+        log_levels = optimum.potentials
+        with np.errstate(divide="ignore"):
+            log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(self.domain, optimum).tilted.log_partition
+        return weigh_rows(lazy, self.roles, log_levels, rules=rules, weight=weight, name=name)
 
     def _weigh_rows(self, frame: nw.DataFrame[Any], name: str) -> Any:
         """Put a column of weights beside the rows of a table in memory, once for each outcome that has one."""
@@ -165,28 +186,41 @@ class Fit:
 
     def _distinct_weights(self) -> Reals:
         """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
+        known = Distribution.of(self.domain, self._fitted_weights())
+        table = self.table.collect()
+        if self.soft is not None:
+            return self._label_weights(known, table)
+        counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
+        return np.asarray(table.size * np.exp(known.log_probability(table.codes)) / counts)
+
+    def _label_weights(self, known: Distribution, table: Table) -> Reals:
+        """Share the weight of each distinct row out by its profile's labels."""
+        profiles = Profiles.of(table, known.blocks, self._kept().collect().counts)
+        fair = table.size * np.exp(known.log_probability(self.weighted.codes))
+        mass = profiles.mass
+        by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
+        return np.asarray(by_profile.T[profiles.places])
+
+    def _kept(self) -> Counted:
+        """The rows, those that a rule forbids counting zero."""
+        rules = read_rules(self.roles, self.options["forbid"])
+        return self.table.without(partial(break_any, rules)) if rules else self.table
+
+    def _fitted_weights(self) -> Optimum:
+        """The fair distribution on the rows alone (C = 0)."""
         if self.certificate.filled_cells:
             raise InfeasibleError(
                 f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} has mass there and no rows "
                 "to weigh. Use sample() or top_up(), or ask for lower rates."
             )
         blocks, features = self.distribution.blocks, self.optimum.dual.features
-        rows = Rows.weighted(blocks, self.support.codes, self.row_weights)
+        rows = row_prior(blocks, self.weighted)
         try:
-            optimum = maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
+            return maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
         except InfeasibleError as problem:
             raise InfeasibleError(
                 f"weights alone cannot meet the target: {problem} For this fit use sample() or top_up()."
             ) from problem
-        known = Distribution.of(self.domain, optimum)
-        fair = self.table.size * np.exp(known.log_probability(self.support.codes))
-        counts = self.support.counts
-        if self.soft is None:
-            return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
-        profiles = Profiles.of(self.table, blocks, self.table.counts)
-        mass = counts.reshape(-1, len(profiles.codes)).sum(axis=0)
-        by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
-        return np.asarray(by_profile.T[profiles.places])
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
@@ -199,14 +233,79 @@ class Fit:
         cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), self._missing_rows())
         return self._complete(self.distribution.draw(rng.permutation(cells), rng, spread=True))
 
+    def write_sample(
+        self,
+        n: int,
+        folder: str | PathLike[str],
+        *,
+        size: int = PART,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most ``size`` rows, each whole.
+
+        Together the files are a sample of ``n`` rows, by quota overall. Where the rows of the fit are on a Dask
+        cluster its workers draw and write, so the folder must be one that all of them see; each file then holds rows
+        of one partition. The same seed gives the same rows for the same partitions, whoever does the work. The other
+        options are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
+        """
+        from fairmaxent.cluster.drawing import Form, part_name, write_on_workers, write_part
+        from fairmaxent.cluster.partitions import Partitions
+
+        count, most, place = check_count(n), check_count(size), new_folder(folder)
+        if not isinstance(self.table, Partitions):
+            batches = self.sample_batches(count, size=most, given=given, random_state=random_state, iid=iid)
+            for number, batch in enumerate(batches):
+                write_part(batch, place / part_name(number))
+                progress("rows", min(1.0, (number + 1) * most / count))
+            return
+        rng = generator(self.options["random_state"] if random_state is None else random_state)
+        source = self.distribution.condition(given) if given else self.distribution
+        roots = source.root_table.ravel()
+        cells = rng.multinomial(count, roots / roots.sum()) if iid else quota(roots, count)
+        form = Form(source.domain, source.blocks, self.columns, self.weight_column)
+        write_on_workers(
+            self.table,
+            source.prior,
+            source.potentials,
+            cells,
+            place,
+            form,
+            size=most,
+            evenly=not iid,
+            rng=rng,
+            progress=progress,
+        )
+
+    def collect(self) -> Fit:
+        """Take the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned as it is."""
+        if isinstance(self.table, Table):
+            return self
+        from fairmaxent.cluster.rows import collected
+
+        weighted, dual = self.weighted.collect(), self.optimum.dual
+        optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
+        return replace(
+            self,
+            table=self.table.collect(),
+            weighted=weighted,
+            optimum=optimum,
+            distribution=Distribution.of(self.domain, optimum),
+        )
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to one file; :func:`fairmaxent.load` reads it back."""
-        storage.save(self, path)
+        """Write the fit to one file; :func:`fairmaxent.load` reads it back.
+
+        The distinct rows are in it: those of a fit on a Dask cluster are taken into memory for it.
+        """
+        storage.save(self.collect(), path)
 
     def _missing_rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
         """How many rows each cell lacks at the smallest total where none has too many."""
         fair = self.distribution.root_table.ravel()
-        old = tally(self.table.codes[:, 0], self.table.counts, len(fair))
+        (old,) = self.table.tables([(0,)], self.roles.blocks.levels)
         stuck = np.flatnonzero((old > 0) & (fair <= 0))
         if len(stuck):
             cell = np.unravel_index(int(stuck[0]), self.distribution.root_table.shape)
@@ -227,7 +326,7 @@ class Fit:
                 f"meeting the fair table takes {least - int(rows.sum()):,} more rows, over {LARGEST_TOP_UP:,}: a group "
                 "is wanted far rarer than it is. Use sample() or weights(), or change the target."
             )
-        counts = (fair_counts(fair, total, rows) for total in count(least))
+        counts = (fair_counts(fair, total, rows) for total in counting(least))
         return next((found - rows).astype(np.intp) for found in counts if found is not None)
 
     def _complete(self, frame: Any) -> Any:

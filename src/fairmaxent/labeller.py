@@ -17,7 +17,7 @@ from fairmaxent.priors.base import build_base
 from fairmaxent.priors.protocol import log_sum_exp
 from fairmaxent.profiles import Profiles, root_shape
 from fairmaxent.roles import Roles
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.table import Codes, Reals, Table, tally
 
 FOLDS = 5
 
@@ -98,8 +98,9 @@ class TreeLabeller:
         counts = weights.T.ravel()
         seen = counts > 0
         stacked, counts = np.concatenate(rows)[seen], counts[seen]
+        table = Table(stacked, counts, counts, counts)
         root = tally(stacked[:, 0], counts, self.blocks.levels[0]) + 0.5
-        tree = build_base("tree", self.blocks, stacked, counts, weights=counts / counts.sum(), root=root / root.sum())
+        tree = build_base("tree", self.blocks, table, table, root=root / root.sum())
 
         def predict(codes: Codes) -> Reals:
             logs = np.column_stack(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.dual import Dual
+from fairmaxent.dual import Dual, unwatched
 from fairmaxent.errors import InfeasibleError, SolverError
 from fairmaxent.features import Features
 from fairmaxent.priors.protocol import Prior
@@ -56,14 +56,21 @@ def default_solver(dual: Dual) -> Solver:
 
 
 def maximise_entropy(
-    prior: Prior, features: Features, levels: Reals, *, describe: Describe, solver: Solver | None = None
+    prior: Prior,
+    features: Features,
+    levels: Reals,
+    *,
+    describe: Describe,
+    solver: Solver | None = None,
+    watch: Callable[[float], None] = unwatched,
 ) -> Optimum:
     """Solve for the multipliers that give the features the averages they have under ``levels``.
 
     A target on the boundary of what rows alone can reach is met by dropping, exactly, the rows that no solution
-    uses. A target outside raises InfeasibleError and names the levels that stand in the way.
+    uses. A target outside raises InfeasibleError and names the levels that stand in the way. ``watch`` is told before
+    each step of the solver how much of the way is done.
     """
-    dual = Dual(prior, features, features.mean(levels))
+    dual = Dual(prior, features, features.mean(levels), watch)
     _refuse_unreachable_levels(dual, levels, describe)
     chosen = solver or default_solver(dual)
     solution = chosen.solve(dual)

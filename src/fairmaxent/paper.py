@@ -27,7 +27,7 @@ from fairmaxent.reading import read_domain
 from fairmaxent.request import check_share
 from fairmaxent.roles import Roles
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
-from fairmaxent.table import Reals
+from fairmaxent.table import Counted, Reals
 from fairmaxent.target import balanced, level_means, moment_scores
 from fairmaxent.weighting import reweigh
 
@@ -77,12 +77,12 @@ def fit(
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
-    reweighed = reweigh(table.codes, table.counts, fair.ravel())
+    reweighed = reweigh(table, fair.ravel())
     levels = _expectation(theta, problem, reweighed)
-    weights = reweighed if prior == "w" else table.counts / table.total
-    base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=fair.ravel())
+    weighted = reweighed if prior == "w" else table.reweighed(np.full(blocks.levels[0], 1 / table.total))
+    base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
     optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights))),
+        Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),
         attribute_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
@@ -96,18 +96,16 @@ def fit(
         columns=tuple(opened.columns),
         roles=roles,
         table=table,
-        support=table,
+        weighted=weighted,
         soft=None,
-        row_weights=weights,
         target=levels,
         optimum=optimum,
         distribution=distribution,
         certificate=certify(
             problem,
-            problem,
             optimum,
             distribution,
-            weights=weights,
+            weighted=weighted,
             simplices=[*root_marginals(blocks, levels), *blocks.split(levels)[1:]],
             base=base,
             base_share=share,
@@ -126,7 +124,7 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
     blocks = fitted.distribution.blocks
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
     probability = np.exp(fitted.distribution.log_probability(points))
-    raw = np.exp(Rows.weighted(blocks, fitted.table.codes, fitted.table.counts).log_probability(points)) + epsilon
+    raw = np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points)) + epsilon
     seen = probability > 0
     return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
 
@@ -154,13 +152,12 @@ def _check_cells(problem: Problem) -> None:
         )
 
 
-def _expectation(theta: ThetaName, problem: Problem, weights: Reals) -> Reals:
+def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
     """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
-    blocks, table = problem.blocks, problem.table
     if theta == "w":
-        return level_means(blocks, table.codes, weights)
-    levels = level_means(blocks, table.codes, table.counts)
-    return balanced(levels, blocks) if theta == "b" else levels
+        return level_means(problem.blocks, weighted)
+    levels = level_means(problem.blocks, problem.table)
+    return balanced(levels, problem.blocks) if theta == "b" else levels
 
 
 def _solver(solver: SolverName | Solver, share: float) -> Solver:

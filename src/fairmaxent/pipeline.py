@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from fairmaxent.absorbing import AbsorbOption, Absorption, ParityOption, relabel, soft_labels
+from fairmaxent.absorbing import (
+    AbsorbOption,
+    Absorption,
+    ParityOption,
+    check_in_memory,
+    relabel,
+    soft_labels,
+)
 from fairmaxent.certificate import Measure
 from fairmaxent.certify import certify
 from fairmaxent.choice import check_seed
+from fairmaxent.cluster import row_prior
 from fairmaxent.details import DetailOption
 from fairmaxent.distribution import Distribution
 from fairmaxent.domain import Domain
@@ -22,7 +31,6 @@ from fairmaxent.labeller import choose_labeller
 from fairmaxent.maxent import maximise_entropy
 from fairmaxent.priors.base import BaseKind, build_base
 from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.rows import Rows
 from fairmaxent.problem import Problem
 from fairmaxent.reading import Reading, read_rows
 from fairmaxent.request import (
@@ -72,7 +80,8 @@ def debias(
     ----------
     frame
         A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars LazyFrame, DuckDB relation, Dask
-        DataFrame, …), whose engine then counts the rows: they are never in memory.
+        DataFrame, …), whose engine then counts the rows: they are never in memory. With a Dask ``distributed.Client``
+        open even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
@@ -121,7 +130,7 @@ def debias(
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
         Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
-        and how much of it is done, from 0 to 1. What it raises stops the fit.
+        and how much of it is done, from 0 to 1; while solving, before each iteration. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
@@ -155,6 +164,7 @@ def debias(
     fit = _fit(rows, options, report, labeller=labeller)
     if downstream is None:
         return fit
+    check_in_memory("downstream", rows.table)
 
     def fit_others(table: Table) -> Fit:
         return _fit(replace(rows, table=table, positions=None), options, silent, labeller=labeller)
@@ -197,20 +207,22 @@ def _fit(
     root = fair.table.ravel()
     own = problem
     if relabels:
+        check_in_memory("absorb='relabel'", problem.table)
         progress("label", 0.0)
         soft = soft_labels(problem, labeller) if soft is None else soft
         own = relabel(problem, fair.table, wishes, soft)
     progress("base", 0.0)
-    blocks, rows = problem.blocks, own.table.codes
-    weights = reweigh(rows, own.counts, root)
-    base = build_base(options["base"], blocks, rows, own.counts, weights=weights, root=root, rules=problem.rules)
-    levels = fair_levels(own, weights, fair.table, base)
+    blocks = problem.blocks
+    weighted = reweigh(own.counted, root)
+    base = build_base(options["base"], blocks, own.counted, weighted, root=root, rules=problem.rules)
+    levels = fair_levels(own, weighted, fair.table, base)
     progress("solve", 0.0)
     optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, rows, weights))),
+        Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
         cell_features(blocks, moment_scores(domain, problem.chosen), levels),
         levels,
         describe=roles.describe_level,
+        watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
     distribution = Distribution.of(domain, optimum).detailed(
@@ -218,10 +230,9 @@ def _fit(
     )
     certificate = certify(
         problem,
-        own,
         optimum,
         distribution,
-        weights=weights,
+        weighted=weighted,
         simplices=blocks.split(levels),
         base=base,
         base_share=share,
@@ -233,9 +244,8 @@ def _fit(
         columns=data.columns,
         roles=roles,
         table=problem.table,
-        support=own.table,
+        weighted=weighted,
         soft=soft if relabels else None,
-        row_weights=weights,
         target=levels,
         optimum=optimum,
         distribution=distribution,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from fairmaxent.fairness import FairTable, fair_table
 from fairmaxent.features import root_marginals
 from fairmaxent.priors.base import reachable_roots
 from fairmaxent.roles import Roles
-from fairmaxent.rules import Rule
-from fairmaxent.table import Codes, Reals, Table, tally
+from fairmaxent.rules import Rule, break_any
+from fairmaxent.table import Codes, Counted, Reals, Table
 
 # A cell without rows that must have mass counts as half a row.
 HALF_A_ROW = 0.5
@@ -27,7 +27,7 @@ class Problem:
     """Everything that the fair table, the prior, the target and the certificate are made from."""
 
     roles: Roles
-    table: Table  # distinct rows as block codes
+    table: Counted  # distinct rows as block codes
     measure: Measure
     representation: tuple[float | None, ...]  # ρ of each grouping
     statistical: tuple[float | None, ...]  # σ of each grouping
@@ -40,24 +40,21 @@ class Problem:
         return self.roles.blocks
 
     @cached_property
-    def counts(self) -> Reals:
-        """n_α of the distinct rows; rows that a rule forbids count zero."""
-        broken = np.zeros(len(self.table.codes), dtype=bool)
-        for rule in self.rules:
-            broken |= rule.breaks(self.table.codes)
-        counts = np.where(broken, 0.0, self.table.counts)
-        self._refuse_lost_levels(counts)
-        return counts
+    def counted(self) -> Counted:
+        """The distinct rows with their n_α; rows that a rule forbids count zero."""
+        counted = self.table.without(partial(break_any, self.rules)) if self.rules else self.table
+        self._refuse_lost_levels(counted)
+        return counted
 
     @cached_property
     def data_table(self) -> Reals:
         """The data's table of outcome and protected attributes, one axis each, forbidden rows and all."""
-        return self._root_table(self.table.counts)
+        return self._root_table(self.table)
 
     @cached_property
     def empirical(self) -> Reals:
         """e(y, z): the same table without the rows that a rule forbids."""
-        return self._root_table(self.counts)
+        return self._root_table(self.counted)
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
@@ -86,16 +83,14 @@ class Problem:
             describe=self.roles.describe_cell,
         )
 
-    def _root_table(self, weights: Reals) -> Reals:
-        cells = tally(self.table.codes[:, 0], weights, self.blocks.levels[0])
+    def _root_table(self, rows: Counted) -> Reals:
+        (cells,) = rows.tables([(0,)], self.blocks.levels)
         return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
 
-    def _refuse_lost_levels(self, counts: Reals) -> None:
+    def _refuse_lost_levels(self, counted: Counted) -> None:
         """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
-        cells = self.table.codes[:, 0]
         before, after = (
-            root_marginals(self.blocks, tally(cells, weights, self.blocks.levels[0]))
-            for weights in (self.table.counts, counts)
+            root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
         )
         for own, old, new in zip(self.roles.attributes, before, after, strict=True):
             lost = np.flatnonzero((old > 0) & (new == 0))

@@ -16,7 +16,7 @@ from fairmaxent.engines.rows import check_lazy_weights, count_rows
 from fairmaxent.engines.values import check_known, learn_domain
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
 from fairmaxent.roles import Roles
-from fairmaxent.table import Reals, Table, check_weights
+from fairmaxent.table import Counted, Reals, Table, check_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Reading:
 
     columns: tuple[str, ...]
     roles: Roles
-    table: Table  # distinct rows as block codes
+    table: Counted  # distinct rows as block codes
     design: Reals | None  # one per input row; None: there are none, or an engine keeps the rows
     weight_column: frames.Column | None
     positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
@@ -111,10 +111,22 @@ def _read_lazy(
     return Reading(
         columns=tuple(names_of(lazy)),
         roles=roles,
-        table=count_rows(lazy, domain, roles.blocks, weight),
+        table=_count(lazy, roles, weight),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
     )
+
+
+def _count(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
+    """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
+    if lazy.implementation.is_dask():
+        from fairmaxent.cluster.counting import count_on_workers
+        from fairmaxent.cluster.workers import active_client
+
+        client = active_client()
+        if client is not None:
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
+    return count_rows(lazy, roles.domain, roles.blocks, weight)
 
 
 def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:

@@ -49,6 +49,14 @@ class Rule:
         return broken
 
 
+def break_any(rules: Sequence[Rule], pooled: Codes) -> NDArray[np.bool_]:
+    """Say which rows of block codes break some rule."""
+    broken = np.zeros(len(pooled), dtype=bool)
+    for rule in rules:
+        broken |= rule.breaks(pooled)
+    return broken
+
+
 def allowed_roots(rules: Sequence[Rule], root_levels: int) -> NDArray[np.bool_]:
     """Levels of the root that no rule forbids outright."""
     allowed = np.ones(root_levels, dtype=bool)

@@ -138,6 +138,7 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
     domain, domain_arrays = fit.domain.to_storage()
     features, solution = fit.optimum.dual.features, fit.optimum.solution
     prior, prior_arrays = _pack_prior(fit.optimum.dual.prior)
+    table = fit.table.collect()
     record: Record = {
         "format": FORMAT,
         "version": VERSION,
@@ -158,11 +159,11 @@ def _pack(fit: Fit) -> tuple[Record, Arrays]:
         "measure": _tag(vars(fit.certificate.measure)),
     }
     arrays: Arrays = {
-        "table/codes": fit.table.codes,
-        "table/counts": fit.table.counts,
-        **_pack_places(fit.table),
+        "table/codes": table.codes,
+        "table/counts": table.counts,
+        **_pack_places(table),
         **_pack_labels(fit),
-        "row_weights": fit.row_weights,
+        "row_weights": fit.weighted.collect().counts,
         "target": fit.target,
         "multipliers": solution.multipliers,
         "features/starts": features.starts,
@@ -192,16 +193,11 @@ def _pack_places(table: Table) -> Arrays:
 
 
 def _pack_labels(fit: Fit) -> Arrays:
-    """The relabelled rows, and the soft labels that they came from, where there are any."""
+    """Soft labels, and the input rows that relabelled rows stand for, where there are any."""
     if fit.soft is None:
         return {}
-    support = fit.support
-    return {
-        "soft": fit.soft,
-        "support/counts": support.counts,
-        "support/rows": support.rows,
-        "support/squares": support.squares,
-    }
+    weighted = fit.weighted.collect()
+    return {"soft": fit.soft, "labelled/rows": weighted.rows, "labelled/squares": weighted.squares}
 
 
 def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
@@ -229,9 +225,8 @@ def _unpack(record: Record, arrays: Arrays) -> dict[str, Any]:
         "columns": columns,
         "roles": roles,
         "table": table,
-        "support": support,
+        "weighted": support.counting(_masses(arrays["row_weights"], support.distinct)),
         "soft": soft,
-        "row_weights": _masses(arrays["row_weights"], len(support.codes)),
         "target": _masses(arrays["target"], roles.blocks.width),
         "optimum": optimum,
         "distribution": distribution,
@@ -281,7 +276,9 @@ def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals 
     profiles = Profiles.of(table, blocks, table.counts)
     soft = _masses(arrays["soft"], *profiles.counts.shape)
     codes = profiles.labelled()
-    counts, rows, squares = (_masses(arrays[f"support/{name}"], len(codes)) for name in ("counts", "rows", "squares"))
+    counts, rows, squares = (
+        _masses(arrays[name], len(codes)) for name in ("row_weights", "labelled/rows", "labelled/squares")
+    )
     return soft, Table(codes, counts, rows, squares)
 
 

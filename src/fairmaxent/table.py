@@ -2,21 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.errors import InputError, WeightError
 
+if TYPE_CHECKING:
+    from fairmaxent.priors.protocol import Density
+
 Codes = NDArray[np.integer]
 Reals = NDArray[np.float64]
+
+Summed = Literal["counts", "rows", "squares"]
+Broken = Callable[[Codes], NDArray[np.bool_]]  # which of some rows are not to count
 
 _LARGEST_KEY = 2**62
 # Up to this many possible rows, counting every one of them is cheaper than sorting the rows there are.
 _COUNTABLE = 1 << 20
+
+
+class Counted(Protocol):
+    """Distinct rows with their counts, wherever they are: all that a fit asks of its data are sums over them."""
+
+    @property
+    def codes(self) -> Codes:
+        """The rows themselves; refused where they are not in this process."""
+        ...
+
+    @property
+    def counts(self) -> Reals:
+        """What each row counts; refused likewise."""
+        ...
+
+    @property
+    def rows(self) -> Reals:
+        """How many input rows each stands for; refused likewise."""
+        ...
+
+    @property
+    def inverse(self) -> NDArray[np.intp]:
+        """The distinct row of each input row, where these were kept."""
+        ...
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        ...
+
+    @property
+    def worth(self) -> float:
+        """How many equally weighted input rows they are worth."""
+        ...
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+        ...
+
+    def without(self, broken: Broken) -> Counted:
+        """Let the broken rows count zero."""
+        ...
+
+    def reweighed(self, factor: Reals) -> Counted:
+        """Multiply each row's count by the factor of its level in the first column."""
+        ...
+
+    def thinned(self, rows: int) -> Table:
+        """Take all rows into memory, or where there are more than ``rows``, that many of equal weight for all."""
+        ...
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p)."""
+        ...
+
+    def collect(self) -> Table:
+        """Take all rows into memory."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +130,11 @@ class Table:
         return self.places
 
     @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        return len(self.codes)
+
+    @property
     def size(self) -> int:
         """Number of input rows."""
         return round(float(self.rows.sum()))
@@ -65,10 +144,62 @@ class Table:
         """N: the total weight of the rows."""
         return float(self.counts.sum())
 
+    @property
+    def worth(self) -> float:
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones they are worth (Kish)."""
+        return float(self.total**2 / self.squares.sum())
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+        summed = {"counts": self.counts, "rows": self.rows, "squares": self.squares}[of]
+        return [self._summed(summed, columns, [sizes[column] for column in columns]) for columns in wanted]
+
+    def _summed(self, summed: Reals, columns: tuple[int, ...], shape: list[int]) -> Reals:
+        one = len(columns) == 1
+        cells = self.codes[:, columns[0]] if one else row_keys(self.codes[:, list(columns)], shape)[0]
+        return tally(cells, summed, int(np.prod(shape))).reshape(shape)
+
+    def without(self, broken: Broken) -> Table:
+        """Let the broken rows count zero."""
+        return self.counting(np.where(broken(self.codes), 0.0, self.counts))
+
+    def reweighed(self, factor: Reals) -> Table:
+        """Multiply each row's count by the factor of its level in the first column."""
+        own = factor[self.codes[:, 0]]
+        return replace(self, counts=self.counts * own, squares=self.squares * own**2)
+
+    def counting(self, counts: Reals) -> Table:
+        """Give the rows other counts, in which the input rows of one share as before."""
+        share = counts / np.where(self.counts > 0, self.counts, 1.0)
+        return replace(self, counts=counts, squares=share**2 * self.squares)
+
+    def thinned(self, rows: int) -> Table:
+        """Return all rows, or where there are more than ``rows``, that many of equal weight for all."""
+        if len(self.codes) <= rows:
+            return self
+        equal, one = np.full(rows, self.total / rows), np.ones(rows)
+        return Table(np.asfortranarray(self.codes[equal_steps(self.counts, rows)]), equal, one, equal**2)
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p)."""
+        kept = self.counts > 0
+        share = self.counts[kept] / self.total
+        return float(share @ (np.log(share) - density.log_probability(self.codes[kept])))
+
+    def collect(self) -> Table:
+        """Return itself: it is in memory."""
+        return self
+
 
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     """Total weight of each of ``size`` cells."""
     return np.bincount(cells, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
+def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
+    """Places at equal steps of the running weight; where rows are sorted, neighbours stand for each other."""
+    running = np.cumsum(weights)
+    return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
 
 
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:

@@ -16,18 +16,16 @@ from fairmaxent.domain import Attribute, Domain
 from fairmaxent.errors import TargetError
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.problem import Problem
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.table import Counted, Reals
 
 TargetOption = Mapping[str, Mapping[object, float] | None]
 
 _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 
-def level_means(blocks: Blocks, codes: Codes, weights: Reals) -> Reals:
-    """Share of each level among weighted rows: θ^d for the counts, θ^w for the weights w."""
-    share = weights / weights.sum()
-    columns = zip(codes.T, blocks.levels, strict=True)
-    return np.concatenate([tally(column, share, size) for column, size in columns])
+def level_means(blocks: Blocks, rows: Counted) -> Reals:
+    """Share of each level among the rows: θ^d by their counts, θ^w where these are the weights w."""
+    return np.concatenate(rows.tables([(block,) for block in range(len(blocks.levels))], blocks.levels)) / rows.total
 
 
 def balanced(levels: Reals, blocks: Blocks) -> Reals:
@@ -82,21 +80,21 @@ def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
     return np.asarray(result / result.sum())
 
 
-def fair_levels(problem: Problem, weights: Reals, fair: Reals, base: Prior) -> Reals:
+def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior) -> Reals:
     """θ: the fair table for the root, the user's own marginals, and for the rest what keeps p(x | y, z).
 
     That is θ^w, the mean under the reweighted rows; a cell that has no rows to tell takes the base's p(x | y, z).
     """
-    blocks, codes = problem.blocks, problem.table.codes
+    blocks = problem.blocks
     roots = blocks.slices[0]
     filled = np.flatnonzero((fair.ravel() > 0) & (problem.empirical.ravel() == 0))
-    levels = (1 - fair.ravel()[filled].sum()) * level_means(blocks, codes, weights)
+    levels = (1 - fair.ravel()[filled].sum()) * level_means(blocks, weighted)
     for cell in filled:
         only = np.ones(blocks.width, dtype=bool)
         only[roots] = np.arange(blocks.levels[0]) == cell
         levels += fair.ravel()[cell] * base.tilt(mask(only)).levels
     levels[roots] = fair.ravel()
-    return with_chosen(levels, level_means(blocks, codes, problem.table.counts), blocks, problem.chosen)
+    return with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen)
 
 
 def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None]) -> list[Reals | None]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.table import Codes, Reals
+from fairmaxent.table import Counted, Reals
 
 
-def reweigh(codes: Codes, counts: Reals, table: Reals) -> Reals:
+def reweigh(rows: Counted, table: Reals) -> Counted:
     """w(α) ∝ n_α · t(cell(α)) / e(cell(α)): keeps p(x | y, z) and moves the mass of the cells.
 
-    ``codes`` are block codes, root first; ``table`` is t over the levels of the root. Cells without rows can
-    get no weight here, so the result is normalised.
+    ``rows`` are in block codes, root first; ``table`` is t over the levels of the root. Cells without rows can get no
+    weight here, so the result is normalised.
     """
-    cells = codes[:, 0]
-    empirical = np.bincount(cells, weights=counts, minlength=len(table))
-    weights = counts * np.divide(table, empirical, out=np.zeros(len(table)), where=empirical > 0)[cells]
-    return np.asarray(weights / weights.sum())
+    (empirical,) = rows.tables([(0,)], [len(table)])
+    factor = np.divide(table, empirical, out=np.zeros(len(table)), where=empirical > 0)
+    return rows.reweighed(factor / (factor @ empirical))

@@ -38,7 +38,7 @@ def prior(
     wanted = np.outer(data.outcome_shares, equal_shares(data))
     data.refuse_empty_cells(wanted)
     blocks, table = data.blocks, data.table
-    weights = reweigh(table.codes, table.counts, wanted.ravel())
-    base = build_base("uniform", blocks, table.codes, table.counts, weights=weights, root=wanted.ravel())
-    mixed = Mixture.of((share, 1 - share), (base, Rows.weighted(blocks, table.codes, weights)))
+    weighted = reweigh(table, wanted.ravel())
+    base = build_base("uniform", blocks, table, weighted, root=wanted.ravel())
+    mixed = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))
     return NewRows(data, Distribution(data.roles.domain, blocks, mixed, np.zeros(blocks.width)))

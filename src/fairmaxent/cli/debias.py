@@ -52,6 +52,7 @@ class OutputOptions:
     weight_name: str
     model: str | None
     report: str | None
+    scheduler: str | None
     force: bool
     as_json: bool
 
@@ -70,7 +71,11 @@ class OutputOptions:
         from fairmaxent.files import output_format
 
         refuse_overwriting([data], self.targets)
-        if self.output is not None:
+        if self.scheduler is not None:
+            from fairmaxent.cli import cluster
+
+            cluster.check(self)
+        elif self.output is not None:
             output_format(self.output, self.output_format)
         if self.data_on_stdout and self.as_json:
             raise click.UsageError("--json and '-o -' both want stdout; write the table to a file")
@@ -124,6 +129,11 @@ output_options = taking(
     ),
     click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
     click.option("--report", type=click.Path(), help="Write a report on what was done."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the Dask cluster at tcp://HOST:PORT read the Parquet files DATA and write others into the folder -o.",
+    ),
     force_option,
     json_option,
 )
@@ -157,6 +167,10 @@ def command(
     wanted.check(data)
     asked.check_rates(ctx, roles)
     asked = asked if wanted.mode == "weights" else asked.with_seed()
+    if wanted.scheduler is not None:
+        result = _distributed(data, roles, asked, wanted, columns_as, reading)
+        say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
+        return
     with Staging(wanted.targets, force=wanted.force) as staging:
         # A report counts copies of single rows, so it takes the table itself.
         scanned = reading.scan(data) if wanted.report is None else None
@@ -201,6 +215,39 @@ def _streamed(
     with bar(f"writing {wanted.output}") as progress:
         rows, after = _stream_table(fit, source, wanted, staging, progress)
     return Result(fit, source, rows, None, before, after)
+
+
+def _distributed(
+    data: str,
+    roles: RoleOptions,
+    asked: FitOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> Result:
+    """Fit a table on a Dask cluster, whose workers write what is asked for."""
+    from fairmaxent.cli.cluster import connected, open_parquet, write_parts
+    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.rates import measure, measure_data
+    from fairmaxent.files import Staging
+    from fairmaxent.writing import check_folder
+
+    if wanted.output is not None:
+        check_folder(wanted.output)
+    saved = [] if wanted.model is None else [wanted.model]
+    with Staging(saved, force=wanted.force) as staging, connected(wanted.scheduler or ""):
+        source = reading.without_dropped(open_parquet(data))
+        roles = roles.checked(source, data)
+        with bar(f"fitting {data}") as progress:
+            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), progress)
+        before, rows, table = measure_data(fit), None, fit.distribution.root_table
+        if wanted.model is not None:
+            fit.save(staging.place(wanted.model))
+        if wanted.output is not None:
+            rows = fit.table.size if wanted.rows is None else wanted.rows
+            with bar(f"writing {wanted.output}") as progress:
+                table = write_parts(fit, rows, wanted.output, iid=wanted.iid, progress=progress)
+        return Result(fit, source, rows, None, before, measure(fit, table))
 
 
 def _stream_table(

@@ -71,7 +71,7 @@ class ReadingOptions:
             missing=self.missing or MISSING,
             columns=self.columns,
         )
-        return self._without_dropped(table)
+        return self.without_dropped(table)
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
@@ -79,9 +79,10 @@ class ReadingOptions:
         from fairmaxent.files import TableFile
 
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
-        return None if lazy is None else self._without_dropped(TableFile(lazy, ()))
+        return None if lazy is None else self.without_dropped(TableFile(lazy, ()))
 
-    def _without_dropped(self, table: TableFile) -> TableFile:
+    def without_dropped(self, table: TableFile) -> TableFile:
+        """Leave the columns to drop out."""
         names = table.frame.collect_schema().names()
         for name in self.drop or ():
             if name not in names:

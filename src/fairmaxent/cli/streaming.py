@@ -31,7 +31,7 @@ class Cells:
 
     def add_fitted(self, fit: Fit) -> Cells:
         """Count the rows that were fitted, by weight."""
-        cells = tally(fit.table.codes[:, 0], fit.table.counts, self.counts.size)
+        (cells,) = fit.table.tables([(0,)], fit.roles.blocks.levels)
         self.counts += cells.reshape(self.counts.shape)
         return self
 

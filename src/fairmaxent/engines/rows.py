@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -38,29 +39,56 @@ def check_lazy_weights(lazy: Lazy, weight: str) -> None:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
 
 
-def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
-    """Code the rows, merge equal ones and count them, all inside the engine; only distinct rows come back."""
+@dataclass(frozen=True)
+class Counts:
+    """Names of the columns that an engine counts by and in; those of design weights are None where there are none."""
+
+    keys: list[str]
+    rows: str
+    mass: str | None
+    squares: str | None
+
+    @property
+    def weights(self) -> list[str]:
+        """The columns of design weights."""
+        return [name for name in (self.mass, self.squares) if name is not None]
+
+
+def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, Counts]:
+    """Code the rows: the integers that tell them apart, and design weights with their squares."""
     names = names_of(lazy)
     keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
     rows, mass, squares = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares"))
-    columns, totals = [nw.col(key) for key in keys], [nw.len().alias(rows)]
-    if weight is not None:
-        own = nw.col(weight).cast(nw.Float64)
-        columns += [own.alias(mass), (own * own).alias(squares)]
-        totals += [nw.col(mass).sum(), nw.col(squares).sum()]
-    found = collect(with_keys(lazy, domain, blocks, keys).select(*columns).group_by(*keys).agg(*totals))
+    coded = with_keys(lazy, domain, blocks, keys)
+    if weight is None:
+        return coded.select(*keys), Counts(keys, rows, None, None)
+    own = nw.col(weight).cast(nw.Float64)
+    return coded.select(*keys, own.alias(mass), (own * own).alias(squares)), Counts(keys, rows, mass, squares)
+
+
+def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
+    """Code the rows, merge equal ones and count them, all inside the engine; only distinct rows come back."""
+    coded, columns = keyed(lazy, domain, blocks, weight)
+    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.weights)]
+    found = collect(coded.group_by(*columns.keys).agg(*totals))
     if not len(found):
         raise InputError("the table has no rows; pass at least one")
-    packed = [found.get_column(key).to_numpy() for key in keys]
+    return table_of(found, columns, blocks)
+
+
+def table_of(found: nw.DataFrame[Any], columns: Counts, blocks: Blocks) -> Table:
+    """Distinct rows in order, from what an engine counted."""
+    packed = [found.get_column(key).to_numpy() for key in columns.keys]
     order = np.lexsort(packed[::-1])
-    codes = _unpacked([key[order] for key in packed], blocks)
-    seen = numbers(found, rows)[order]
-    if weight is None:
+    codes = unpacked([key[order] for key in packed], blocks)
+    seen = numbers(found, columns.rows)[order]
+    if not columns.weights:
         return Table(codes, seen, seen, seen)
-    return Table(codes, numbers(found, mass)[order], seen, numbers(found, squares)[order])
+    mass, squares = (numbers(found, name)[order] for name in columns.weights)
+    return Table(codes, mass, seen, squares)
 
 
-def _unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
+def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
     """Block codes of keys."""
     codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
     for rest, part in zip(keys, key_parts(blocks.levels), strict=True):

@@ -12,10 +12,9 @@ from fairmaxent.blocks import Blocks
 from fairmaxent.errors import ForbiddenError
 from fairmaxent.priors.product import Product
 from fairmaxent.priors.protocol import Prior
-from fairmaxent.priors.rows import Rows
 from fairmaxent.priors.tree import Tree
 from fairmaxent.rules import Rule, allowed_roots, needed_edges
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.table import Codes, Counted, Reals, tally
 
 BaseKind = Literal["uniform", "product", "tree"]
 
@@ -33,25 +32,28 @@ ROOT_STRENGTH = 1.0
 def build_base(
     kind: BaseKind,
     blocks: Blocks,
-    codes: Codes,
-    counts: Reals,
+    counted: Counted,
+    weighted: Counted,
     *,
-    weights: Reals,
     root: Reals,
     rules: Sequence[Rule] = (),
 ) -> Prior:
     """Build a base of full support on everything that is not forbidden.
 
-    ``codes`` are the distinct rows, ``counts`` how many rows each stands for, ``weights`` their fair weights w,
-    and ``root`` the distribution wanted for the root block.
+    ``counted`` are the distinct rows with how many rows each stands for, ``weighted`` the same with their fair weights
+    w, and ``root`` is the distribution wanted for the root block.
     """
     if kind == "tree":
-        return _tree(blocks, codes, counts, weights=weights, root=root, rules=rules)
+        return _tree(blocks, counted, weighted, root=root, rules=rules)
     levels = np.ones(blocks.width)
     if kind == "product":
-        columns = zip(codes.T, blocks.levels, strict=True)
-        levels = np.concatenate([tally(column, weights, size) for column, size in columns])
+        levels = np.concatenate(weighted.tables([(block,) for block in range(len(blocks.levels))], blocks.levels))
         levels[blocks.slices[0]] = root
+    return _independent(blocks, levels, rules)
+
+
+def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
+    """Blocks with these shares of levels, independent but for the rules."""
     levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])
     if not any(rule.others for rule in rules):
         return Product.of(blocks, levels)
@@ -65,22 +67,27 @@ def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> NDArray[np.bool_]:
     """Levels of the root that some point has which breaks no rule, whatever the other columns say."""
     if not rules:
         return np.ones(blocks.levels[0], dtype=bool)
-    no_rows, nothing = np.zeros((0, len(blocks.levels)), dtype=np.intp), np.zeros(0)
-    everywhere = build_base("uniform", blocks, no_rows, nothing, weights=nothing, root=nothing, rules=rules)
+    everywhere = _independent(blocks, np.ones(blocks.width), rules)
     return np.asarray(everywhere.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]] > 0)
 
 
-def _tree(blocks: Blocks, codes: Codes, counts: Reals, *, weights: Reals, root: Reals, rules: Sequence[Rule]) -> Tree:
-    """Fit the rooted tree on the reweighted rows (method: maximum spanning tree of I(i; j | root))."""
-    parents = spanning_parents(_information(blocks, codes, counts.sum(), weights), needed_edges(rules))
-    tables = [
-        _smoothed_table(blocks, codes, counts, weights, block, parent) for block, parent in enumerate(parents, start=1)
-    ]
+def _tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Tree:
+    """Fit the rooted tree on the reweighted rows (method: maximum spanning tree of I(i; j | root)).
+
+    Within a level of the root the fair weights are proportional to the counts, so the counts say how much is known
+    there; the coarser tables mix levels of the root and need the fair weights.
+    """
+    parents = spanning_parents(_information(blocks, counted.total, weighted), needed_edges(rules))
+    families = [(parent, block) if parent else (block,) for block, parent in enumerate(parents, start=1)]
+    rooted = [(0, *family) for family in families]
+    seen, fair = (rows.tables(rooted, blocks.levels) for rows in (counted, weighted))
+    scale = counted.total / weighted.total
+    tables = [smoothed(_with_parent(own), scale * _with_parent(new)) for own, new in zip(seen, fair, strict=True)]
     _forbid(rules, parents, tables)
     return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
 
 
-def _information(blocks: Blocks, codes: Codes, total: float, weights: Reals) -> Reals:
+def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in small samples.
 
     For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high. Every pair of blocks
@@ -88,9 +95,8 @@ def _information(blocks: Blocks, codes: Codes, total: float, weights: Reals) -> 
     """
     sizes = blocks.levels
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
-    if len(codes) > enough:
-        codes = Rows.weighted(blocks, codes, weights).thinned(enough).codes
-        weights, total = np.full(enough, 1.0 / enough), enough
+    rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
+    codes, weights = rows.codes, rows.counts / rows.total
     roots = codes[:, 0].astype(np.intp)
     seen = len(np.unique(roots))
     with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
@@ -133,16 +139,9 @@ def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> l
     return [int(parent) for parent in nearest[1:]]
 
 
-def _smoothed_table(blocks: Blocks, codes: Codes, counts: Reals, weights: Reals, block: int, parent: int) -> Reals:
-    """P(block | parent, root), counted and smoothed."""
-    roots, size = blocks.levels[0], blocks.levels[block]
-    above = blocks.levels[parent] if parent else 1
-    given = codes[:, 0].astype(np.intp)
-    if parent:
-        given = given * above + codes[:, parent]
-    cells = given * size + codes[:, block]
-    seen, fair = (tally(cells, own, roots * above * size) for own in (counts, weights))
-    return smoothed(seen.reshape(roots, above, size), fair.reshape(roots, above, size) * counts.sum())
+def _with_parent(table: Reals) -> Reals:
+    """A table with axes root, parent, block; a block without a parent has one of a single level."""
+    return table.reshape(len(table), -1, table.shape[-1])
 
 
 def smoothed(seen: Reals, fair: Reals) -> Reals:

@@ -91,6 +91,22 @@ class Prior(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The probability of single rows under a tilted prior."""
+
+    prior: Prior
+    potentials: Reals
+    log_partition: float
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
+        result = self.prior.log_probability(codes) - self.log_partition
+        for column, part in zip(codes.T, self.prior.blocks.split(self.potentials), strict=True):
+            result += part[column]
+        return result
+
+
 def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
     """log Σ e^{value} along an axis, −∞ for an empty sum.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairmaxent.blocks import Blocks, ravel
 from fairmaxent.choice import Choice
 from fairmaxent.priors.protocol import Drawn, softmax
-from fairmaxent.table import Codes, Reals, match_rows, tally
+from fairmaxent.table import Codes, Reals, Table, equal_steps, match_rows, tally
 
 # Tables of this many numbers stay in the fastest memory while the rows pass by.
 _LARGEST_PACK = 1 << 14
@@ -58,6 +58,11 @@ class Rows:
         kept = weights > 0
         return cls(blocks, np.asfortranarray(codes[kept]), np.log(weights[kept] / weights[kept].sum()))
 
+    @classmethod
+    def of(cls, blocks: Blocks, table: Table) -> Rows:
+        """Take the counts of distinct rows as their weights."""
+        return cls.weighted(blocks, table.codes, table.counts)
+
     def tilt(self, potentials: Reals) -> TiltedRows:
         """Tilt by one potential per level."""
         log_partition, weights = softmax(self.log_weights + self.scores(potentials))
@@ -72,8 +77,7 @@ class Rows:
         """Take rows at equal steps of the running weight; being sorted, neighbours stand for each other."""
         if len(self.codes) <= rows:
             return self
-        running = np.cumsum(np.exp(self.log_weights))
-        chosen = np.searchsorted(running, (np.arange(rows) + 0.5) * (running[-1] / rows))
+        chosen = equal_steps(np.exp(self.log_weights), rows)
         return Rows(self.blocks, np.asfortranarray(self.codes[chosen]), np.full(rows, -np.log(rows)))
 
     @property

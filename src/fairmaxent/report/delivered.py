@@ -65,13 +65,13 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 
 def data_table(fit: Fit) -> Reals:
     """The table of the rows that the fit was made from."""
-    return _shaped(fit, _cells(fit, fit.table.codes, fit.table.counts))
+    return _shaped(fit, _fitted_cells(fit))
 
 
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
     """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = _cells(fit, codes, None)
-    return _shaped(fit, cells + _cells(fit, fit.table.codes, fit.table.counts) if added else cells)
+    return _shaped(fit, cells + _fitted_cells(fit) if added else cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
@@ -79,6 +79,10 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     if np.shape(weights) != (fit.table.size,):
         raise InputError(f"weights are needed for {fit.table.size} rows; pass one per row, as fit.weights()")
     return _shaped(fit, _cells(fit, fit.table.codes, tally(fit.table.inverse, weights, len(fit.table.codes))))
+
+
+def _fitted_cells(fit: Fit) -> Reals:
+    return fit.table.tables([(0,)], fit.roles.blocks.levels)[0]
 
 
 def _cells(fit: Fit, codes: Codes, counts: Reals | None) -> Reals:

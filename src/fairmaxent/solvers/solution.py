@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,13 +53,16 @@ def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterat
     """Repeat ``step`` from λ = 0 until the gradient vanishes.
 
     A step that returns None can make no progress. A dual below every value that a feasible target allows
-    (see :meth:`Dual.floor`) proves that there is no solution.
+    (see :meth:`Dual.floor`) proves that there is no solution. Before each step :attr:`Dual.watch` is told how much of
+    the way is done.
     """
-    point = dual.start
+    point, reached = dual.start, 0.0
     floor = dual.floor() - 1e-6
     status = Status.OUT_OF_ITERATIONS
     iterations = 0
     for iterations in range(max_iterations + 1):
+        reached = max(reached, _way(dual.start.residual, point.residual, tolerance))
+        dual.watch(reached)
         if point.residual <= tolerance:
             status = Status.CONVERGED
             break
@@ -73,6 +77,13 @@ def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterat
             break
         point = following
     return Solution(point.multipliers, point.value, point.residual, iterations, status, method)
+
+
+def _way(start: float, now: float, tolerance: float) -> float:
+    """How far the residual has come from the start to the tolerance, in digits, from 0 to 1."""
+    if now <= tolerance:
+        return 1.0
+    return max(0.0, math.log(start / now) / math.log(start / max(tolerance, 1e-300)))
 
 
 def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
