@@ -103,6 +103,7 @@ WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its 
 # Rows alone are the same whatever the base.
 BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
 
+TREE_LABELS = "relabel predictions, weights, tree labels"
 PARITIES = ("probabilities", "predictions")
 
 _WEIGHT = "fair_weight"
@@ -149,5 +150,6 @@ TREATMENTS: Mapping[str, Treatment] = {
         for output, treat in (("weights", _relabelled), ("rows", partial(_rows, absorb="relabel")))
         for share in SHARES
     },
+    TREE_LABELS: Treatment(partial(_relabelled, parity="predictions", labeller="tree"), ours=True),
     **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairmaxent.errors import InfeasibleError, InputError, check_choice
 from fairmaxent.fairness import check_rate, fair_table
-from fairmaxent.labeller import choose_labeller, cross_fit
+from fairmaxent.labeller import check_model, choose_labeller, cross_fit
 from fairmaxent.problem import HALF_A_ROW, Problem
 from fairmaxent.profiles import Profiles, root_shape
 from fairmaxent.relabelling import FLOOR, Labels, decisions_of, level, tilt
@@ -38,6 +38,7 @@ class Absorption:
         check_rate("threshold", self.threshold)
         if self.threshold == 1:
             raise InputError("threshold is 1, which no probability exceeds; pass a number below 1")
+        check_model("labeller", self.labeller)
         if self.absorb == "relabel":
             return
         for name, given in (

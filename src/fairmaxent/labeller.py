@@ -20,6 +20,7 @@ from fairmaxent.roles import Roles
 from fairmaxent.table import Codes, Reals, Table, tally
 
 FOLDS = 5
+TREE = "tree"  # the rooted tree, by name
 
 # scikit-learn's boosting takes at most this many categories of a column; beyond, their order stands for them.
 _CATEGORIES = 255
@@ -37,19 +38,26 @@ class Labeller(Protocol):
 
 def choose_labeller(roles: Roles, model: Any = None) -> Labeller:
     """Return the user's classifier, or gradient boosting where scikit-learn is installed, or the rooted tree."""
-    if model is not None:
-        check_model("labeller", model)
-        return ScikitLabeller(roles, model)
-    return ScikitLabeller(roles, None) if has_library("sklearn") else TreeLabeller(roles.blocks)
+    if model == TREE or (model is None and not has_library("sklearn")):
+        return TreeLabeller(roles.blocks)
+    return ScikitLabeller(roles, model)
 
 
 def check_model(option: str, model: Any) -> None:
-    """Refuse what is no classifier of scikit-learn's kind."""
+    """Refuse what is no classifier of scikit-learn's kind, nor the rooted tree, nor left to us."""
+    if model is None or model == TREE:
+        return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-        shown = model.__name__ if isinstance(model, type) else type(model).__name__
+        shown = (
+            model.__name__
+            if isinstance(model, type)
+            else repr(model)
+            if isinstance(model, str)
+            else type(model).__name__
+        )
         raise InputError(
             f"{option} is {shown}, which cannot be fitted for probabilities; pass a classifier with fit and "
-            "predict_proba, e.g. sklearn.linear_model.LogisticRegression()"
+            f"predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or {TREE!r}"
         )
 
 

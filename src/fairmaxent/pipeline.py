@@ -109,12 +109,12 @@ def debias(
         statistical rate): the mean of its ``"probabilities"``, or also its ``"predictions"``, decisions for the
         favourable outcome from this probability on. With more than two outcomes the likeliest is predicted.
     labeller
-        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from; by
-        default scikit-learn's histogram gradient boosting where it is installed, otherwise the rooted tree.
+        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
+        ``"tree"`` for the rooted tree; by default scikit-learn's histogram gradient boosting where it is installed,
+        otherwise the tree.
     downstream, student
         Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
-        of the table; the certificate then says it. ``student`` is that model, a classifier with ``fit`` and
-        ``predict_proba``; by default the same as for ``labeller``.
+        of the table; the certificate then says it. ``student`` is that model, named like ``labeller``.
     detail
         What a drawn row that is one of the data's rows, and not of the base, shows where a level stands for several
         values, as a bin does: ``"rows"`` the exact values of that real row, ``"bins"`` values drawn again inside the
