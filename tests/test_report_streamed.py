@@ -26,6 +26,8 @@ def table():
         .with_columns(
             job=pl.when(holes).then(None).otherwise("job"),
             hours=pl.Series(rng.choice([20.0, 40.0, float("nan")], ROWS)),
+            race=pl.col("race").cast(pl.Categorical),
+            rank=pl.Series(rng.choice(["low", "high"], ROWS), dtype=pl.Enum(["low", "high"])),
         )
     )
 

@@ -92,18 +92,24 @@ def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
 
 
 def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
-    """How many rows that an engine has equal each drawn row: it looks for the drawn rows, and holds no others."""
+    """How many rows that an engine has equal each drawn row: only rows with the hash of a drawn one are counted."""
     if not data.implementation.is_polars():
         raise InputError(f"copies are looked for by polars, not {data.implementation.value}; leave data out")
-    names = list(fit.domain.names)
-    real = data.to_native().select(names)
-    schema = real.collect_schema()
-    new = frames.open_frame(sample).select(names).to_polars().cast(dict(schema))
-    counted = fresh_name("rows", names)
-    found = real.join(new.unique().lazy(), on=names, how="semi", nulls_equal=True)
-    matches = collect(nw.from_native(found.group_by(names).len(name=counted))).to_native()
-    joined = new.join(matches, on=names, how="left", nulls_equal=True, maintain_order="left")
+    polars, names = frames.load_library("polars"), list(fit.domain.names)
+    real = data.to_native().select(_plain(polars, name, data.collect_schema()[name]) for name in names)
+    new = frames.open_frame(sample).select(names).to_polars().cast(dict(real.collect_schema()))
+    counted, key = fresh_name("rows", names), polars.struct(names).hash()
+    # A join would hold far more of the table at a time.
+    near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
+    found = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
+    joined = new.join(found, on=names, how="left", nulls_equal=True, maintain_order="left")
     return np.asarray(joined[counted].fill_null(0).to_numpy(), dtype=np.float64)
+
+
+def _plain(polars: Any, name: str, dtype: Any) -> Any:
+    """A column with its categories as texts, which have one hash wherever they come from."""
+    column = polars.col(name)
+    return column.cast(polars.String) if dtype in (nw.Categorical, nw.Enum) else column
 
 
 def _common_codes(
