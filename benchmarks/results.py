@@ -14,8 +14,8 @@ from benchmarks.outcome import Outcome
 
 FILE = "results.json"
 LIBRARIES = (
-    "fairmaxent", "numpy", "scipy", "narwhals", "pandas", "polars", "scikit-learn", "imbalanced-learn", "aif360",
-    "cvxpy", "dask", "distributed", "fairlearn",
+    "fairmaxent", "numpy", "scipy", "narwhals", "pandas", "polars", "duckdb", "scikit-learn", "imbalanced-learn",
+    "aif360", "cvxpy", "dask", "distributed", "fairlearn",
 )  # fmt: skip
 
 

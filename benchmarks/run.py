@@ -1,7 +1,8 @@
 """The one command: measure, keep the results, write the page.
 
-Run by ``make bench``; writes results.json, results.md and pictures of the growth curves beside this file, or into the
-folder given. Each subject can be measured alone: the results of the others stay.
+Run by ``make bench``; writes results.json, results.md and pictures of the growth curves beside this file, and what
+README and docs say of them; or only the former, into the folder given. Each subject can be measured alone: the results
+of the others stay.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import alternatives, cluster, engine, growth, million, results, stages, wide
+from benchmarks import alternatives, claims, cluster, engine, growth, million, outofcore, results, stages, wide
 from benchmarks.page import show, write_page
 
 # A subject is a module with FULL and QUICK sizes and measure(sizes).
@@ -26,6 +27,7 @@ SUBJECTS: Mapping[str, ModuleType] = {
     "million": million,
     "growth": growth,
     "wide": wide,
+    "outofcore": outofcore,
     "cluster": cluster,
 }
 
@@ -43,6 +45,8 @@ def main() -> None:
         outcome = subject.measure(subject.QUICK if asked.quick else subject.FULL)
         records = results.keep(asked.out, name, outcome, quick=asked.quick)
         write_page(asked.out, records, list(SUBJECTS))
+        if asked.out == HERE and not asked.quick:
+            claims.fill(HERE.parent, records)
         for bar in outcome.bars:
             verdict = "met" if bar.met else "MISSED"
             print(f"  {verdict}: {bar.name}, {show(bar.measured)} {bar.unit}, bar {show(bar.limit)} {bar.why}")

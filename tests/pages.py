@@ -20,6 +20,8 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.M | re.S)
 
+_FILLED = re.compile(r"<!-- measured: \w+ -->.*?<!-- measured: end -->", re.S)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -47,8 +49,8 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def prose_of(text: str) -> str:
-    """A page without its blocks and without code inside sentences."""
-    return re.sub(r"`[^`\n]+`", "", _FENCE.sub("", text))
+    """What people wrote: a page without its blocks, code inside sentences, and what benchmarks fill in."""
+    return re.sub(r"`[^`\n]+`", "", _FILLED.sub("", _FENCE.sub("", text)))
 
 
 def run_python(block: Block, names: dict[str, object], page: str) -> str:

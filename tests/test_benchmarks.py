@@ -15,7 +15,21 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import alternatives, cluster, engine, growth, meter, methods, million, page, results, run, stages, wide
+from benchmarks import (
+    alternatives,
+    cluster,
+    engine,
+    growth,
+    meter,
+    methods,
+    million,
+    outofcore,
+    page,
+    results,
+    run,
+    stages,
+    wide,
+)
 from benchmarks.floor import tilted_means
 from benchmarks.outcome import Bar, Curve, Outcome, Table, ratio
 from benchmarks.process import JobFailedError, environment, fresh
@@ -183,6 +197,27 @@ def test_wide_tables_have_the_features_they_are_said_to_have():
     (row,) = outcome.tables[0].rows
     assert row[:4] == (300, 6, 21, 4 * 20 + 3)
     assert all(bar.met for bar in outcome.bars)
+
+
+def test_a_table_out_of_core_stands_beside_the_group_by_of_two_engines():
+    outcome = outofcore.measure(outofcore.Sizes(rows=3000, part=2000))
+    rows = {name: rest for name, *rest in outcome.tables[0].rows}
+    assert "3,000 rows × 14 columns" in outcome.words
+    assert rows["group-by of polars"][0] == rows["group-by of DuckDB"][0] <= 3000
+    assert 1000 < rows["whole fit"][0] <= rows["group-by of polars"][0]  # numbers count by their bin
+    assert rows["whole command"][0] == rows["whole fit"][0] > rows["whole command, few distinct rows"][0]
+    assert rows["whole command"][-1] > rows["whole command"][-2] > 10
+    bars = {bar.name: bar for bar in outcome.bars}
+    ratio_of_cpu = rows["whole fit"][1] / rows["group-by of polars"][1]
+    assert bars["Whole fit, in group-bys of polars"].measured == pytest.approx(ratio_of_cpu)
+    assert bars["Address space of the whole command"].met
+
+
+def test_a_command_that_does_not_end_is_a_missed_bar(tmp_path):
+    with pytest.raises(JobFailedError):
+        fresh(outofcore.command, str(tmp_path), str(tmp_path / "fair.parquet"), 300.0)
+    (peak, addresses) = outofcore._command_bars({}, "whole command: ended with status 3")
+    assert (peak.met, addresses.met, addresses.why) == (False, False, "whole command: ended with status 3")
 
 
 # ---------------------------------------------------------------- alternatives

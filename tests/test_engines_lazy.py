@@ -126,6 +126,14 @@ def test_a_domain_of_more_points_than_an_integer_holds():
         np.testing.assert_allclose(np.sort(weighed), np.sort(twin.weights()), rtol=1e-12)
 
 
+def test_columns_may_have_the_names_that_we_would_give():
+    odd = table().select("sex", "income", pl.col("few").alias("Rows"), MASS="city", KEY0="paid", weight="weight")
+    for frame in (odd.lazy(), duckdb.from_arrow(odd.to_arrow())):  # to DuckDB, "rows" is "Rows"
+        ours = debias(frame, "income", "sex", weight="weight")
+        same_fit(ours, debias(collected(frame), "income", "sex", weight="weight"))
+        assert nw.from_native(ours.weigh(frame)).collect()["fair_weight"].to_numpy().min() >= 0
+
+
 def test_levels_inside_the_engine_are_those_of_the_domain():
     frame = table().drop("weight")
     options = {"bins": {"age": [0, 18, 40, 65, 120], "when": 5}, "kinds": {"born": "categorical", "few": "ordered"}}

@@ -157,11 +157,6 @@ def test_options_about_columns_are_honoured_where_the_table_is_streamed(folder):
     assert streamed["certificate"] == whole["certificate"]
 
 
-def test_a_report_reads_the_table(folder):
-    run("debias", "data.parquet", *ROLES, "-o", "fair.parquet", "--report", "report.json")
-    assert json.loads(Path("report.json").read_text())["copies"]["same_values"] is not None
-
-
 def test_a_model_of_a_streamed_table_is_drawn_from(folder):
     run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
     run("sample", "model.fme", "-n", 500, "-o", "drawn.parquet", "--seed", 1)

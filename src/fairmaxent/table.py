@@ -49,6 +49,11 @@ class Counted(Protocol):
         ...
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether it is known where each input row went."""
+        ...
+
+    @property
     def distinct(self) -> int:
         """Number of distinct rows."""
         ...
@@ -128,6 +133,11 @@ class Table:
                 "fit.weigh(lazy_frame), or fit a table in memory"
             )
         return self.places
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is known where each input row went."""
+        return self.places is not None
 
     @property
     def distinct(self) -> int:

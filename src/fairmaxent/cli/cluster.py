@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import narwhals as nw
 
-from fairmaxent.cli.streaming import Cells
 from fairmaxent.engines.lazy import first_line
 from fairmaxent.errors import InputError, StorageError
 from fairmaxent.files import TableFile
 from fairmaxent.frames import load_library
+from fairmaxent.report.delivered import Drawn
 from fairmaxent.table import Reals
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def _reason(problem: Exception) -> str:
 def write_parts(fit: Fit, rows: int, folder: str, *, iid: bool, progress: Progress) -> Reals:
     """Let the workers draw and write, and take the table of outcome and groups from what is in the files."""
     fit.write_sample(rows, folder, iid=iid, progress=progress)
-    cells = Cells(fit)
+    drawn = Drawn(fit)
     for part in sorted(Path(folder).glob("*.parquet")):
-        cells.add(_read_columns(part, fit.roles.names))
-    return cells.table
+        drawn.add(_read_columns(part, fit.roles.names))
+    return drawn.table
 
 
 def _read_columns(part: Path, names: tuple[str, ...]) -> Any:

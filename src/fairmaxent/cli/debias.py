@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fairmaxent.files import FileFormat, Staging, TableFile
     from fairmaxent.fit import Fit
     from fairmaxent.report import Source
-    from fairmaxent.report.delivered import Mode
+    from fairmaxent.report.delivered import Delivered, Mode
 
 _SHOWN = 12  # warnings before the rest is counted
 
@@ -99,7 +99,7 @@ class Result:
     frame: Any  # that table; None: it was written as it was drawn, or there is none
     before: Measured
     after: Measured
-    delivered: Any = None  # the new rows or weights in it
+    delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -171,11 +171,13 @@ def command(
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
+    repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force) as staging:
-        # A report counts copies of single rows, so it takes the table itself.
-        scanned = reading.scan(data) if wanted.report is None else None
+        origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
+        scanned = reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
+            _report(result, wanted, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
@@ -184,9 +186,8 @@ def command(
                 fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight))
                 result = _result(fit, source, wanted)
             with step("writing"):
-                repeat = resolved(ctx, seed=asked.random_state)
-                origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
-                _write(result, wanted, staging, origin)
+                _report(result, wanted, staging, origin)
+                _write(result, wanted, staging)
     text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
@@ -213,8 +214,9 @@ def _streamed(
     if wanted.output is None:
         return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
     with bar(f"writing {wanted.output}") as progress:
-        rows, after = _stream_table(fit, source, wanted, staging, progress)
-    return Result(fit, source, rows, None, before, after)
+        made = _stream_table(fit, source, wanted, staging, progress)
+    rows = fit.table.size if wanted.mode == "weights" else made.rows
+    return Result(fit, source, rows, None, before, measure(fit, made.table), made)
 
 
 def _distributed(
@@ -252,24 +254,23 @@ def _distributed(
 
 def _stream_table(
     fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress
-) -> tuple[int, Measured]:
-    """Write the table while it is made, and return its rows and rates."""
-    from fairmaxent.cli.rates import measure
-    from fairmaxent.cli.streaming import Cells, write_drawn
+) -> Delivered:
+    """Write the table while it is made."""
+    from fairmaxent.cli.streaming import write_drawn
+    from fairmaxent.report.delivered import Drawn, deliver
 
-    cells, target, form = Cells(fit), wanted.output or "", wanted.output_format
+    target, form, seed = wanted.output or "", wanted.output_format, fit.options["random_state"]
     if wanted.mode == "weights":
         whole = source.frame if source.whole is None else source.whole
         staging.write_table(fit.weigh(whole, name=wanted.weight_name), target, format=form)
-        return fit.table.size, measure(fit, fit.distribution.root_table)  # weights meet the fair table of the fit
+        return deliver(fit, None, mode="weights", iid=False, seed=None)
     if wanted.mode == "top-up":
-        made = fit.top_up()
-        cells.add_fitted(fit).add(made)
-        staging.write_table(made, target, format=form)
-        return len(made), measure(fit, cells.table)
-    rows = fit.table.size if wanted.rows is None else wanted.rows
-    write_drawn(fit, rows, staging, target, format=form, iid=wanted.iid, cells=cells, progress=progress)
-    return rows, measure(fit, cells.table)
+        added = fit.top_up()
+        staging.write_table(added, target, format=form)
+        return deliver(fit, added, mode="top-up", iid=False, seed=seed)
+    drawn, rows = Drawn(fit), fit.table.size if wanted.rows is None else wanted.rows
+    write_drawn(fit, rows, staging, target, format=form, iid=wanted.iid, drawn=drawn, progress=progress)
+    return drawn.delivered(iid=wanted.iid, seed=seed)
 
 
 def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
@@ -288,7 +289,7 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     else:
         given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
     made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.options["random_state"])
-    return Result(fit, source, len(table), table, before, measure(fit, made.table), given)
+    return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
 def _with_weights(frame: Any, name: str, weights: Any) -> Any:
@@ -299,13 +300,11 @@ def _with_weights(frame: Any, name: str, weights: Any) -> Any:
     return frame.with_columns(polars.Series(name, weights))
 
 
-def _write(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write each file beside its target; the table last, as on stdout it cannot be taken back."""
-    if wanted.model is not None:
-        result.fit.save(staging.place(wanted.model))
-    if wanted.report is not None:
-        from fairmaxent.report import write_report
+def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
+    """Write the report, if one is asked for."""
+    from fairmaxent.report import write_report
 
+    if wanted.report is not None:
         write_report(
             result.fit,
             staging.place(wanted.report),
@@ -316,6 +315,12 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging, origin: Sour
             seed=result.fit.options["random_state"],
             source=origin,
         )
+
+
+def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
+    """Write each file beside its target; the table last, as on stdout it cannot be taken back."""
+    if wanted.model is not None:
+        result.fit.save(staging.place(wanted.model))
     if wanted.output is not None:
         staging.write_table(result.frame, wanted.output, format=wanted.output_format)
 

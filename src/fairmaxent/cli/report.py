@@ -67,7 +67,10 @@ def command(
     with files.Staging([output], force=force) as staging:
         with step(f"reading {model}"):
             fit = load(model)
-            real, drawn = (None if path is None else reading.read(path).frame for path in (data, sample))
+            drawn = None if sample is None else reading.read(sample).frame
+            # Where an engine counted the rows, it looks for copies too.
+            scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
+            real = None if data is None else (scanned or reading.read(data)).frame
         with step("writing"):
             origin = None if data is None else source_of(data, reading, None, None)
             place = staging.place(output)

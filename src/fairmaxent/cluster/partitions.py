@@ -43,6 +43,11 @@ class Partitions:
         return int(self.sizes[:, 0].sum())
 
     @property
+    def keeps_rows(self) -> bool:
+        """No input row is kept."""
+        return False
+
+    @property
     def size(self) -> int:
         """Number of input rows."""
         return int(self.sizes[:, 1].sum())

@@ -31,6 +31,9 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = opened.collect_schema().names()
     if not names:
         raise InputError("the table has no columns; pass at least one")
+    dotted = [name for name in names if "." in name or "`" in name]
+    if dotted and opened.implementation.is_spark_like():
+        raise ColumnError(f"Spark reads the column {dotted[0]!r} as a part of another one; rename it, without the sign")
     return opened
 
 
@@ -60,8 +63,9 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
 
 
 def fresh_name(wanted: str, taken: list[str]) -> str:
-    """Return a name for a column of ours that no column of the user's has."""
-    while wanted in taken:
+    """Return a name for a column of ours that no column of the user's has; DuckDB and Spark know no upper case."""
+    lowered = {name.lower() for name in taken}
+    while wanted in lowered:
         wanted = f"_{wanted}"
     return wanted
 
@@ -76,8 +80,11 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
     elif kind.is_dask():
         pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
+    elif kind.is_spark_like():
+        native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
     else:
-        raise InputError(f"a table cannot be handed to {kind.value}; read the data with polars, DuckDB or Dask instead")
+        known = "polars, DuckDB, Dask or Spark"
+        raise InputError(f"a table cannot be handed to {kind.value}; read the data with {known} instead")
     lazy: Lazy = nw.from_native(native)
     return lazy
 

@@ -10,23 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import frames
+from fairmaxent.engines.lazy import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
 from fairmaxent.fit import Fit
 from fairmaxent.levels import value_key
 from fairmaxent.report.delivered import Delivered
-from fairmaxent.table import match_rows, row_keys, tally
+from fairmaxent.table import Reals, match_rows, row_keys, tally
 
 
 @dataclass(frozen=True)
 class Copies:
     """Shares of the drawn rows that repeat a real row; of raw values None where the data were not at hand."""
 
-    rows: int
+    rows: int  # that were looked at
     same_levels: float  # the same levels (bins, say) as a real row in every column
     expected_same_levels: float  # the same, exactly: p* of all combinations of levels in the data
     same_values: float | None  # the same raw values as a real row in every column
     same_values_as_one: float | None  # the same raw values as a real row that occurs once
-    twins_in_data: float | None  # share of the real rows with the same raw values as another real row
+    twins_in_data: float | None  # real rows with the same raw values as another; None also where an engine has them
 
 
 def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
@@ -36,13 +37,14 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
         return None
     found = match_rows(known, drawn.astype(known.dtype), fit.roles.blocks.levels) >= 0
     raw = None if data is None else _raw_copies(fit, data, sample)
+    count, twins = (None, None) if raw is None else raw
     return Copies(
         rows=len(drawn),
         same_levels=float(found.mean()),
         expected_same_levels=seen_mass(fit),
-        same_values=None if raw is None else float((raw[0] > 0).mean()),
-        same_values_as_one=None if raw is None else float((raw[0] == 1).mean()),
-        twins_in_data=None if raw is None else float((raw[1] > 1).mean()),
+        same_values=None if count is None else float((count > 0).mean()),
+        same_values_as_one=None if count is None else float((count == 1).mean()),
+        twins_in_data=None if twins is None else float((twins > 1).mean()),
     )
 
 
@@ -52,13 +54,16 @@ def seen_mass(fit: Fit) -> float:
 
 
 def check_data(fit: Fit, data: Any) -> None:
-    """Refuse a table that the fit was not made from."""
+    """Refuse a table that the fit was not made from; of one that an engine has, the rows are only counted."""
+    lazy = open_lazy(data)
+    if lazy is not None:
+        for name in fit.columns:
+            check_column(lazy, name)
+        _check_rows(int(collect(lazy.select(nw.len())).item()), fit.table.size)
+        return
     pooled = fit.roles.blocks.pool(fit.domain.encode(data))
     known = fit.table.codes[fit.table.inverse]
-    if len(pooled) != len(known):
-        raise InputError(
-            f"data has {len(pooled)} rows, the fit was made from {len(known)}; pass the table it was made from"
-        )
+    _check_rows(len(pooled), len(known))
     other = np.flatnonzero((pooled != known).any(axis=1))
     if len(other):
         raise InputError(
@@ -67,8 +72,16 @@ def check_data(fit: Fit, data: Any) -> None:
         )
 
 
-def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_rows(rows: int, fitted: int) -> None:
+    if rows != fitted:
+        raise InputError(f"data has {rows} rows, the fit was made from {fitted}; pass the table it was made from")
+
+
+def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
     """How many real rows equal each drawn row, and how many equal each real row, itself included."""
+    lazy = open_lazy(data)
+    if lazy is not None:
+        return _lazy_copies(fit, lazy, sample), None
     real, new = frames.open_frame(data), frames.open_frame(sample)
     columns = [_common_codes(real, new, name) for name in fit.domain.names]
     codes = np.column_stack([np.concatenate(pair) for pair in columns])
@@ -76,6 +89,27 @@ def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[NDArray[np.float64], 
     _, places = np.unique(keys, return_inverse=True)
     count = tally(places[: len(real)], None, int(places.max()) + 1)
     return count[places[len(real) :]], count[places[: len(real)]]
+
+
+def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
+    """How many rows that an engine has equal each drawn row: only rows with the hash of a drawn one are counted."""
+    if not data.implementation.is_polars():
+        raise InputError(f"copies are looked for by polars, not {data.implementation.value}; leave data out")
+    polars, names = frames.load_library("polars"), list(fit.domain.names)
+    real = data.to_native().select(_plain(polars, name, data.collect_schema()[name]) for name in names)
+    new = frames.open_frame(sample).select(names).to_polars().cast(dict(real.collect_schema()))
+    counted, key = fresh_name("rows", names), polars.struct(names).hash()
+    # A join would hold far more of the table at a time.
+    near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
+    found = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
+    joined = new.join(found, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return np.asarray(joined[counted].fill_null(0).to_numpy(), dtype=np.float64)
+
+
+def _plain(polars: Any, name: str, dtype: Any) -> Any:
+    """A column with its categories as texts, which have one hash wherever they come from."""
+    column = polars.col(name)
+    return column.cast(polars.String) if dtype in (nw.Categorical, nw.Enum) else column
 
 
 def _common_codes(

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairmaxent.blocks import ravel
 from fairmaxent.certificate import Rates
+from fairmaxent.domain import Domain
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fit import Fit
 from fairmaxent.rates import Grouping, group_shares, group_table, outcome_rates
@@ -27,30 +29,71 @@ class Delivered:
     mode: Mode
     iid: bool
     seed: int | None  # of the draws; None: not known, or nothing is random
-    frame: Any  # drawn or added rows; None: weights come without any
+    rows: int  # drawn or added
+    frame: Any  # those rows, or the first of them where they came in batches; None: weights come without any
     codes: Codes | None  # the same as block codes
-    table: Reals
+    table: Reals  # of all of them
+
+
+class Drawn:
+    """New rows that pass by in batches: all are counted by outcome and protected columns, the first batch is kept."""
+
+    def __init__(self, fit: Fit) -> None:
+        self._fit = fit
+        self._domain = Domain(tuple(fit.roles.attributes), ())
+        self._cells: Reals = np.zeros(fit.roles.blocks.levels[0])
+        self._rows = 0
+        self._first: Any = None
+
+    def add(self, frame: Any) -> None:
+        """Count the rows of a batch."""
+        shape = self._fit.roles.blocks.shape(0)
+        self._cells += tally(ravel(self._domain.encode(frame), shape), None, self._cells.size)
+        self._rows += len(frame)
+        self._first = frame if self._first is None else self._first
+
+    @property
+    def table(self) -> Reals:
+        """The share of each combination of outcome and protected columns so far."""
+        return _shaped(self._fit, self._cells)
+
+    def delivered(self, *, iid: bool, seed: int | None) -> Delivered:
+        """What has passed by."""
+        codes = _encoded(self._fit, self._first)
+        return Delivered("rows", iid, seed, self._rows, self._first, codes, self.table)
 
 
 def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) -> Delivered:
     """Take what was handed over, or make it anew (None): as many rows as there are, with the fit's seed."""
+    if isinstance(given, Delivered):
+        return given
     check_choice("mode", mode, Mode)
     if mode != "rows" and iid:
         raise InputError(f"iid is for mode 'rows', not {mode!r}; leave it out")
     if mode == "weights":
-        table = weighted_table(fit, fit.weights() if given is None else given)
-        return Delivered(mode, iid=False, seed=None, frame=None, codes=None, table=table)
+        table = _table_by_weights(fit, given)
+        return Delivered(mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table)
     if given is None:
         seed = next(own for own in (seed, fit.options["random_state"], _SEED) if own is not None)
-        given = _drawn(fit, mode, seed, iid=iid)
+        if mode == "rows":
+            return _drawn(fit, seed, iid=iid)
+        given = fit.top_up(random_state=seed)
     codes = _encoded(fit, given)
-    return Delivered(mode, iid, seed, given, codes, rows_table(fit, codes, added=mode == "top-up"))
+    return Delivered(mode, iid, seed, len(codes), given, codes, rows_table(fit, codes, added=mode == "top-up"))
 
 
-def _drawn(fit: Fit, mode: Mode, seed: int, *, iid: bool) -> Any:
-    if mode == "top-up":
-        return fit.top_up(random_state=seed)
-    return fit.sample(fit.table.size, random_state=seed, iid=iid)
+def _drawn(fit: Fit, seed: int, *, iid: bool) -> Delivered:
+    drawn = Drawn(fit)
+    for batch in fit.sample_batches(fit.table.size, random_state=seed, iid=iid):
+        drawn.add(batch)
+    return drawn.delivered(iid=iid, seed=seed)
+
+
+def _table_by_weights(fit: Fit, given: Any) -> Reals:
+    """The table by weights, one per row; where an engine has the rows, their weights meet that of the fit."""
+    if given is None and not fit.table.keeps_rows:
+        return fit.distribution.root_table
+    return weighted_table(fit, fit.weights() if given is None else given)
 
 
 def _encoded(fit: Fit, frame: Any) -> Codes:

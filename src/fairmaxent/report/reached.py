@@ -40,8 +40,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     """Compare the rates."""
     certificate, measure = fit.certificate, fit.certificate.measure
     rates = delivered_rates(fit, delivered.table)
-    drawn = delivered.codes if delivered.mode == "rows" else None
-    intervals = None if drawn is None else certificate.interval(len(drawn), iid=True)
+    intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
     before = data_table(fit)
     found = []
     for kind, names in certificate.wanted.items():

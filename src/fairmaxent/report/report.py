@@ -92,7 +92,7 @@ def build_report(
         trade_off=_trade_off(fit, wanted=trade_off),
         mode=mode,
         iid=iid,
-        new_rows=0 if made.codes is None else len(made.codes),
+        new_rows=made.rows,
         for_report=delivered is None,
         copies=copies(fit, made, data),
         seed=made.seed,

@@ -66,8 +66,10 @@ def _drawing(delivered: Delivered) -> str:
     unknown = "  # drawn with a seed that is not known here" if delivered.seed is None else ""
     if delivered.mode == "top-up":
         return f"added = fit.top_up({seed}){unknown}"
-    options = [str(len(delivered.frame)), seed, "iid=True" if delivered.iid else ""]
-    return f"rows = fit.sample({', '.join(filter(None, options))}){unknown}"
+    first, at_once = len(delivered.frame), delivered.rows == len(delivered.frame)
+    options = [str(delivered.rows), "" if at_once else f"size={first}", seed, "iid=True" if delivered.iid else ""]
+    drawing = "rows = fit.sample" if at_once else "batches = fit.sample_batches"
+    return f"{drawing}({', '.join(filter(None, options))}){unknown}"
 
 
 def _is_default(value: object, default: object) -> bool:

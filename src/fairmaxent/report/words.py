@@ -204,12 +204,13 @@ def copy_lines(report: Report) -> list[tuple[str, str]]:
         (f"of {own.rows:,} {new} rows have the same levels as a real row in every column", percent(own.same_levels)),
         ("is the exact expectation of that share", percent(own.expected_same_levels)),
     ]
-    if own.same_values is None or own.same_values_as_one is None or own.twins_in_data is None:
+    if own.same_values is None or own.same_values_as_one is None:
         return lines
+    twins = "of the real rows have exactly the values of another real row, for comparison"
     return [
         (f"of the {new} rows have exactly the values of a real row in every column", percent(own.same_values)),
         (f"of the {new} rows have exactly the values of a real row that occurs once", percent(own.same_values_as_one)),
-        ("of the real rows have exactly the values of another real row, for comparison", percent(own.twins_in_data)),
+        *([] if own.twins_in_data is None else [(twins, percent(own.twins_in_data))]),
         *lines,
     ]
 
@@ -220,6 +221,8 @@ def copies_note(report: Report) -> str:
         return NOTHING_DRAWN.format("only weights were added" if report.mode == "weights" else "none had to be added")
     seed = "" if report.seed is None else f", with seed {report.seed}"
     drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
+    if report.mode == "rows" and report.copies.rows < report.new_rows:
+        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were looked at."
     if report.copies.same_values is not None:
         return drawn
     return f"{drawn} Raw values were not compared, because the table itself was not at hand; a fit keeps only levels."

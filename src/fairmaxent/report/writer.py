@@ -40,8 +40,8 @@ def write_report(
     path
         Where to write: ``.html`` (one file, needs jinja2), ``.md`` or ``.json``. An existing file is replaced.
     data
-        The table that the fit was made from. A fit keeps levels, not raw values, so only with it can copies of real
-        rows be counted exactly.
+        The table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so only
+        with it can copies of real rows be counted exactly.
     delivered
         What was handed over, on which the rates are measured too: the drawn rows, the rows to add, or the weights. By
         default it is made for the report, as many new rows as the data have.

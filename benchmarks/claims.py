@@ -1,0 +1,74 @@
+"""Claims of speed and memory in README and docs: filled in from the results, never by hand.
+
+A page marks where they go by ``<!-- measured: NAME -->`` and ``<!-- measured: end -->``; what stands between is written
+here. ``{subject|bar}`` is what was measured for a bar, ``{subject|row|column}`` a cell of one of the subject's tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.outofcore import ADDRESS_SPACE, THREADS
+from benchmarks.page import show
+
+PAGES = ("README.md", "docs/questions/large-tables.md")
+
+_PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- measured: end -->)", re.S)
+_FIELD = re.compile(r"\{([^{}]+)\}")
+
+CLAIMS = {
+    "speed": """
+- A census table of 14 columns, from a frame in memory to 10,000 fair rows: {engine|Adult, full width: CPU} CPU seconds.
+- The paper's data: {engine|COMPAS small: times less CPU than the authors' code}, {engine|Adult: times less CPU than the
+  authors' code} and {engine|COMPAS large: times less CPU than the authors' code} times less CPU than its authors' code.
+- {million|distinct rows|measured} distinct rows, {million|features|measured} features: the solve costs {million|Whole
+  solve} passes over the rows.
+- 10,000,000 rows of Parquet: {outofcore|Whole fit, in group-bys of polars} times the CPU of polars' own group-by of the
+  same columns, {outofcore|Peak memory of the fit} MB at most; rows are drawn and written at {outofcore|Rows drawn and
+  written} per CPU second.
+""",
+    "memory": f"""
+On 10,000,000 rows × 14 columns the whole command, from Parquet to Parquet, held {{outofcore|whole command|peak MB}} MB
+at most with {{outofcore|whole command|distinct rows}} distinct rows, and {{outofcore|whole command, few distinct
+rows|peak MB}} MB with {{outofcore|whole command, few distinct rows|distinct rows}}: {{outofcore|one more distinct
+row|bytes}} bytes for each one more.
+
+It ran with {THREADS} threads and an address space limited to {ADDRESS_SPACE:,.0f} MB; so does a table with as many
+columns and distinct rows, and any number of rows. In the shell that is `ulimit -v {ADDRESS_SPACE * 1000:.0f}` and
+`export POLARS_MAX_THREADS={THREADS}`: each thread reserves addresses of its own, which it need not use.
+""",
+}
+
+
+def fill(root: Path, records: Mapping[str, Any]) -> None:
+    """Write the claims into every page."""
+    for page in PAGES:
+        path = root / page
+        path.write_text(filled(path.read_text(encoding="utf-8"), records), encoding="utf-8")
+
+
+def filled(text: str, records: Mapping[str, Any]) -> str:
+    """A page with what the records say."""
+    return _PLACE.sub(lambda found: f"{found[1]}{claim(found[2], records)}{found[3]}", text)
+
+
+def claim(name: str, records: Mapping[str, Any]) -> str:
+    """One block of claims."""
+    return _FIELD.sub(lambda found: measured(" ".join(found[1].split()), records), CLAIMS[name].lstrip("\n"))
+
+
+def measured(field: str, records: Mapping[str, Any]) -> str:
+    """What the records say of a field, as it is shown on the page of the results."""
+    subject, name, *column = field.split("|")
+    record = records[subject]
+    for bar in record["bars"]:
+        if [bar["name"], *column] == [name] and bar["measured"] is not None:
+            return show(bar["measured"])
+    for table in record["tables"]:
+        for first, *rest in table["rows"]:
+            if first == name and column and column[0] in table["columns"][1:]:
+                return show(rest[table["columns"][1:].index(column[0])])
+    raise KeyError(f"nothing was measured for {field!r}; look at the claims and at the results")
