@@ -15,7 +15,7 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import alternatives, engine, growth, million, results, stages, wide
+from benchmarks import alternatives, engine, growth, million, results, rows, stages, wide
 from benchmarks.page import show, write_page
 
 # A subject is a module with FULL and QUICK sizes and measure(sizes); tables in files and clusters come as two more.
@@ -26,6 +26,7 @@ SUBJECTS: Mapping[str, ModuleType] = {
     "million": million,
     "growth": growth,
     "wide": wide,
+    "rows": rows,
 }
 
 
