@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import alternatives, engine, growth, meter, methods, million, page, results, run, stages, wide
+from benchmarks import alternatives, engine, growth, meter, methods, million, page, results, rows, run, stages, wide
 from benchmarks.floor import tilted_means
 from benchmarks.outcome import Bar, Curve, Outcome, Table, ratio
 from benchmarks.process import JobFailedError, environment, fresh
@@ -301,6 +301,16 @@ def test_the_command_measures_what_is_asked_and_writes_where_asked(tmp_path, mon
 
 def test_numbers_are_shown_in_three_digits():
     assert doctest.testmod(page) == (0, 1)
+
+
+def test_rows_are_compared_with_weights_on_rows_not_seen():
+    outcome = rows.measure(rows.Sizes(splits={"german": 1}))
+    found = {row[2]: row for row in outcome.tables[0].rows}
+    assert list(found) == ["Kamiran–Calders weights", *rows.ASKED]
+    assert found["Kamiran–Calders weights"][6] == 0
+    assert all(0.6 < row[3] < 0.9 and row[4] > 0.99 for row in found.values())
+    assert found["rows, base_share 0"][5] == 1
+    assert len(outcome.bars) == 2
 
 
 def test_every_subject_has_two_sizes():

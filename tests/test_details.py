@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.choice import Choice
+from fairmaxent.cli.group import group
 
 DRAWS = 4000
 
@@ -153,9 +158,9 @@ def test_spread_draws_take_each_item_as_often_as_it_weighs():
     starts = np.array([0, 10, 25])
     groups = rng.permutation(np.repeat([0, 1, 2], [500, 300, 7]))
     drawn = Choice.grouped(weights, starts).draw(groups, rng, spread=True)
-    for group, own in enumerate(np.split(weights, starts[1:])):
-        wanted = own / own.sum() * np.count_nonzero(groups == group)
-        seen = np.bincount(drawn[groups == group], minlength=len(own))
+    for number, own in enumerate(np.split(weights, starts[1:])):
+        wanted = own / own.sum() * np.count_nonzero(groups == number)
+        seen = np.bincount(drawn[groups == number], minlength=len(own))
         assert (np.abs(seen - wanted) < 1 + 1e-9).all()
     assert np.corrcoef(drawn[groups == 0], np.arange(500))[0, 1] < 0.2  # in no order
 
@@ -165,3 +170,36 @@ def test_spread_draws_are_right_on_average():
     choice = Choice.grouped(np.array([0.05, 0.15, 0.8]), np.array([0]))
     first = [choice.draw(np.zeros(4, dtype=np.intp), rng, spread=True)[0] for _ in range(4000)]
     np.testing.assert_allclose(np.bincount(first, minlength=3) / 4000, [0.05, 0.15, 0.8], atol=0.03)
+
+
+def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
+    fitted(table).save(tmp_path / "model.fme")
+    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.startswith("positions."))
+    positions = np.lib.format.read_array(io.BytesIO(members[name]))
+    changed = io.BytesIO()
+    np.lib.format.write_array(changed, positions[::-1].copy())
+    with zipfile.ZipFile(tmp_path / "model.fme", "w") as archive:
+        for member, content in (members | {name: changed.getvalue()}).items():
+            archive.writestr(member, content)
+    with pytest.raises(fairmaxent.StorageError, match="damaged"):
+        fairmaxent.load(tmp_path / "model.fme")
+
+
+def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
+    expected = fitted(table, base_share=0.5, detail="bins").sample(50)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ["debias", str(tmp_path / "table.csv"), "--outcome", "income", "--protected", "sex", "--seed", "1"]
+    arguments += ["--rows", "50", "--detail", "bins", "-o", str(tmp_path / "fair.csv")]
+    done = CliRunner().invoke(group, arguments)
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv(tmp_path / "fair.csv").equals(expected)
+    sampler = fairmaxent.FairMaxEnt("sex", detail="bins", rows=50, random_state=1)
+    X, y = sampler.fit_resample(table.drop(columns="income"), table["income"])
+    assert X.assign(income=y).equals(expected)
+
+
+def test_a_wrong_word_is_refused(table):
+    with pytest.raises(fairmaxent.errors.InputError, match="detail"):
+        fitted(table, detail="row")
