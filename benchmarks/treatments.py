@@ -101,7 +101,11 @@ RAW, REFERENCE, RESAMPLED, GRADIENT = "raw", "kamiran-calders", "kamiran-calders
 WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its default
 
 # Rows alone are the same whatever the base.
-BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
+BASES = (
+    ("tree", 0.0),
+    ("tree", 0.2),
+    *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
+)
 
 TREE_LABELS = "relabel predictions, weights, tree labels"
 PARITIES = ("probabilities", "predictions")
@@ -150,6 +154,7 @@ TREATMENTS: Mapping[str, Treatment] = {
         for output, treat in (("weights", _relabelled), ("rows", partial(_rows, absorb="relabel")))
         for share in SHARES
     },
+    "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),
     TREE_LABELS: Treatment(partial(_relabelled, parity="predictions", labeller="tree"), ours=True),
     **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
 }

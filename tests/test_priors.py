@@ -88,7 +88,7 @@ def test_sampler_draws_the_model_given_the_root(kind):
         mass = np.bincount(roots, weights=p)
         root = int(np.argmax(mass))
         draws = 40_000
-        codes = prior.tilt(potentials).draw(np.full(draws, root), rng)
+        codes = prior.tilt(potentials).draw(np.full(draws, root), rng).codes
         assert (codes[:, 0] == root).all()
         cells = np.ravel_multi_index(codes.T, blocks.levels)
         expected = np.where(roots == root, p, 0.0) / mass[root] * draws

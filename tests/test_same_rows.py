@@ -35,9 +35,11 @@ def test_every_library(table, expected, library):
     assert records == expected
 
 
-def test_a_lazy_frame(table, expected):
+def test_a_lazy_frame(table):
+    """No row of a lazy frame is kept, so that its numbers are drawn inside their bins."""
+    expected = fairmaxent.debias(table, "income", "sex", detail="bins", random_state=SEED).sample(ROWS)
     drawn = fairmaxent.debias(table.lazy(), "income", "sex", random_state=SEED).sample(ROWS)
-    assert drawn.to_dicts() == expected
+    assert drawn.to_dicts() == expected.to_dicts()
 
 
 def test_the_command_line(table, expected, tmp_path):
