@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.certificate import Downstream, Outlook
 from fairmaxent.choice import quota
-from fairmaxent.errors import InputError, check_choice
+from fairmaxent.errors import InfeasibleError, InputError, check_choice
 from fairmaxent.judgement import Judgement, judge
 from fairmaxent.labeller import Labeller, check_model, deal, name_of
 from fairmaxent.profiles import Profiles, root_shape
@@ -72,8 +72,7 @@ def foresee(
         progress("downstream", number / folds)
         held = fold == number
         before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
-        rest = refit(_rows(fit.table, ~held[profiles.places]))
-        lesson = _lesson(rest, output, seed=number)
+        lesson = _lesson_without(held, fit, profiles, refit, output, seed=number)
         after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
     progress("downstream", 1.0)
     people = _everybody(profiles)
@@ -86,6 +85,19 @@ def foresee(
         before=_outlook(fit, people, before),
         after=_outlook(fit, people, after),
     )
+
+
+def _lesson_without(
+    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: DownstreamOption, *, seed: int
+) -> Profiles:
+    """What a student gets to see of a fit that never saw some profiles."""
+    try:
+        return _lesson(refit(_rows(fit.table, ~held[profiles.places])), output, seed=seed)
+    except (InfeasibleError, InputError) as problem:
+        raise type(problem)(
+            f"the downstream estimate fits the table again without some of its rows, and there: {problem} Or leave "
+            "downstream out."
+        ) from problem
 
 
 def _remedy(fit: Fit, output: DownstreamOption) -> str:
@@ -108,7 +120,9 @@ def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
     """What a student gets to see: the weighted rows, or as many drawn ones as there are."""
     blocks = fit.roles.blocks
     if output == "weights":
-        return Profiles.of(fit.support, blocks, fit.row_weights * fit.table.size)
+        # A cell that lost its only row to the fold has nothing to weigh; the rest is what there is to learn from.
+        weights = fit.row_weights * fit.table.size if fit.certificate.filled_cells else fit.support_weights()
+        return Profiles.of(fit.support, blocks, weights)
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))

@@ -165,6 +165,17 @@ class Fit:
 
     def _distinct_weights(self) -> Reals:
         """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
+        fair, counts = self.support_weights(), self.support.counts
+        if self.soft is None:
+            return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
+        profiles = Profiles.of(self.table, self.roles.blocks, self.table.counts)
+        mass = counts.reshape(-1, len(profiles.codes)).sum(axis=0)
+        by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
+        forbidden = self.soft[profiles.places, profiles.outcomes] <= 0
+        return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.places]).T)
+
+    def support_weights(self) -> Reals:
+        """What each row of the support counts in the fair distribution on these rows (C = 0); the input rows in all."""
         if self.certificate.filled_cells:
             raise InfeasibleError(
                 f"weights cannot reach the fair table: {self.certificate.filled_cells[0]} has mass there and no rows "
@@ -179,14 +190,7 @@ class Fit:
                 f"weights alone cannot meet the target: {problem} For this fit use sample() or top_up()."
             ) from problem
         known = Distribution.of(self.domain, optimum)
-        fair = self.table.size * np.exp(known.log_probability(self.support.codes))
-        counts = self.support.counts
-        if self.soft is None:
-            return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
-        profiles = Profiles.of(self.table, blocks, self.table.counts)
-        mass = counts.reshape(-1, len(profiles.codes)).sum(axis=0)
-        by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
-        return np.asarray(by_profile.T[profiles.places])
+        return np.asarray(self.table.size * np.exp(known.log_probability(self.support.codes)))
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.

@@ -68,6 +68,10 @@ def cross_fit(labeller: Labeller, profiles: Profiles, *, folds: int = FOLDS) -> 
         held = fold == number
         predict = labeller.learn(profiles.codes[~held], profiles.counts[~held])
         result[held] = predict(profiles.codes[held])
+    if not (np.isfinite(result).all() and result.min() >= 0):
+        raise InputError(
+            f"{name_of(labeller)} gave probabilities that are negative or no numbers; pass another labeller"
+        )
     return result
 
 
@@ -75,8 +79,8 @@ def deal(profiles: Profiles, folds: int) -> NDArray[np.intp]:
     """Deal profiles to folds like cards, by group and most frequent outcome, so that all folds are alike."""
     if len(profiles.codes) < 2 * folds:
         raise InputError(
-            f"{len(profiles.codes)} distinct profiles are too few to learn labels in {folds} folds; use "
-            "absorb='reweigh'"
+            f"{len(profiles.codes)} distinct profiles are too few to learn from in {folds} folds; use "
+            "absorb='reweigh' without downstream, or more columns"
         )
     shuffled = np.random.default_rng(0).permutation(len(profiles.codes))
     order = np.lexsort((shuffled, np.argmax(profiles.counts, axis=1), profiles.groups))
@@ -127,7 +131,7 @@ class ScikitLabeller:
         """Fit a fresh copy to the profiles, once per outcome that has weight."""
         from sklearn.base import clone
 
-        model, matrix = self._boosting() if self.model is None else (clone(self.model), dummies)
+        model, matrix = self._boosting() if self.model is None else (clone(self.model, safe=False), dummies)
         inputs = matrix(self.roles, codes)
         profile, outcome = np.nonzero(weights)
         own = weights[profile, outcome]

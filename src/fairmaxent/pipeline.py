@@ -95,7 +95,7 @@ def debias(
     parity, threshold
         With ``absorb="relabel"``, what such a model should have in equal measure for all groups (up to the
         statistical rate): the mean of its ``"probabilities"``, or also its ``"predictions"``, decisions for the
-        favourable outcome from this probability on. With more than two outcomes the likeliest is predicted.
+        favourable outcome above this probability. With more than two outcomes the likeliest is predicted.
     labeller
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from; by
         default scikit-learn's histogram gradient boosting where it is installed, otherwise the rooted tree.
@@ -113,8 +113,8 @@ def debias(
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream") and
-        how much of it is done, from 0 to 1. What it raises stops the fit.
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
+        and how much of it is done, from 0 to 1. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
@@ -181,12 +181,12 @@ def _fit(
     )
     wishes = Absorption(options["absorb"], options["parity"], options["threshold"], labeller)
     relabels = wishes.absorb == "relabel"
-    fair = problem.fair_table(may_fill=share > 0 or relabels)
+    fair = problem.fair_table(may_fill=share > 0 or relabels, keep_groups=relabels)
     root = fair.table.ravel()
     own = problem
     if relabels:
         progress("label", 0.0)
-        soft = soft_labels(problem, labeller) if soft is None else soft
+        soft = soft_labels(problem, labeller, soft)
         own = relabel(problem, fair.table, wishes, soft)
     progress("base", 0.0)
     blocks, rows = problem.blocks, own.table.codes
