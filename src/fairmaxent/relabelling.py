@@ -182,7 +182,10 @@ def _newton_step(means: _Means, point: _Point) -> _Point | None:
     for halvings in range(50):
         length = 0.5**halvings
         trial = means.at(point.offsets + length * direction)
-        if trial.miss <= 0.9 * point.miss or trial.value < point.value + 1e-4 * length * slope:
+        if trial.value < point.value + 1e-4 * length * slope:
+            return trial
+        # Near the end rounding hides what the value gains, the mean still tells; far from it this would go in circles.
+        if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
             return trial
     return None
 
