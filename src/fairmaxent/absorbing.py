@@ -54,7 +54,7 @@ class Absorption:
 
 def soft_labels(problem: Problem, labeller: Any, known: Reals | None = None) -> Reals:
     """π(y | x, z) of the profiles of a problem: known already, or cross-fitted; zero only where a rule forbids it."""
-    profiles = Profiles.of(problem.table, problem.blocks, problem.counts)
+    profiles = Profiles.per_row(problem.table, problem.blocks, problem.counts)
     soft = cross_fit(choose_labeller(problem.roles, labeller), profiles) if known is None else known
     raised = np.maximum(soft, FLOOR)
     codes = profiles.labelled()

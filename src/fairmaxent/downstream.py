@@ -65,7 +65,7 @@ def foresee(
 ) -> Downstream:
     """Estimate how a student that learns from the fit's rows or weights treats the people of the data."""
     blocks = fit.roles.blocks
-    profiles = Profiles.of(fit.table, blocks, fit.table.counts)
+    profiles = Profiles.per_row(fit.table, blocks, fit.table.counts)
     fold = deal(profiles, folds)
     before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
     for number in range(folds):

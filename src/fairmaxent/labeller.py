@@ -31,7 +31,10 @@ class Labeller(Protocol):
     """Learns from profiles with weights for each outcome."""
 
     def learn(self, codes: Codes, weights: Reals) -> Predict:
-        """Learn from profiles (block codes, z in place of the root), weighing each with each outcome."""
+        """Learn from profiles (block codes, z in place of the root), weighing each with each outcome.
+
+        The weights are about 1 for a row, so that a penalty has the force that it has on the rows themselves.
+        """
         ...
 
 
@@ -134,11 +137,10 @@ class ScikitLabeller:
         model, matrix = self._boosting() if self.model is None else (clone(self.model, safe=False), dummies)
         inputs = matrix(self.roles, codes)
         profile, outcome = np.nonzero(weights)
-        own = weights[profile, outcome]
         outcomes = weights.shape[1]
         if len(np.unique(outcome)) < 2:
             return lambda codes: np.tile(np.bincount(outcome[:1], minlength=outcomes) * 1.0, (len(codes), 1))
-        _fit(model, inputs[profile], outcome, own / own.mean())
+        _fit(model, inputs[profile], outcome, weights[profile, outcome])
 
         def predict(codes: Codes) -> Reals:
             result = np.zeros((len(codes), outcomes))

@@ -43,6 +43,11 @@ class Profiles:
             outcomes=outcome.astype(np.intp),
         )
 
+    @classmethod
+    def per_row(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+        """Like `of`, with counts scaled to 1 per row on average, whatever the design weights are: to learn from."""
+        return cls.of(table, blocks, counts * (table.size / counts.sum()))
+
     @property
     def groups(self) -> NDArray[np.intp]:
         """The group z of each profile, all protected attributes together."""
