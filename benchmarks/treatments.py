@@ -106,10 +106,6 @@ BASES = (
     ("tree", 0.2),
     *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
 )
-    ("tree", 0.0),
-    ("tree", 0.2),
-    *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
-)
 
 TREE_LABELS = "relabel predictions, weights, tree labels"
 PARITIES = ("probabilities", "predictions")

@@ -14,6 +14,7 @@ import numpy as np
 from fairmaxent.errors import InfeasibleError, InputError, check_choice
 from fairmaxent.fairness import check_rate, fair_table
 from fairmaxent.labeller import check_model, choose_labeller, cross_fit
+from fairmaxent.priors.base import reachable_roots
 from fairmaxent.problem import HALF_A_ROW, Problem
 from fairmaxent.profiles import Profiles, root_shape
 from fairmaxent.relabelling import FLOOR, Labels, decisions_of, level, tilt
@@ -59,10 +60,15 @@ def check_in_memory(option: str, table: Counted) -> None:
         )
 
 
-def soft_labels(problem: Problem, labeller: Any) -> Reals:
-    """π(y | x, z) of the profiles of a problem, cross-fitted."""
-    profiles = _profiles(problem)
-    return cross_fit(choose_labeller(problem.roles, labeller), profiles)
+def soft_labels(problem: Problem, labeller: Any, known: Reals | None = None) -> Reals:
+    """π(y | x, z) of the profiles of a problem: known already, or cross-fitted; zero only where a rule forbids it."""
+    profiles = Profiles.per_row(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+    soft = cross_fit(choose_labeller(problem.roles, labeller), profiles) if known is None else known
+    raised = np.maximum(soft, FLOOR)
+    codes = profiles.labelled()
+    for rule in problem.rules:
+        raised[rule.breaks(codes).reshape(soft.shape[::-1]).T] = 0.0
+    return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
 
 
 def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> Problem:
@@ -70,36 +76,29 @@ def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> P
 
     ``fair`` is the fair table t(y, z). Then e(y | z) is t(y | z) exactly, and each profile is as common as it was.
     """
-    blocks, profiles = problem.blocks, _profiles(problem)
-    soft = _possible(problem, profiles, soft)
+    blocks = problem.blocks
+    profiles = Profiles.of(problem.table.collect(), blocks, problem.counted.collect().counts)
+    handicap = _handicap(problem, wishes.threshold)
     fair = fair.reshape(root_shape(blocks))
     shares = fair.sum(axis=0)
     wanted = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
     mass, groups = profiles.mass, profiles.groups
+    people = np.flatnonzero((mass > 0) & (shares > 0)[groups])
+    _refuse_lost_rows(soft[people], wanted[:, groups[people]])
     labels = tilt(soft, mass, groups, wanted)
     if wishes.parity == "predictions":
-        handicap = _handicap(problem, wishes.threshold)
         decided = _decided_shares(problem, labels, mass, groups, handicap)
         labels = level(soft, mass, groups, wanted, decided, handicap=handicap)
-    return replace(problem, table=_labelled_table(problem.table.collect(), profiles, labels))
+    return replace(problem, table=_labelled_table(problem, profiles, labels))
 
 
-def _profiles(problem: Problem) -> Profiles:
-    """The profiles of a problem's rows; those that a rule forbids count zero."""
-    return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
-
-
-def _possible(problem: Problem, profiles: Profiles, soft: Reals) -> Reals:
-    """Soft labels away from zero, but zero where a rule forbids an outcome for a profile."""
-    kept = np.ones(soft.shape, dtype=bool)
-    codes = profiles.labelled()
-    for rule in problem.rules:
-        kept &= ~rule.breaks(codes).reshape(soft.shape[::-1]).T
-    lost = (profiles.mass > 0) & ~kept.any(axis=1)
-    if lost.any():
-        raise InfeasibleError("forbid leaves no outcome for some rows; take them out of the table, or drop the rule")
-    raised = np.where(kept, np.maximum(soft, FLOOR), 0.0)
-    return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
+def _refuse_lost_rows(soft: Reals, wanted: Reals) -> None:
+    """Refuse rules and targets that leave no outcome for a profile."""
+    if not ((soft > 0) & (wanted.T > 0)).any(axis=1).all():
+        raise InfeasibleError(
+            "forbid and target together leave no outcome for some rows; take them out of the table, or change one of "
+            "the two"
+        )
 
 
 def _handicap(problem: Problem, threshold: float) -> Reals:
@@ -132,29 +131,32 @@ def _decided_shares(problem: Problem, labels: Reals, mass: Reals, groups: Labels
     if len(made) < 2:  # everybody is decided alike already
         result[made] = 1.0
         return result
+    shape = problem.blocks.shape(0)
     fair = fair_table(
-        decided.reshape(problem.blocks.shape(0))[made],
+        decided.reshape(shape)[made],
         groupings=problem.measure.groupings,
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
         favourable=tuple(place for place, level in enumerate(made) if level in problem.measure.favourable),
+        allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
-        describe=problem.roles.describe_cell,
+        describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
     ).table.reshape(len(made), number)
     shares = fair.sum(axis=0)
     result[made] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
     return result
 
 
-def _labelled_table(table: Table, profiles: Profiles, labels: Reals) -> Table:
+def _labelled_table(problem: Problem, profiles: Profiles, labels: Reals) -> Table:
     """Every profile once per outcome; what it counts is shared out by its labels."""
 
-    def shared(per_row: Reals, part: Reals) -> Reals:
-        return np.asarray((tally(profiles.places, per_row, len(labels)) * part.T).ravel())
+    def shared(per_row: Reals) -> Reals:
+        return np.asarray((tally(profiles.places, per_row, len(labels)) * labels.T).ravel())
 
+    # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
     return Table(
         codes=profiles.labelled(),
         counts=np.asarray((profiles.mass * labels.T).ravel()),
-        rows=shared(table.rows, labels),
-        squares=shared(table.squares, labels**2),
+        rows=shared(problem.table.rows),
+        squares=shared(problem.counted.collect().squares),
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.certificate import Downstream, Outlook
 from fairmaxent.choice import quota
-from fairmaxent.errors import InputError, check_choice
+from fairmaxent.errors import InfeasibleError, InputError, check_choice
 from fairmaxent.judgement import Judgement, judge
 from fairmaxent.labeller import Labeller, check_model, deal, name_of
 from fairmaxent.profiles import Profiles, root_shape
@@ -65,15 +65,14 @@ def foresee(
     """Estimate how a student that learns from the fit's rows or weights treats the people of the data."""
     blocks = fit.roles.blocks
     table = fit.table.collect()
-    profiles = Profiles.of(table, blocks, table.counts)
+    profiles = Profiles.per_row(table, blocks, table.counts)
     fold = deal(profiles, folds)
     before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
     for number in range(folds):
         progress("downstream", number / folds)
         held = fold == number
         before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
-        rest = refit(_rows(table, ~held[profiles.places]))
-        lesson = _lesson(rest, output, seed=number)
+        lesson = _lesson_without(held, fit, profiles, refit, output, seed=number)
         after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
     progress("downstream", 1.0)
     people = _everybody(profiles)
@@ -86,6 +85,19 @@ def foresee(
         before=_outlook(fit, people, before),
         after=_outlook(fit, people, after),
     )
+
+
+def _lesson_without(
+    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: DownstreamOption, *, seed: int
+) -> Profiles:
+    """What a student gets to see of a fit that never saw some profiles."""
+    try:
+        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.places])), output, seed=seed)
+    except (InfeasibleError, InputError) as problem:
+        raise type(problem)(
+            f"the downstream estimate fits the table again without some of its rows, and there: {problem} Or leave "
+            "downstream out."
+        ) from problem
 
 
 def _remedy(fit: Fit, output: DownstreamOption) -> str:
@@ -109,7 +121,9 @@ def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
     blocks = fit.roles.blocks
     if output == "weights":
         rows = fit.weighted.collect()
-        return Profiles.of(rows, blocks, rows.counts * fit.table.size)
+        # A cell that lost its only row to the fold has nothing to weigh; the rest is what there is to learn from.
+        weights = rows.counts * fit.table.size if fit.certificate.filled_cells else fit.support_weights()
+        return Profiles.of(rows, blocks, weights)
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))

@@ -186,20 +186,21 @@ class Fit:
 
     def _distinct_weights(self) -> Reals:
         """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
-        known = Distribution.of(self.domain, self._fitted_weights())
-        table = self.table.collect()
-        if self.soft is not None:
-            return self._label_weights(known, table)
-        counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
-        return np.asarray(table.size * np.exp(known.log_probability(table.codes)) / counts)
-
-    def _label_weights(self, known: Distribution, table: Table) -> Reals:
-        """Share the weight of each distinct row out by its profile's labels."""
-        profiles = Profiles.of(table, known.blocks, self._kept().collect().counts)
-        fair = table.size * np.exp(known.log_probability(self.weighted.codes))
+        fair, table = self.support_weights(), self.table.collect()
+        if self.soft is None:
+            return np.asarray(
+                fair / np.where(table.counts > 0, table.counts, 1.0)
+            )  # of design weight zero: stay at zero
+        profiles = Profiles.of(table, self.roles.blocks, self._kept().collect().counts)
         mass = profiles.mass
         by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
-        return np.asarray(by_profile.T[profiles.places])
+        forbidden = self.soft[profiles.places, profiles.outcomes] <= 0
+        return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.places]).T)
+
+    def support_weights(self) -> Reals:
+        """What each row of the prior counts in the fair distribution on these rows (C = 0); the input rows in all."""
+        known = Distribution.of(self.domain, self._fitted_weights())
+        return np.asarray(self.table.size * np.exp(known.log_probability(self.weighted.codes)))
 
     def _kept(self) -> Counted:
         """The rows, those that a rule forbids counting zero."""

@@ -32,7 +32,10 @@ class Labeller(Protocol):
     """Learns from profiles with weights for each outcome."""
 
     def learn(self, codes: Codes, weights: Reals) -> Predict:
-        """Learn from profiles (block codes, z in place of the root), weighing each with each outcome."""
+        """Learn from profiles (block codes, z in place of the root), weighing each with each outcome.
+
+        The weights are about 1 for a row, so that a penalty has the force that it has on the rows themselves.
+        """
         ...
 
 
@@ -76,6 +79,10 @@ def cross_fit(labeller: Labeller, profiles: Profiles, *, folds: int = FOLDS) -> 
         held = fold == number
         predict = labeller.learn(profiles.codes[~held], profiles.counts[~held])
         result[held] = predict(profiles.codes[held])
+    if not (np.isfinite(result).all() and result.min() >= 0):
+        raise InputError(
+            f"{name_of(labeller)} gave probabilities that are negative or no numbers; pass another labeller"
+        )
     return result
 
 
@@ -83,8 +90,8 @@ def deal(profiles: Profiles, folds: int) -> NDArray[np.intp]:
     """Deal profiles to folds like cards, by group and most frequent outcome, so that all folds are alike."""
     if len(profiles.codes) < 2 * folds:
         raise InputError(
-            f"{len(profiles.codes)} distinct profiles are too few to learn labels in {folds} folds; use "
-            "absorb='reweigh'"
+            f"{len(profiles.codes)} distinct profiles are too few to learn from in {folds} folds; use "
+            "absorb='reweigh' without downstream, or more columns"
         )
     shuffled = np.random.default_rng(0).permutation(len(profiles.codes))
     order = np.lexsort((shuffled, np.argmax(profiles.counts, axis=1), profiles.groups))
@@ -136,14 +143,13 @@ class ScikitLabeller:
         """Fit a fresh copy to the profiles, once per outcome that has weight."""
         from sklearn.base import clone
 
-        model, matrix = self._boosting() if self.model is None else (clone(self.model), dummies)
+        model, matrix = self._boosting() if self.model is None else (clone(self.model, safe=False), dummies)
         inputs = matrix(self.roles, codes)
         profile, outcome = np.nonzero(weights)
-        own = weights[profile, outcome]
         outcomes = weights.shape[1]
         if len(np.unique(outcome)) < 2:
             return lambda codes: np.tile(np.bincount(outcome[:1], minlength=outcomes) * 1.0, (len(codes), 1))
-        _fit(model, inputs[profile], outcome, own / own.mean())
+        _fit(model, inputs[profile], outcome, weights[profile, outcome])
 
         def predict(codes: Codes) -> Reals:
             result = np.zeros((len(codes), outcomes))

@@ -107,7 +107,7 @@ def debias(
     parity, threshold
         With ``absorb="relabel"``, what such a model should have in equal measure for all groups (up to the
         statistical rate): the mean of its ``"probabilities"``, or also its ``"predictions"``, decisions for the
-        favourable outcome from this probability on. With more than two outcomes the likeliest is predicted.
+        favourable outcome above this probability. With more than two outcomes the likeliest is predicted.
     labeller
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
         ``"tree"`` for the rooted tree; by default scikit-learn's histogram gradient boosting where it is installed,
@@ -203,13 +203,13 @@ def _fit(
     )
     wishes = Absorption(options["absorb"], options["parity"], options["threshold"], labeller)
     relabels = wishes.absorb == "relabel"
-    fair = problem.fair_table(may_fill=share > 0 or relabels)
+    fair = problem.fair_table(may_fill=share > 0 or relabels, keep_groups=relabels)
     root = fair.table.ravel()
     own = problem
     if relabels:
         check_in_memory("absorb='relabel'", problem.table)
         progress("label", 0.0)
-        soft = soft_labels(problem, labeller) if soft is None else soft
+        soft = soft_labels(problem, labeller, soft)
         own = relabel(problem, fair.table, wishes, soft)
     progress("base", 0.0)
     blocks = problem.blocks

@@ -68,13 +68,22 @@ class Problem:
                 self._refuse_single_level(axis, wanted[axis])
         return wanted
 
-    def fair_table(self, *, may_fill: bool) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates."""
+    def fair_table(self, *, may_fill: bool, keep_groups: bool = False) -> FairTable:
+        """t(y, z): the closest table with the wanted shares and rates.
+
+        With ``keep_groups`` t(z) is the data's for all protected columns together where no share of any is asked for;
+        otherwise only for each on its own.
+        """
+        groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
+        asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
+        if keep_groups and not asked and len(groupings) > 1:
+            groupings = (*groupings, tuple(range(1, len(self.roles.root))))
+            representation, statistical = (*representation, None), (*statistical, None)
         return fair_table(
             self.empirical,
-            groupings=self.measure.groupings,
-            representation=self.representation,
-            statistical=self.statistical,
+            groupings=groupings,
+            representation=representation,
+            statistical=statistical,
             favourable=self.measure.favourable,
             shares={axis: share for axis, share in self.root_targets.items() if axis},
             outcome_shares=self.root_targets.get(0),

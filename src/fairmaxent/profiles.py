@@ -24,6 +24,7 @@ class Profiles:
     codes: Codes  # (profiles, blocks): block codes, the group z in place of the root
     counts: Reals  # (profiles, outcomes): n(x, z, y)
     places: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
+    outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
 
     @classmethod
     def of(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
@@ -34,7 +35,18 @@ class Profiles:
         merged = Table.compress(codes, (groups, *blocks.levels[1:]))
         cells = merged.inverse * outcomes + outcome
         size = len(merged.codes)
-        return cls(blocks, merged.codes, tally(cells, counts, size * outcomes).reshape(size, outcomes), merged.inverse)
+        return cls(
+            blocks=blocks,
+            codes=merged.codes,
+            counts=tally(cells, counts, size * outcomes).reshape(size, outcomes),
+            places=merged.inverse,
+            outcomes=outcome.astype(np.intp),
+        )
+
+    @classmethod
+    def per_row(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+        """Like `of`, with counts scaled to 1 per row on average, whatever the design weights are: to learn from."""
+        return cls.of(table, blocks, counts * (table.size / counts.sum()))
 
     @property
     def groups(self) -> NDArray[np.intp]:

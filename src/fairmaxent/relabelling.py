@@ -12,20 +12,24 @@ the rest is done by the closest g that keeps every decision (a convex program ag
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import SolverError
+from fairmaxent.errors import InfeasibleError
 from fairmaxent.priors.protocol import log_sum_exp
-from fairmaxent.table import Reals
+from fairmaxent.table import Reals, tally
 
 Labels = NDArray[np.intp]
 
 # Soft labels are kept away from zero: a model's certainty is never worth more than this.
 FLOOR = 1e-6
 
-_TOLERANCE = 1e-13
-_ROUNDING = 1e-9
+_TOLERANCE = 1e-13  # of a mean, where Newton stops
+_ROUNDING = 1e-9  # of a mean, above which it was not met
+_ITERATIONS = 200
+_MARGIN = 1e-9  # between a score and the threshold that it must not pass
 _STEEPEST = 8.0  # slopes are looked for between 1/8 and 8
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
@@ -38,8 +42,7 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     result = soft.copy()
     for group, members in _members(mass, groups, wanted):
         scores = _logarithm(soft[members])
-        offsets = _match_mean(scores, _share(mass[members]), wanted[:, group])
-        result[members] = _softmax(scores + offsets)
+        result[members] = _match_mean(_Means(scores, _share(mass[members]), wanted[:, group])).labels
     return result
 
 
@@ -49,19 +52,26 @@ def level(
     """g whose mean in group z is ``wanted[:, z]``, and of which a share ``shares[:, z]`` decides for each outcome.
 
     The decision is the likeliest outcome after ``handicap`` (one number per outcome) is taken from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Shares are met up to a profile that cannot be split.
+    log τ/(1 − τ) for a threshold τ. Shares are met up to profiles that cannot be split: with two outcomes as near as
+    any threshold comes. Where the tilt alone has these shares it stays, for nothing closer has the mean.
     """
     lead = np.zeros(soft.shape[1]) if handicap is None else handicap
-    result = soft.copy()
+    result = tilt(soft, mass, groups, wanted)
     for group, members in _members(mass, groups, wanted):
         share = _share(mass[members])
-        scores = _logarithm(soft[members]) - lead
-        scores = scores + _match_shares(scores, share, shares[:, group])
-        decisions = np.argmax(scores, axis=1)
-        scores = _match_slope(scores, lead, share, wanted[:, group])
-        offsets = _match_mean(scores + lead, share, wanted[:, group], decisions=decisions, handicap=lead)
-        result[members] = _softmax(_pooled(scores + lead + offsets, decisions, lead))
+        decided = tally(decisions_of(result[members], lead), share, soft.shape[1])
+        if np.abs(decided - shares[:, group]).max() > _ROUNDING:
+            result[members] = _level_group(soft[members], share, wanted[:, group], shares[:, group], lead)
     return result
+
+
+def _level_group(soft: Reals, share: Reals, wanted: Reals, decided: Reals, handicap: Reals) -> Reals:
+    """Shift the scores of one group for the decisions, stretch them for the mean, and project for what is left."""
+    scores = _logarithm(np.where(wanted > 0, soft, 0.0)) - handicap
+    scores = scores + _match_shares(scores, share, decided)
+    decisions = np.argmax(scores, axis=1)
+    stretched = _match_slope(scores, handicap, share, wanted)
+    return _match_mean(_Means(stretched + handicap, share, wanted, decisions, handicap)).labels
 
 
 def decisions_of(soft: Reals, handicap: Reals | None = None) -> Labels:
@@ -89,81 +99,139 @@ def _softmax(scores: Reals) -> Reals:
     return np.asarray(np.exp(scores - log_sum_exp(scores)[:, None]))
 
 
-def _match_mean(
-    scores: Reals, share: Reals, wanted: Reals, *, decisions: Labels | None = None, handicap: Reals | None = None
-) -> Reals:
-    """μ with Σ share·g = wanted, by Newton on the convex Σ share·log Σ_y e^{score + μ} − ⟨wanted, μ⟩.
+# ---------------------------------------------------------------- means
 
-    With ``decisions`` g is the closest distribution that keeps them; outcomes wanted at zero are dropped.
-    """
-    with np.errstate(divide="ignore"):
-        offsets = np.log(wanted) - np.log(np.maximum(share @ _softmax(scores), 1e-300))
-    kept = wanted > 0
-    if decisions is not None:
-        offsets = np.where(kept, 0.0, -np.inf)
-    value, mean, curvature = _moments(scores, share, wanted, offsets, decisions, handicap)
-    for _ in range(200):
-        gradient = (mean - wanted)[kept]
-        if np.abs(gradient).max() <= _TOLERANCE:
-            return offsets
-        ridge = 1e-14 * max(float(np.trace(curvature)), 1e-300)
-        direction = np.zeros_like(offsets)
-        matrix = curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
-        direction[kept] = -np.linalg.lstsq(matrix, gradient, rcond=None)[0]
-        direction[kept] = np.clip(direction[kept], -10.0, 10.0)
-        slope = float(gradient @ direction[kept])
-        length, found = 1.0, False
-        for _ in range(50):
-            trial = np.where(kept, offsets + length * direction, offsets)
-            new = _moments(scores, share, wanted, trial, decisions, handicap)
-            closer = np.abs(new[1] - wanted).max() <= 0.9 * np.abs(gradient).max()
-            if closer or new[0] < value + 1e-4 * length * slope:
-                offsets, (value, mean, curvature), found = trial, new, True
-                break
-            length /= 2
-        if not found:
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """The dual at offsets μ: the labels g there, its value, and its first and second derivatives."""
+
+    offsets: Reals
+    labels: Reals
+    value: float
+    gradient: Reals  # mean of g less what is wanted
+    curvature: Reals
+
+    @property
+    def miss(self) -> float:
+        return float(np.abs(self.gradient).max())
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """One group's scores, the share of each profile, the wanted mean of g, and the decisions to keep, if any."""
+
+    scores: Reals
+    share: Reals
+    wanted: Reals
+    decisions: Labels | None = None
+    handicap: Reals | None = None
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Outcomes that take part; those wanted at zero are dropped."""
+        return np.asarray(self.wanted > 0)
+
+    def start(self) -> _Point:
+        """Drop what is not wanted; where no decision must be kept, a first guess at the rest."""
+        if self.decisions is not None:
+            return self.at(np.where(self.kept, 0.0, -np.inf))
+        with np.errstate(divide="ignore"):
+            return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
+
+    def at(self, offsets: Reals) -> _Point:
+        """Σ share·max over g of (⟨g, score + μ⟩ + its entropy) − ⟨wanted, μ⟩, convex in μ; log Σ e^{score + μ} if free.
+
+        Outcomes that are pooled move as one, so their part of the covariance is that of a single outcome.
+        """
+        scores = self.scores + offsets
+        pool = np.zeros(scores.shape, dtype=bool)
+        tilted = scores
+        if self.decisions is not None and self.handicap is not None:
+            tilted, pool = _pooled(scores, self.decisions, self.handicap)
+        found = _softmax(tilted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(found > 0, found * (scores - np.log(found)), 0.0).sum(axis=1)
+        mean = self.share @ found
+        together = np.where(pool, found, 0.0)
+        together = together / np.sqrt(np.maximum(together.sum(axis=1, keepdims=True), 1e-300))
+        weight = self.share[:, None]
+        curvature = (together * weight).T @ together - (found * weight).T @ found
+        curvature += np.diag(self.share @ np.where(pool, 0.0, found))
+        value = float(self.share @ gain - self.wanted[self.kept] @ offsets[self.kept])
+        return _Point(offsets, found, value, mean - self.wanted, curvature)
+
+
+def _match_mean(means: _Means) -> _Point:
+    """Solve for μ with Σ share·g = wanted, by Newton on the convex dual."""
+    point = means.start()
+    for _ in range(_ITERATIONS):
+        better = None if point.miss <= _TOLERANCE else _newton_step(means, point)
+        if better is None:
             break
-    if np.abs(mean - wanted).max() > _ROUNDING:
-        raise SolverError(
-            f"soft labels cannot be given the wanted outcomes: they stay {np.abs(mean - wanted).max():.3g} away. "
-            "Use parity='probabilities', ask for a lower statistical_rate, or pass another labeller."
+        point = better
+    if point.miss > _ROUNDING:
+        raise InfeasibleError(_refusal(means, point.miss))
+    return point
+
+
+def _newton_step(means: _Means, point: _Point) -> _Point | None:
+    """Go along Newton's direction as far as it helps; None where rounding hides any gain."""
+    direction = _newton_direction(point, means.kept)
+    slope = float(point.gradient @ direction)
+    for halvings in range(50):
+        length = 0.5**halvings
+        trial = means.at(point.offsets + length * direction)
+        if trial.value < point.value + 1e-4 * length * slope:
+            return trial
+        # Near the end rounding hides what the value gains, the mean still tells; far from it this would go in circles.
+        if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
+            return trial
+    return None
+
+
+def _newton_direction(point: _Point, kept: NDArray[np.bool_]) -> Reals:
+    """Newton's direction, no component beyond 10; on a flat stretch, where all is pooled, down the gradient."""
+    ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
+    matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
+    direction = np.zeros(len(kept))
+    direction[kept] = np.clip(-np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0)
+    return direction
+
+
+def _refusal(means: _Means, miss: float) -> str:
+    if means.decisions is None:
+        return (
+            f"labels cannot have the wanted outcomes, they stay {miss:.3g} away: forbidden combinations leave too few "
+            "rows that may have them. Drop a rule, or ask for a lower statistical_rate."
         )
-    return offsets
+    return (
+        f"no labels have the wanted outcomes and the wanted decisions at once, they stay {miss:.3g} away. Use "
+        "parity='probabilities', another threshold, or another labeller."
+    )
 
 
-def _moments(
-    scores: Reals, share: Reals, wanted: Reals, offsets: Reals, decisions: Labels | None, handicap: Reals | None
-) -> tuple[float, Reals, Reals]:
-    """Value, mean and curvature of the dual at μ."""
-    tilted = scores + offsets
-    if decisions is not None and handicap is not None:
-        tilted = _pooled(tilted, decisions, handicap)
-    found = _softmax(tilted)
-    kept = wanted > 0
-    # max ⟨g, score⟩ + entropy of g is log Σ e^score, also where g must keep a decision
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.where(found > 0, found * (scores + offsets - np.log(found)), 0.0).sum(axis=1)
-    mean = share @ found
-    curvature = np.diag(mean) - (found * share[:, None]).T @ found
-    return float(share @ gain - wanted[kept] @ offsets[kept]), mean, curvature
+def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, NDArray[np.bool_]]:
+    """Scores of the closest g (smallest KL) whose decision leads, and which outcomes are tied with it.
 
-
-def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> Reals:
-    """The closest scores for which the decision leads: it and all that were ahead of it meet at their average."""
+    The decision and all that were ahead of it meet at their average, weighted by e^handicap.
+    """
+    rows = np.arange(len(scores))
     fair = scores - handicap
-    rows = np.arange(len(fair))
-    own = fair[rows, decisions]
-    others = fair.copy()
-    others[rows, decisions] = -np.inf
-    others = -np.sort(-others, axis=1)
-    with np.errstate(invalid="ignore"):
-        averages = (own[:, None] + np.cumsum(others, axis=1)) / np.arange(2, fair.shape[1] + 2)
-        before = np.concatenate([own[:, None], averages[:, :-1]], axis=1)
-        ahead = (others > before).sum(axis=1)
-    meeting = np.where(ahead > 0, averages[rows, np.maximum(ahead - 1, 0)], own)
-    result = np.minimum(fair, meeting[:, None])
-    result[rows, decisions] = meeting
-    return np.asarray(result + handicap)
+    order = np.argsort(-fair, axis=1, kind="stable")
+    first = order == decisions[:, None]
+    order = np.take_along_axis(order, np.argsort(~first, axis=1, kind="stable"), axis=1)  # the decision, then the rest
+    ordered = np.take_along_axis(fair, order, axis=1)
+    weights = np.exp(handicap)[order]
+    averages = np.cumsum(weights * ordered, axis=1) / np.cumsum(weights, axis=1)
+    ahead = (ordered[:, 1:] > averages[:, :-1]).sum(axis=1)  # once one is not ahead of the average, none is
+    meeting = averages[rows, ahead]
+    pool = np.zeros(scores.shape, dtype=bool)
+    np.put_along_axis(pool, order, np.arange(scores.shape[1]) <= ahead[:, None], axis=1)
+    return np.where(pool, meeting[:, None], fair) + handicap, pool
+
+
+# ---------------------------------------------------------------- decisions
 
 
 def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
@@ -175,29 +243,34 @@ def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
     if len(wanted) == 2:
         return np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
     offsets = np.zeros(len(wanted))
-    goal = np.maximum(wanted, 0.5 / len(share))
-    goal = goal / goal.sum()
     for slope in _SHARPER:
         try:
-            offsets = offsets + _match_mean(slope * (scores + offsets), share, goal) / slope
-        except SolverError:  # profiles that cannot be split: as near as the last slope came
+            steeper = _match_mean(_Means(slope * (scores + offsets), share, wanted))
+        except InfeasibleError:  # profiles that cannot be split: as near as the last slope came
             break
-    return offsets
+        offsets = offsets + steeper.offsets / slope
+    return _behind(scores, offsets, wanted)
+
+
+def _behind(scores: Reals, offsets: Reals, wanted: Reals) -> Reals:
+    """Give outcomes that nobody should be decided for the largest offset with which they lead nowhere."""
+    none = wanted <= 0
+    lead = np.max((scores + offsets)[:, ~none], axis=1)
+    caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
+    return np.where(none, np.where(np.isfinite(caps), caps, 0.0), offsets)
 
 
 def _quantile(scores: Reals, share: Reals, above: float) -> float:
     """Halfway between two scores, where the share above comes nearest to what is wanted."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
-    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     passed = np.concatenate([[0.0], np.cumsum(share[order])[ends]])
     cut = int(np.argmin(np.abs(passed - above)))
-    bounds = np.concatenate([[ordered[0] + 1.0], ordered[ends], [ordered[-1] - 1.0]])
-    if cut == 0:
-        return float(ordered[0] + 1e-9)
-    if cut == len(ends):
-        return float(ordered[-1] - 1e-9)
-    return float((bounds[cut] + bounds[cut + 1]) / 2)
+    upper, lower = np.concatenate([[np.inf], ordered[ends], [-np.inf]])[cut : cut + 2]
+    if np.isinf(upper):  # nobody, or only those who can have no other outcome
+        return float(lower + _MARGIN) if np.isfinite(lower) else 0.0
+    return float(upper - _MARGIN) if np.isinf(lower) else float((upper + lower) / 2)
 
 
 def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) -> Reals:
