@@ -350,7 +350,7 @@ def test_a_classifier_of_nobodys_kind():
     ("options", "message"),
     [
         ({"labeller": GaussianNB}, "labeller is GaussianNB, which cannot be fitted.*LogisticRegression"),
-        ({"labeller": "tree"}, "labeller is str"),
+        ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
         ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be fitted with sample weights"),
         ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
         ({"threshold": 1.0}, "which no probability exceeds"),

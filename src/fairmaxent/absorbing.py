@@ -39,8 +39,7 @@ class Absorption:
         check_rate("threshold", self.threshold)
         if self.threshold == 1:
             raise InputError("threshold is 1, which no probability exceeds; pass a number below 1")
-        if self.labeller is not None:
-            check_model("labeller", self.labeller)
+        check_model("labeller", self.labeller)
         if self.absorb == "relabel":
             return
         for name, given in (

@@ -50,8 +50,7 @@ def check_downstream(output: object, student: object) -> None:
         check_choice("downstream", output, DownstreamOption)
     elif student is not None:
         raise InputError("student is given, but downstream is not; pass downstream='rows' or 'weights'")
-    if student is not None:
-        check_model("student", student)
+    check_model("student", student)
 
 
 def foresee(

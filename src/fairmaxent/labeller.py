@@ -41,13 +41,14 @@ class Labeller(Protocol):
 def choose_labeller(roles: Roles, model: Any = None) -> Labeller:
     """Return the user's classifier, or gradient boosting where scikit-learn is installed, or the rooted tree."""
     if model is not None:
-        check_model("labeller", model)
         return ScikitLabeller(roles, model)
     return ScikitLabeller(roles, None) if has_library("sklearn") else TreeLabeller(roles.blocks)
 
 
 def check_model(option: str, model: Any) -> None:
-    """Refuse what is no classifier of scikit-learn's kind."""
+    """Refuse what is no classifier of scikit-learn's kind, nor left to us."""
+    if model is None:
+        return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
         shown = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InputError(
