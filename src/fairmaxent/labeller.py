@@ -51,13 +51,7 @@ def check_model(option: str, model: Any) -> None:
     if model is None or model == TREE:
         return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-        shown = (
-            model.__name__
-            if isinstance(model, type)
-            else repr(model)
-            if isinstance(model, str)
-            else type(model).__name__
-        )
+        shown = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
         raise InputError(
             f"{option} is {shown}, which cannot be fitted for probabilities; pass a classifier with fit and "
             f"predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or {TREE!r}"
