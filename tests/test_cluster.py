@@ -124,6 +124,17 @@ def test_rows_alone_base_alone_and_another_base(cluster, monkeypatch, options):
     assert_same_fit(debias(parted(table), **ROLES, **SHIFT, **options), debias(table, **ROLES, **SHIFT, **options))
 
 
+def test_small_partitions_are_merged(both):
+    there, here = both
+    fewer = there.table.regrouped(2)
+    assert (len(there.table.parts), len(fewer.parts)) == (3, 2)
+    assert there.table.regrouped(3) is there.table
+    for table in (fewer, there.table):
+        taken = table.collect()
+        np.testing.assert_array_equal(taken.codes, here.table.codes)
+        np.testing.assert_array_equal(taken.squares, here.table.squares)
+
+
 @pytest.mark.slow
 def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
     """A Hessian from a part of the rows: where the iteration ends is decided by the gradient of all of them."""
@@ -158,39 +169,61 @@ def test_progress_is_told_at_each_iteration(cluster):
 
 
 class Killer(distributed.SchedulerPlugin):
-    """Once armed, kills the worker that the next tilt is given to."""
+    """Once armed with the name of a task, kills the worker that the next one is given to."""
 
-    def __init__(self, scheduler, pids):
-        self.scheduler, self.pids = scheduler, pids
-        self.armed, self.killed = False, None
+    name = "killer"
+
+    def __init__(self, client):
+        self.scheduler, self.pids = client.cluster.scheduler, client.run(os.getpid)
+        self.armed, self.killed = None, []
 
     def transition(self, key, start, finish, *_, **__):
-        if self.armed and finish == "processing" and str(key).startswith("fairmaxent-tilted"):
-            self.armed = False
-            self.killed = self.pids[self.scheduler.tasks[key].processing_on.address]
-            os.kill(self.killed, signal.SIGKILL)
+        if self.armed and finish == "processing" and str(key).startswith(self.armed):
+            self.armed = None
+            self.killed.append(self.pids[self.scheduler.tasks[key].processing_on.address])
+            os.kill(self.killed[-1], signal.SIGKILL)
 
 
-def test_a_worker_killed_in_the_third_iteration_costs_a_recomputation(cluster):
+@pytest.fixture
+def killer(cluster):
+    cluster.wait_for_workers(2)
+    plugin = Killer(cluster)
+    cluster.cluster.scheduler.add_plugin(plugin)
+    yield plugin
+    cluster.cluster.scheduler.remove_plugin(plugin.name)
+
+
+def within_minutes(function, *args, **options):
+    """So that a hang is an error."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args, **options).result(timeout=240)
+
+
+def test_a_worker_killed_in_the_third_iteration_costs_a_recomputation(cluster, killer):
     table = frame()[["y", "z", "a", "b"]]
     here = debias(table, **ROLES, **SHIFT)
     assert here.certificate.iterations >= 3
-    killer = Killer(cluster.cluster.scheduler, cluster.run(os.getpid))
-    cluster.cluster.scheduler.add_plugin(killer, name="killer")
     told = []
 
     def progress(stage, share):
         told.append(stage)
-        # One "solve" from the pipeline, then one before each step.
-        killer.armed = killer.armed or (killer.killed is None and told.count("solve") == 4)
+        if told.count("solve") == 4 and not killer.killed:  # once from the pipeline, then before each step
+            killer.armed = "fairmaxent-tilted"
 
-    with ThreadPoolExecutor(1) as pool:  # so that a hang is an error
-        there = pool.submit(debias, parted(table, 4), **ROLES, **SHIFT, progress=progress).result(timeout=240)
-    cluster.cluster.scheduler.remove_plugin("killer")
-    assert killer.killed is not None
-    assert killer.killed not in cluster.run(os.getpid).values()
+    there = within_minutes(debias, parted(table, 4), **ROLES, **SHIFT, progress=progress)
+    assert len(killer.killed) == 1
+    assert killer.killed[0] not in cluster.run(os.getpid).values()
     assert_same_fit(there, here)
-    assert len(there.sample(100)) == 100
+
+
+def test_a_worker_killed_while_it_writes_leaves_whole_files(both, killer, tmp_path):
+    for name in ("calm", "killed"):
+        killer.armed = "fairmaxent-write" if name == "killed" else None
+        within_minutes(both[0].write_sample, 3000, tmp_path / name, size=300)
+    assert len(killer.killed) == 1
+    calm, killed = (sorted((tmp_path / name).iterdir()) for name in ("calm", "killed"))
+    assert [path.name for path in calm] == [path.name for path in killed]
+    assert all(one.read_bytes() == other.read_bytes() for one, other in zip(calm, killed, strict=True))
 
 
 # ---------------------------------------------------------------- what comes out of it

@@ -26,6 +26,12 @@ def write_whole(path: Path, content: bytes) -> None:
             temporary.unlink()
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes that were killed while writing have left in a folder of ours."""
+    for left in folder.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
+
+
 def new_folder(path: str | PathLike[str]) -> Path:
     """Make a folder to write files into, or take an empty one."""
     place = check_folder(path)

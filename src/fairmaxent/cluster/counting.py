@@ -17,11 +17,17 @@ from fairmaxent.table import Table
 if TYPE_CHECKING:
     from distributed import Client
 
+# Distinct rows that are worth a task in every iteration, and partitions that are left as they are in any case.
+_ROWS = 1 << 16
+_FEWEST = 8
+
 
 def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
-    """Code the rows, merge equal ones and count them; each distinct row comes to lie in one of as many partitions.
+    """Code the rows, merge equal ones and count them; each distinct row comes to lie in one partition.
 
-    Rows meet by a shuffle made of plain tasks, of which those that a lost worker did can be done again.
+    Rows meet by a shuffle made of plain tasks, of which those that a lost worker did can be done again. There are as
+    many partitions as the frame has, or fewer where these would be small; the size of the cluster plays no part, so
+    that a seed means the same rows everywhere.
     """
     from dask import delayed
 
@@ -33,7 +39,7 @@ def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks,
     found = Partitions.of(client, blocks, client.compute(parts))
     if not found.distinct:
         raise InputError("the table has no rows; pass at least one")
-    return found
+    return found.regrouped(max(_FEWEST, -(-found.distinct // _ROWS)))
 
 
 def _table(found: Any, columns: Counts, blocks: Blocks) -> Table:

@@ -29,7 +29,7 @@ from fairmaxent.priors.mixture import TiltedMixture
 from fairmaxent.priors.protocol import Prior
 from fairmaxent.priors.rows import Rows
 from fairmaxent.table import Codes, Reals
-from fairmaxent.writing import write_whole
+from fairmaxent.writing import remove_unfinished, write_whole
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -97,6 +97,7 @@ def write_on_workers(
     written = spread(client, _write, [tilted[part] for part, _ in tasks], beside=own, form=form, evenly=evenly)
     _wait(written, progress)
     results(client, written)
+    remove_unfinished(folder)
 
 
 def _shared_out(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -37,6 +37,14 @@ class Partitions:
         kept = np.flatnonzero(sizes[:, 0])
         return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
 
+    def regrouped(self, most: int) -> Partitions:
+        """Merge neighbouring partitions, so that there are at most so many."""
+        if len(self.parts) <= most:
+            return self
+        groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
+        merged = [self.client.submit(_joined, group, self.blocks, pure=False) for group in groups]
+        return Partitions.of(self.client, self.blocks, merged)
+
     @property
     def distinct(self) -> int:
         """Number of distinct rows."""
