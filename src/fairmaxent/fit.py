@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -116,15 +117,15 @@ class Fit:
         order of its labels; a row's weights are 1 together on average. :meth:`weigh` lays them out for training.
         """
         inverse = self.table.inverse
-        weights = self._distinct_weights()[inverse]
+        weights = self._distinct_weights[inverse]
         return np.asarray(weights if self.design_weights is None else (weights.T * self.design_weights).T)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
         """Return the table that was fitted with a column of weights, ready to train on.
 
         The same weights as :meth:`weights`. With ``absorb="relabel"`` every row stands there once per outcome that it
-        has a weight for. A lazy frame is joined with its weights inside its engine; nothing is computed until it is
-        collected.
+        has a weight for. Columns that took no part in the fit stay beside the others. A lazy frame is joined with its
+        weights inside its engine; nothing is computed until it is collected.
         """
         lazy = open_lazy(frame)
         if lazy is None:
@@ -139,14 +140,14 @@ class Fit:
         if name in names_of(lazy):
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
         weight = None if self.weight_column is None else self.weight_column.name
-        return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+        return join_weights(lazy, self.roles, self.table, self._distinct_weights, weight=weight, name=name)
 
     def _weigh_rows(self, frame: nw.DataFrame[Any], name: str) -> Any:
         """Put a column of weights beside the rows of a table in memory, once for each outcome that has one."""
         weights = self.weights()
         if name in frame.columns:
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
-        if tuple(frame.columns) != self.columns or len(frame) != len(weights):
+        if not set(self.columns) <= set(frame.columns) or len(frame) != len(weights):
             raise InputError("weights belong to the rows that were fitted; pass that very table")
         outcome = self.roles.names[0]
         like = frame.get_column(outcome)
@@ -163,6 +164,7 @@ class Fit:
             )
         return nw.concat(parts).to_native()
 
+    @cached_property
     def _distinct_weights(self) -> Reals:
         """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
         if self.certificate.filled_cells:

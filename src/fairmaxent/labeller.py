@@ -75,8 +75,8 @@ def deal(profiles: Profiles, folds: int) -> NDArray[np.intp]:
     """Deal profiles to folds like cards, by group and most frequent outcome, so that all folds are alike."""
     if len(profiles.codes) < 2 * folds:
         raise InputError(
-            f"{len(profiles.codes)} distinct profiles are too few to learn labels in {folds} folds; use "
-            "absorb='reweigh'"
+            f"{len(profiles.codes)} distinct profiles are too few to learn a model in {folds} folds; use "
+            "absorb='reweigh', and no downstream"
         )
     shuffled = np.random.default_rng(0).permutation(len(profiles.codes))
     order = np.lexsort((shuffled, np.argmax(profiles.counts, axis=1), profiles.groups))

@@ -113,8 +113,8 @@ def debias(
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream") and
-        how much of it is done, from 0 to 1. What it raises stops the fit.
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
+        and how much of it is done, from 0 to 1. What it raises stops the fit.
     """
     options = {
         "outcome": outcome,
@@ -145,18 +145,34 @@ def debias(
     fit = _fit(rows, options, report, labeller=labeller)
     if downstream is None:
         return fit
+    return with_downstream(fit, downstream, student=student, labeller=labeller, progress=report)
+
+
+def with_downstream(
+    fit: Fit,
+    output: DownstreamOption,
+    *,
+    student: Any = None,
+    labeller: Any = None,
+    progress: Progress = silent,
+) -> Fit:
+    """Return the fit with the option ``downstream`` of `debias` answered in its certificate."""
+    data = _reading(fit)
 
     def fit_others(table: Table) -> Fit:
-        return _fit(replace(rows, table=table), options, silent, labeller=labeller)
+        return _fit(replace(data, table=table), fit.options, silent, labeller=labeller)
 
-    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=downstream, progress=report)
+    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=output, progress=progress)
     return replace(fit, certificate=replace(fit.certificate, downstream=found))
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
-    return _fit(data, options, silent, soft=fit.soft)
+    return _fit(_reading(fit), options, silent, soft=fit.soft)
+
+
+def _reading(fit: Fit) -> Reading:
+    return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column)
 
 
 def _fit(
