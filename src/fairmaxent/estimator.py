@@ -48,15 +48,15 @@ ColumnOption = str | int
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
-    """One weight per row cannot be fair; also an AttributeError, so that what looks at every attribute passes over this one."""
+    """No weight per row is fair; also an AttributeError, so that what looks at every attribute passes over this one."""
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
 
     `fit_resample` gives as many new rows as came in, or `rows` of them; `sample_weight_` gives weights for the rows
-    as they are, and `fit_weigh` rows with weights to train on, also where outcomes are relabelled. Tables and series of pandas, polars and pyarrow, arrays and lists come back as what they were, with
-    the same columns and dtypes.
+    as they are, and `fit_weigh` rows with weights to train on, also where outcomes are relabelled. Tables and series
+    of pandas, polars and pyarrow, arrays and lists come back as what they were, with the same columns and dtypes.
 
     Parameters
     ----------
