@@ -134,9 +134,9 @@ def test_json_has_all_of_it(folder):
     assert record["certificate"]["downstream"] == expected
 
 
-def test_nothing_is_estimated_where_it_is_not_wanted(folder):
-    shown = run("data.csv", *FAVOURED, *QUIET)
-    assert "trained on" not in shown
+@pytest.mark.parametrize("typed", [QUIET, ["--statistical-rate", "none"]], ids=" ".join)
+def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
+    assert "trained on" not in run("data.csv", *FAVOURED, *typed)
 
 
 @pytest.mark.parametrize(

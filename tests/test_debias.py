@@ -194,7 +194,8 @@ def test_options_of_the_front_door():
     names = list(inspect.signature(debias).parameters)
     assert names == [
         "frame", "outcome", "protected", "representation_rate", "statistical_rate", "favourable", "groups", "target",
-        "base", "base_share", "weight", "forbid", "domain", "random_state", "progress",
+        "base", "base_share", "absorb", "parity", "threshold", "labeller", "downstream", "student", "weight", "forbid",
+        "domain", "random_state", "progress",
     ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from fairmaxent.absorbing import AbsorbOption, ParityOption
 from fairmaxent.choice import RandomState
 from fairmaxent.distribution import Evidence
 from fairmaxent.domain import Domain
+from fairmaxent.downstream import DownstreamOption
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit import Fit
 from fairmaxent.pipeline import debias
@@ -66,7 +67,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     rows
         How many rows `fit_resample` draws; None: as many as came in.
     representation_rate, statistical_rate, favourable, groups, target, base, base_share, absorb, parity, threshold, \
-labeller, weight, forbid, domain
+labeller, downstream, student, weight, forbid, domain
         As in :func:`fairmaxent.debias`; `weight` may also be a position. Columns of an array are called x0, x1, …, and
         the outcome is called as the series y is, or ``"y"``.
     random_state
@@ -112,6 +113,8 @@ labeller, weight, forbid, domain
         parity: ParityOption = "probabilities",
         threshold: float = 0.5,
         labeller: Any = None,
+        downstream: DownstreamOption | None = None,
+        student: Any = None,
         weight: ColumnOption | None = None,
         forbid: ForbidOption | None = None,
         domain: Domain | None = None,
@@ -130,6 +133,8 @@ labeller, weight, forbid, domain
         self.parity = parity
         self.threshold = threshold
         self.labeller = labeller
+        self.downstream = downstream
+        self.student = student
         self.weight = weight
         self.forbid = forbid
         self.domain = domain
@@ -172,6 +177,8 @@ labeller, weight, forbid, domain
             parity=self.parity,
             threshold=self.threshold,
             labeller=self.labeller,
+            downstream=self.downstream,
+            student=self.student,
             weight=None if self.weight is None else _name_of(self.weight, features.columns, "weight"),
             forbid=self.forbid,
             domain=self.domain,

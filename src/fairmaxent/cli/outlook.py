@@ -30,6 +30,8 @@ def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress)
         return fit, None
     if asked != "auto":
         return with_downstream(fit, asked, progress=progress), None
+    if set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
+        return fit, None  # nobody asked how outcomes are given
     if mode == "top-up":
         return fit, f"{_NOT_SAID}; ask with --downstream rows or weights"
     distinct = len(fit.table.codes)
