@@ -198,3 +198,16 @@ def test_bad_use(frame):
     adapter.fit(stand_in(frame, ["sex"]))
     with pytest.raises(fairmaxent.InputError, match="not the data set of the fit"):
         adapter.transform(stand_in(frame.assign(hours=40.0), ["sex"]))
+
+
+def test_relabelling_draws_rows(make, frame):
+    dataset = make(frame, ["sex"])
+    fair = FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, absorb="relabel", output="rows", random_state=0)
+    drawn = fair.fit_transform(dataset)
+    assert fair.fit_.soft is not None
+    assert min(rates(drawn)) > 0.97
+
+
+def test_relabelling_has_no_single_weight_per_row():
+    with pytest.raises(fairmaxent.InputError, match="one label per row; pass output='rows'"):
+        FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, absorb="relabel")

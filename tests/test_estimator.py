@@ -363,3 +363,52 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
     for model in ("logistic", "boosted"):
         assert ratio["fair rows", model] > 1.5 * ratio["raw rows", model]
         assert ratio["fair weights", model] > 1.5 * ratio["raw rows", model]
+
+
+# ---------------------------------------------------------------- relabelling
+
+
+def test_relabelled_rows_come_with_weights(frame, parts):
+    X, y = parts
+    sampler = FairMaxEnt("z0", absorb="relabel", parity="predictions", favourable="o1", random_state=0)
+    rows, labels, weights = sampler.fit_weigh(X, y)
+    fit = fairmaxent.debias(frame, "y", "z0", absorb="relabel", parity="predictions", favourable="o1", random_state=0)
+    expected = fit.weigh(frame[[*X.columns, "y"]])
+    assert_frame_equal(rows, expected[X.columns])
+    assert_series_equal(labels, expected["y"])
+    assert_array_equal(weights, expected["fair_weight"])
+    model = LogisticRegression(max_iter=1000).fit(encoder().fit_transform(rows), labels, sample_weight=weights)
+    assert set(model.classes_) == set(y)
+
+
+def test_weighed_rows_are_the_rows_where_none_is_relabelled(parts):
+    sampler = FairMaxEnt("z0", random_state=0)
+    rows, labels, weights = sampler.fit_weigh(*parts)
+    assert_frame_equal(rows, parts[0])
+    assert_series_equal(labels, parts[1])
+    assert_array_equal(weights, sampler.sample_weight_)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list])
+def test_weighed_arrays_and_lists_come_back_as_such(kind):
+    X = [[0, 5], [0, 6], [0, 7], [1, 6], [1, 5], [1, 8], [0, 8], [0, 9], [1, 9], [1, 7]] * 4
+    y = [0, 1, 0, 1, 0, 1, 0, 1, 1, 1] * 4
+    rows, labels, weights = FairMaxEnt(0, absorb="relabel").fit_weigh(kind(X), kind(y))
+    assert type(rows) is type(kind(X))
+    assert len(rows) == len(labels) == len(weights) == 2 * len(X)
+
+
+def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
+    sampler = FairMaxEnt("z0", absorb="relabel", labeller=LogisticRegression(max_iter=1000)).fit(*parts)
+    assert sampler.fit_.weights().ndim == 2
+    with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
+        _ = sampler.sample_weight_
+    assert not hasattr(sampler, "sample_weight_")
+
+
+def test_relabelled_rows_are_drawn(frame, parts):
+    sampler = FairMaxEnt("z0", absorb="relabel", favourable="o1", random_state=0)
+    rows, labels = clone(sampler).fit_resample(*parts)
+    drawn = fairmaxent.debias(frame, "y", "z0", absorb="relabel", favourable="o1").sample(len(frame), random_state=0)
+    assert_frame_equal(rows, drawn[rows.columns])
+    assert_series_equal(labels, drawn["y"])

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.absorbing import AbsorbOption, ParityOption
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit import Fit
 from fairmaxent.pipeline import debias
@@ -39,12 +40,12 @@ class FairMaxEntPreprocessing:
 
     Parameters
     ----------
-    representation_rate, statistical_rate, target, base, base_share, random_state
+    representation_rate, statistical_rate, target, base, base_share, absorb, parity, threshold, random_state
         As in :func:`fairmaxent.debias`. With ``representation_rate=None`` and ``target={"group": None, label: None}``,
         which keep the shares of groups and labels, the weights are those of Reweighing.
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: as many new rows in their place.
-        Either way the total weight stays.
+        Either way the total weight stays. ``absorb="relabel"`` needs ``"rows"``.
     """
 
     fit_: Fit
@@ -62,10 +63,18 @@ class FairMaxEntPreprocessing:
         target: TargetOption | None = None,
         base: BaseKind = "tree",
         base_share: float = 0.5,
+        absorb: AbsorbOption = "reweigh",
+        parity: ParityOption = "probabilities",
+        threshold: float = 0.5,
         output: Output = "weights",
         random_state: int | None = None,
     ) -> None:
         check_choice("output", output, Output)
+        if absorb == "relabel" and output == "weights":
+            raise InputError(
+                "absorb='relabel' gives each row a weight for every label, and a data set of AIF360 has one label per "
+                "row; pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
+            )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
         self.representation_rate = representation_rate
@@ -73,6 +82,9 @@ class FairMaxEntPreprocessing:
         self.target = target
         self.base = base
         self.base_share = base_share
+        self.absorb = absorb
+        self.parity = parity
+        self.threshold = threshold
         self.output = output
         self.random_state = random_state
 
@@ -97,6 +109,9 @@ class FairMaxEntPreprocessing:
             target=self.target,
             base=self.base,
             base_share=self.base_share,
+            absorb=self.absorb,
+            parity=self.parity,
+            threshold=self.threshold,
             weight=WEIGHT,
             forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
             random_state=self.random_state,

@@ -108,7 +108,7 @@ def _remedy(fit: Fit, output: DownstreamOption) -> str:
         return "its probabilities are fairer than its decisions. Also level these: parity='predictions'"
     if output == "rows":
         return "train on weights instead of rows, or use a smaller base_share"
-    return "there is nothing further to ask of labels; look at the smallest groups, or try another student"
+    return "there is nothing further to ask of labels; look at the smallest groups, or try another kind of model"
 
 
 def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:

@@ -12,10 +12,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent import frames
+from fairmaxent.absorbing import AbsorbOption, ParityOption
 from fairmaxent.choice import RandomState
 from fairmaxent.details import DetailOption
 from fairmaxent.distribution import Evidence
 from fairmaxent.domain import Domain
+from fairmaxent.downstream import DownstreamOption
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit import Fit
 from fairmaxent.pipeline import debias
@@ -40,20 +42,23 @@ with suppress(ImportError):
     # fit_resample; that has to happen before the class below is made, or it would have no set_fit_resample_request.
     import imblearn.base  # noqa: F401
 
+# No column of a user's is called so.
+_WEIGHT = "\0weight"
+
 # One column, by name or by position in X.
 ColumnOption = str | int
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
-    """Weights cannot be fair; also an AttributeError, so that what looks at every attribute passes over this one."""
+    """No weight per row is fair; also an AttributeError, so that what looks at every attribute passes over this one."""
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
 
     `fit_resample` gives as many new rows as came in, or `rows` of them; `sample_weight_` gives weights for the rows
-    as they are. Tables and series of pandas, polars and pyarrow, arrays and lists come back as what they were, with
-    the same columns and dtypes.
+    as they are, and `fit_weigh` rows with weights to train on, also where outcomes are relabelled. Tables and series
+    of pandas, polars and pyarrow, arrays and lists come back as what they were, with the same columns and dtypes.
 
     Parameters
     ----------
@@ -62,7 +67,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         `sensitive_features` brings to `fit`.
     rows
         How many rows `fit_resample` draws; None: as many as came in.
-    representation_rate, statistical_rate, favourable, groups, target, base, base_share, detail, weight, forbid, domain
+    representation_rate, statistical_rate, favourable, groups, target, base, base_share, absorb, parity, threshold, \
+labeller, downstream, student, detail, weight, forbid, domain
         As in :func:`fairmaxent.debias`; `weight` may also be a position. Columns of an array are called x0, x1, …, and
         the outcome is called as the series y is, or ``"y"``.
     random_state
@@ -73,7 +79,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     fit_ : Fit
         What was learned, with its certificate; its table is X, then the sensitive features, then y.
     sample_weight_ : array of shape (rows of X,)
-        One weight per row, 1 on average, computed when asked for (`Fit.weights`).
+        One weight per row, 1 on average, computed when asked for (`Fit.weights`). With ``absorb="relabel"`` a row has
+        a weight for each outcome: `fit_weigh` gives these.
     sampling_strategy_ : dict
         How many rows of each class `fit_resample` drew.
     n_features_in_, feature_names_in_
@@ -103,6 +110,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         target: TargetOption | None = None,
         base: BaseKind = "tree",
         base_share: float = 0.5,
+        absorb: AbsorbOption = "reweigh",
+        parity: ParityOption = "probabilities",
+        threshold: float = 0.5,
+        labeller: Any = None,
+        downstream: DownstreamOption | None = None,
+        student: Any = None,
         detail: DetailOption | None = None,
         weight: ColumnOption | None = None,
         forbid: ForbidOption | None = None,
@@ -118,6 +131,12 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         self.target = target
         self.base = base
         self.base_share = base_share
+        self.absorb = absorb
+        self.parity = parity
+        self.threshold = threshold
+        self.labeller = labeller
+        self.downstream = downstream
+        self.student = student
         self.detail = detail
         self.weight = weight
         self.forbid = forbid
@@ -133,6 +152,11 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         ``estimator.fit_.sample(n, random_state=seed)`` gives the same rows with them. In a pipeline of imbalanced-learn
         they arrive by metadata routing: ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
         """
+        self._learn(X, y, sensitive_features)
+        return self
+
+    def _learn(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+        """Fit, and return the table that was fitted."""
         features = self._open_features(X, y)
         check_consistent_length(X, y, sensitive_features)
         backend = features.implementation
@@ -140,8 +164,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         _check_outcome(outcome)
         extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
         _check_distinct(features.columns, extra, outcome)
+        table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
         self.fit_ = debias(
-            frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome),
+            table,
             self._y_form.names[0],
             self._protected_names(features.columns, list(extra)),
             representation_rate=self.representation_rate,
@@ -151,13 +176,28 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             target=self.target,
             base=self.base,
             base_share=self.base_share,
+            absorb=self.absorb,
+            parity=self.parity,
+            threshold=self.threshold,
+            labeller=self.labeller,
+            downstream=self.downstream,
+            student=self.student,
             detail=self.detail,
             weight=None if self.weight is None else _name_of(self.weight, features.columns, "weight"),
             forbid=self.forbid,
             domain=self.domain,
             random_state=self.random_state,
         )
-        return self
+        return table
+
+    def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:
+        """Learn the fair distribution and return X, y and weights to train on: ``fit(X, y, sample_weight=weights)``.
+
+        Rows stay as they are; with ``absorb="relabel"`` each stands there once per outcome that it has a weight for.
+        """
+        table = self._learn(X, y, sensitive_features)
+        weighed = nw.from_native(self.fit_.weigh(table, name=_WEIGHT), eager_only=True)
+        return self._x_form.restore(weighed), self._y_form.restore(weighed), weighed.get_column(_WEIGHT).to_numpy()
 
     def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
         """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
@@ -176,9 +216,14 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sample_weight_(self) -> Reals:
-        """One weight per row of X, 1 on average; `InfeasibleError` where weights alone cannot be fair."""
+        """One weight per row of X, 1 on average; `InfeasibleError` where these alone cannot be fair."""
         check_is_fitted(self)
         fitted: Fit = self.fit_
+        if fitted.soft is not None:
+            raise _NoWeightsError(
+                "with absorb='relabel' a row has a weight for each outcome; fit_weigh(X, y) gives rows with weights to "
+                "train on, and fit_.weights() the weights alone"
+            )
         try:
             return fitted.weights()
         except InfeasibleError as problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count as counting
 from os import PathLike
 from typing import Any
@@ -122,15 +122,15 @@ class Fit:
         order of its labels; a row's weights are 1 together on average. :meth:`weigh` lays them out for training.
         """
         inverse = self.table.inverse
-        weights = self._distinct_weights()[inverse]
+        weights = self._distinct_weights[inverse]
         return np.asarray(weights if self.design_weights is None else (weights.T * self.design_weights).T)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
         """Return the table that was fitted with a column of weights, ready to train on.
 
         The same weights as :meth:`weights`. With ``absorb="relabel"`` every row stands there once per outcome that it
-        has a weight for. A lazy frame is joined with its weights inside its engine; nothing is computed until it is
-        collected.
+        has a weight for. Columns that took no part in the fit stay beside the others. A lazy frame is joined with its
+        weights inside its engine; nothing is computed until it is collected.
         """
         lazy = open_lazy(frame)
         if lazy is None:
@@ -146,7 +146,7 @@ class Fit:
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
         weight = None if self.weight_column is None else self.weight_column.name
         if isinstance(self.table, Table):
-            return join_weights(lazy, self.roles, self.table, self._distinct_weights(), weight=weight, name=name)
+            return join_weights(lazy, self.roles, self.table, self._distinct_weights, weight=weight, name=name)
         return self._weigh_on_workers(lazy, weight, name)
 
     def _weigh_on_workers(self, lazy: Lazy, weight: str | None, name: str) -> Any:
@@ -167,7 +167,7 @@ class Fit:
         weights = self.weights()
         if name in frame.columns:
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
-        if tuple(frame.columns) != self.columns or len(frame) != len(weights):
+        if not set(self.columns) <= set(frame.columns) or len(frame) != len(weights):
             raise InputError("weights belong to the rows that were fitted; pass that very table")
         outcome = self.roles.names[0]
         like = frame.get_column(outcome)
@@ -184,13 +184,13 @@ class Fit:
             )
         return nw.concat(parts).to_native()
 
+    @cached_property
     def _distinct_weights(self) -> Reals:
         """The weight of an input row of each distinct row, before its design weight; by outcome if relabelled."""
         fair, table = self.support_weights(), self.table.collect()
         if self.soft is None:
-            return np.asarray(
-                fair / np.where(table.counts > 0, table.counts, 1.0)
-            )  # of design weight zero: stay at zero
+            counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
+            return np.asarray(fair / counts)
         profiles = Profiles.of(table, self.roles.blocks, self._kept().collect().counts)
         mass = profiles.mass
         by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)

@@ -164,21 +164,37 @@ def debias(
     fit = _fit(rows, options, report, labeller=labeller)
     if downstream is None:
         return fit
-    check_in_memory("downstream", rows.table)
+    return with_downstream(fit, downstream, student=student, labeller=labeller, progress=report)
+
+
+def with_downstream(
+    fit: Fit,
+    output: DownstreamOption,
+    *,
+    student: Any = None,
+    labeller: Any = None,
+    progress: Progress = silent,
+) -> Fit:
+    """Return the fit with the option ``downstream`` of `debias` answered in its certificate."""
+    check_in_memory("downstream", fit.table)
+    data = _reading(fit)
 
     def fit_others(table: Table) -> Fit:
-        return _fit(replace(rows, table=table, positions=None), options, silent, labeller=labeller)
+        return _fit(replace(data, table=table, positions=None), fit.options, silent, labeller=labeller)
 
-    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=downstream, progress=report)
+    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=output, progress=progress)
     return replace(fit, certificate=replace(fit.certificate, downstream=found))
 
 
 def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
     """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
+    return _fit(_reading(fit), options, silent, soft=fit.soft)
+
+
+def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
-    data = Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
-    return _fit(data, options, silent, soft=fit.soft)
+    return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
 
 
 def _fit(

@@ -56,7 +56,8 @@ def command(
     """Try this and other methods on the table in the file DATA (- is stdin).
 
     Each method learns from all folds but one; a classifier trained on what it makes is tested on the rows left out, as
-    they are. Methods that give weights are tried with them on the rows there are. The wishes are for ours; others have
+    they are. Methods that give weights are tried with them on the rows there are; 'relabel' is ours with --absorb
+    relabel, for both kinds of --parity. The wishes are for ours; others have
     their own, and compare the intersections of the protected columns. Without --seed it is 0.
 
     \b
@@ -89,7 +90,7 @@ def command(
 
 
 _HEAD = ("method", "representation rate", "statistical rate", "accuracy", "rate of its predictions", "CPU s")
-_METHOD = 19  # characters
+_METHOD = 22  # characters
 
 
 def _line(own: Compared) -> str:

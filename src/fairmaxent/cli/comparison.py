@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.cli.options import FitOptions, RoleOptions
+from fairmaxent.cli.options import AbsorbOptions, FitOptions, RoleOptions
 from fairmaxent.domain import Domain
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.metrics import representation_rate, statistical_rate
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ClassifierName = Literal["tree", "logistic"]
 Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
 Method = Callable[[Any, RoleOptions, Domain, int], Training]
+
+_WEIGHT = "\0weight"  # no column of a user's is called so
 
 _BASELINES: Mapping[str, Callable[..., Any]] = {
     "raw": baselines.raw,
@@ -133,12 +135,21 @@ def methods(asked: FitOptions) -> dict[str, Method]:
     """Every method, ours first and with the wishes of the user."""
 
     def our_rows(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-        return asked.fit(train, roles, domain).sample(len(train), random_state=seed), None
+        return asked.fit(train, roles, domain, AbsorbOptions()).sample(len(train), random_state=seed), None
 
-    def our_weights(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-        return train, asked.fit(train, roles, domain).weights()
+    def our_weights(absorbing: AbsorbOptions) -> Method:
+        def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+            weighed = asked.fit(train, roles, domain, absorbing).weigh(train, name=_WEIGHT)
+            return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
 
-    ours = {"fairmaxent, rows": our_rows, "fairmaxent, weights": our_weights}
+        return made
+
+    ours = {
+        "fairmaxent, rows": our_rows,
+        "fairmaxent, weights": our_weights(AbsorbOptions()),
+        "relabel, probabilities": our_weights(AbsorbOptions("relabel")),
+        "relabel, predictions": our_weights(AbsorbOptions("relabel", "predictions")),
+    }
     return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
 
 

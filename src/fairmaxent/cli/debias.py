@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exits import said_here
 from fairmaxent.cli.options import (
+    AbsorbOptions,
     DomainOptions,
     FitOptions,
     ReadingOptions,
     RoleOptions,
+    absorb_options,
     data_argument,
     domain_options,
     fit_options,
@@ -27,9 +30,9 @@ from fairmaxent.cli.options import (
 )
 from fairmaxent.cli.resolved import resolved
 from fairmaxent.cli.show import as_json, say, step
-from fairmaxent.errors import ColumnError
 
 if TYPE_CHECKING:
+    from fairmaxent.cli.outlook import OutlookOption
     from fairmaxent.cli.rates import Measured
     from fairmaxent.engines.lazy import Progress
     from fairmaxent.files import FileFormat, Staging, TableFile
@@ -50,6 +53,7 @@ class OutputOptions:
     rows: int | None
     iid: bool
     weight_name: str
+    downstream: OutlookOption
     model: str | None
     report: str | None
     scheduler: str | None
@@ -100,11 +104,14 @@ class Result:
     before: Measured
     after: Measured
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
+    not_estimated: str | None = None  # why there is no word on models trained on it
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know about the data, the fit and what is written."""
-        return (*self.after.absences, *self.source.notes, *self.fit.certificate.warnings)
+        unknown = () if self.not_estimated is None else (self.not_estimated,)
+        said = (said_here(note) for note in (*self.fit.certificate.warnings, *unknown))
+        return (*self.after.absences, *self.source.notes, *said)
 
 
 output_options = taking(
@@ -127,6 +134,14 @@ output_options = taking(
         show_default=True,
         help="Column of --mode weights; it holds the design weights of --weight already.",
     ),
+    click.option(
+        "--downstream",
+        type=click.Choice(["auto", "rows", "weights", "none"]),
+        default="auto",
+        show_default=True,
+        help="Estimate what a model trained on the rows or weights will do to people; auto: on what is written, if "
+        "that is quick.",
+    ),
     click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
     click.option("--report", type=click.Path(), help="Write a report on what was done."),
     click.option(
@@ -143,6 +158,7 @@ output_options = taking(
 @data_argument
 @role_options
 @fit_options
+@absorb_options
 @output_options
 @domain_options
 @reading_options
@@ -153,6 +169,7 @@ def command(
     data: str,
     roles: RoleOptions,
     asked: FitOptions,
+    absorbing: AbsorbOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -162,29 +179,34 @@ def command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
+    from fairmaxent.cli.outlook import with_outlook
+    from fairmaxent.engines.lazy import silent
     from fairmaxent.files import Staging
 
     wanted.check(data)
     asked.check_rates(ctx, roles)
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
-        result = _distributed(data, roles, asked, wanted, columns_as, reading)
+        result = _distributed(data, roles, asked, absorbing, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force) as staging:
         origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
-        scanned = reading.scan(data)
+        # Relabelling writes each row several times, which takes them all.
+        relabelled = absorbing.absorb == "relabel" and wanted.mode == "weights"
+        scanned = None if relabelled else reading.scan(data)
         if scanned is not None:
-            result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
+            result = _streamed(scanned, data, roles, asked, absorbing, wanted, columns_as, staging)
             _report(result, wanted, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
                 roles = roles.checked(source, data)
             with step(f"fitting {len(source.frame):,} rows"):
-                fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight))
-                result = _result(fit, source, wanted)
+                fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing)
+                fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, silent)
+                result = replace(_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
                 _report(result, wanted, staging, origin)
                 _write(result, wanted, staging)
@@ -197,32 +219,37 @@ def _streamed(
     data: str,
     roles: RoleOptions,
     asked: FitOptions,
+    absorbing: AbsorbOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     staging: Staging,
 ) -> Result:
     """Fit a table that stays on disk, and write what is asked for in pieces."""
+    from fairmaxent.cli.outlook import with_outlook
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.rates import measure, measure_data
 
     roles = roles.checked(source, data)
     with bar(f"fitting {data}") as progress:
-        fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), progress)
+        fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
+        fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, progress)
     before = measure_data(fit)
     if wanted.model is not None:
         fit.save(staging.place(wanted.model))
     if wanted.output is None:
-        return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
+        fair = measure(fit, fit.distribution.root_table)
+        return Result(fit, source, None, None, before, fair, not_estimated=unknown)
     with bar(f"writing {wanted.output}") as progress:
         made = _stream_table(fit, source, wanted, staging, progress)
     rows = fit.table.size if wanted.mode == "weights" else made.rows
-    return Result(fit, source, rows, None, before, measure(fit, made.table), made)
+    return Result(fit, source, rows, None, before, measure(fit, made.table), made, unknown)
 
 
 def _distributed(
     data: str,
     roles: RoleOptions,
     asked: FitOptions,
+    absorbing: AbsorbOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -241,7 +268,7 @@ def _distributed(
         source = reading.without_dropped(open_parquet(data))
         roles = roles.checked(source, data)
         with bar(f"fitting {data}") as progress:
-            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), progress)
+            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
         before, rows, table = measure_data(fit), None, fit.distribution.root_table
         if wanted.model is not None:
             fit.save(staging.place(wanted.model))
@@ -283,21 +310,13 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
         return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
     if wanted.mode == "weights":
         given = fit.weights()
-        table = _with_weights(source.frame if source.whole is None else source.whole, wanted.weight_name, given)
+        table = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
     elif wanted.mode == "top-up":
         given = table = fit.top_up()
     else:
         given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
     made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.options["random_state"])
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
-
-
-def _with_weights(frame: Any, name: str, weights: Any) -> Any:
-    import polars
-
-    if name in frame.columns:
-        raise ColumnError(f"the table has a column {name!r} already; name another one with --weight-name")
-    return frame.with_columns(polars.Series(name, weights))
 
 
 def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
@@ -327,6 +346,7 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
 
 def _text(result: Result, wanted: OutputOptions) -> str:
     """The rates before and after, what to know, and what was written."""
+    from fairmaxent.cli.outlook import outlook_table
     from fairmaxent.cli.rates import groups_table, rates_table
 
     notes = list(result.notes[:_SHOWN])
@@ -338,6 +358,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     parts = [
         rates_table(result.fit.certificate.wanted, result.before, result.after),
         groups_table(result.before, result.after),
+        outlook_table(result.fit),
         "\n".join(f"Note: {note}" for note in notes),
         "\n".join(written) if wanted.targets else "nothing was written; name a file with -o",
     ]

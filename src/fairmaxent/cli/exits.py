@@ -65,6 +65,14 @@ _SAID_HERE = {
     "pass a Domain inferred with a larger max_levels": "use a larger --max-levels",
     "learn a Domain with finer bins": "use finer --bins",
     "fewer bins with a Domain": "fewer --bins",
+    "sample() or absorb='reweigh'": "--mode rows or --absorb reweigh",
+    "absorb='reweigh', and no downstream": "--absorb reweigh and --downstream none",
+    "absorb='relabel'": "--absorb relabel",
+    "absorb='reweigh'": "--absorb reweigh",
+    "parity='predictions'": "--parity predictions",
+    "parity='probabilities'": "--parity probabilities",
+    "train on weights instead of rows": "train on --mode weights instead of rows",
+    "pass another name for the weights": "name another one with --weight-name",
     " (force=True)": "",
     "base_share": "--base-share",
     "random_state": "--seed",
@@ -109,7 +117,12 @@ def _explain(problem: Exception) -> tuple[str, int]:
         )
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
-    return _PYTHON.sub(lambda found: _SAID_HERE[found[1]], str(problem)), code
+    return said_here(str(problem)), code
+
+
+def said_here(text: str) -> str:
+    """Say in options of the command line what the library says in Python."""
+    return _PYTHON.sub(lambda found: _SAID_HERE[found[1]], text)
 
 
 def _one(text: str) -> str:

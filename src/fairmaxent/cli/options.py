@@ -163,6 +163,15 @@ class DomainOptions:
 
 
 @dataclass(frozen=True)
+class AbsorbOptions:
+    """Where the change of the outcomes goes: the options of `fairmaxent.debias` by the same names."""
+
+    absorb: Any = "reweigh"
+    parity: Any = "probabilities"
+    threshold: float = 0.5
+
+
+@dataclass(frozen=True)
 class FitOptions:
     """What is asked for: the options of `fairmaxent.debias` by the same names."""
 
@@ -194,7 +203,14 @@ class FitOptions:
                     f"one out{f', or give the rate by column: {others}' if others else ''}"
                 )
 
-    def fit(self, frame: Any, roles: RoleOptions, domain: Domain | None, progress: Progress | None = None) -> Fit:
+    def fit(
+        self,
+        frame: Any,
+        roles: RoleOptions,
+        domain: Domain | None,
+        absorbing: AbsorbOptions,
+        progress: Progress | None = None,
+    ) -> Fit:
         """Call `debias`."""
         from fairmaxent.pipeline import debias
 
@@ -209,6 +225,9 @@ class FitOptions:
             target=once("target", self.target) or None,
             base=self.base,
             base_share=self.base_share,
+            absorb=absorbing.absorb,
+            parity=absorbing.parity,
+            threshold=absorbing.threshold,
             detail=self.detail,
             weight=roles.weight,
             forbid=list(self.forbid) or None,
@@ -341,6 +360,31 @@ domain_options = taking(
     click.option("--kinds", multiple=True, type=values.KIND, help="Read a column as another kind: 'zip: categorical'."),
     click.option("--order", multiple=True, type=values.ORDER, help="Order of levels: 'size: small, medium, large'."),
     click.option("--max-levels", type=click.IntRange(2), help="Levels of a column; beyond, rare ones become 'other'."),
+)
+absorb_options = taking(
+    AbsorbOptions,
+    "absorbing",
+    click.option(
+        "--absorb",
+        type=click.Choice(["reweigh", "relabel"]),
+        default="reweigh",
+        show_default=True,
+        help="Let rows count more or less; or give them another outcome in part, for models that decide fairly.",
+    ),
+    click.option(
+        "--parity",
+        type=click.Choice(["probabilities", "predictions"]),
+        default="probabilities",
+        show_default=True,
+        help="With --absorb relabel, what is made alike: outcomes on average, or also a model's decisions.",
+    ),
+    click.option(
+        "--threshold",
+        type=float,
+        default=0.5,
+        show_default=True,
+        help="Probability of the favourable outcome from which such a model decides for it.",
+    ),
 )
 fit_options = taking(
     FitOptions,

@@ -13,6 +13,7 @@ from fairmaxent.certificate import Rates
 from fairmaxent.domain import Domain
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fit import Fit
+from fairmaxent.profiles import root_shape
 from fairmaxent.rates import Grouping, group_shares, group_table, outcome_rates
 from fairmaxent.table import Codes, Reals, tally
 
@@ -118,10 +119,16 @@ def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
-    """The table of the fitted rows, each counting by its weight."""
-    if np.shape(weights) != (fit.table.size,):
-        raise InputError(f"weights are needed for {fit.table.size} rows; pass one per row, as fit.weights()")
-    return _shaped(fit, _cells(fit, fit.table.codes, tally(fit.table.inverse, weights, len(fit.table.codes))))
+    """The table of the fitted rows, each counting by its weight, or by one for each outcome if relabelled."""
+    outcomes, groups = root_shape(fit.roles.blocks)
+    shape = (fit.table.size,) if fit.soft is None else (fit.table.size, outcomes)
+    if np.shape(weights) != shape:
+        each = "row" if fit.soft is None else "row and outcome"
+        raise InputError(f"weights are needed for {fit.table.size} rows; pass one per {each}, as fit.weights()")
+    cells = fit.table.codes[fit.table.inverse, 0]
+    if fit.soft is None:
+        return _shaped(fit, tally(cells, weights, outcomes * groups))
+    return _shaped(fit, np.concatenate([tally(cells % groups, own, groups) for own in weights.T]))
 
 
 def _fitted_cells(fit: Fit) -> Reals:

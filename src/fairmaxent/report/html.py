@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.report import pictures, words
+from fairmaxent.report import pictures, student, words
 from fairmaxent.report.report import Report
 from fairmaxent.report.shifts import Grouping, Marginal, Shift
 from fairmaxent.report.trade_off import Point, Varied
@@ -56,6 +56,7 @@ def to_html(report: Report) -> str:
     return template.render(
         report=report,
         words=words,
+        student=student,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
         groups=[_group_bars(own, report.outcome) for own in report.groupings],
         columns=[_column_bars(own) for own in report.marginals[:SHOWN_COLUMNS]],

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import words
+from fairmaxent.report import student, words
 from fairmaxent.report.report import Report
 
 # Characters that would begin markup; each is written as text.
@@ -25,6 +25,7 @@ def _sections(report: Report) -> Iterator[str]:
     if report.warnings:
         yield from (text(words.WARNINGS), _list(report.warnings))
     yield from ("## The groups, and the outcome in them", *_groups(report))
+    yield from ("## A model trained on this", *_model(report))
     yield from ("## What moved most", text(words.MOVES), _moves(report))
     yield from ("## Every column", text(words.MARGINALS), *_columns(report))
     yield from ("## Pairwise structure", text(words.ASSOCIATIONS), *_pairs(report))
@@ -69,6 +70,21 @@ def _groups(report: Report) -> Iterator[str]:
         yield f"### {text(f'{own.name}: {what}')}"
         rows = [(one.label, f"{one.rows:,}", *_change(one.before, one.after)) for one in own.shifts]
         yield table(("Group", "Rows", "Before", "After"), rows)
+
+
+def _model(report: Report) -> Iterator[str]:
+    yield student.WHY
+    known = report.certificate["downstream"]
+    if known is None:
+        yield text(student.NOT_ESTIMATED)
+        return
+    yield text(student.how(known))
+    rows = [(name, *map(student.number, values), meaning) for name, meaning, *values in student.lines(known)]
+    yield table(("Expected", "Before", "After", "Meaning"), rows)
+    advice = student.advice(report)
+    if advice is not None:
+        yield text(advice)
+    yield student.ONE_NOTION
 
 
 def _moves(report: Report) -> str:

@@ -40,6 +40,7 @@ class Report:
     associations: Associations
     trade_off: TradeOff
     mode: Mode
+    relabelled: bool  # rows got other outcomes in part, and not only other weights
     iid: bool
     new_rows: int  # drawn, or added
     for_report: bool  # drawn for this report and not handed over
@@ -91,6 +92,7 @@ def build_report(
         associations=associations(fit),
         trade_off=_trade_off(fit, wanted=trade_off),
         mode=mode,
+        relabelled=fit.soft is not None,
         iid=iid,
         new_rows=made.rows,
         for_report=delivered is None,

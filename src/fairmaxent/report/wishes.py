@@ -36,10 +36,21 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
         for option, value in fit.options.items()
         if option in known and not _is_default(value, known[option].default)
     ]
+    expected = fit.certificate.downstream
+    given += [] if expected is None else [f"    downstream={expected.output!r},"]
     given += ["    domain=domain,"] if source.domain else []
     read = list(_reading(fit, source))
     return "\n".join(
-        ["import fairmaxent", "", *read, f"fit = fairmaxent.{name}(", "    frame,", *given, ")", _drawing(delivered)]
+        [
+            "import fairmaxent",
+            "",
+            *read,
+            f"fit = fairmaxent.{name}(",
+            "    frame,",
+            *given,
+            ")",
+            _drawing(fit, delivered),
+        ]
     )
 
 
@@ -59,9 +70,9 @@ def _without(fit: Fit, names: list[str]) -> str:
     return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
 
 
-def _drawing(delivered: Delivered) -> str:
+def _drawing(fit: Fit, delivered: Delivered) -> str:
     if delivered.mode == "weights":
-        return "weights = fit.weights()"
+        return "weights = fit.weights()" if fit.soft is None else "weighted = fit.weigh(frame)"
     seed = "" if delivered.seed is None else f"random_state={delivered.seed}"
     unknown = "  # drawn with a seed that is not known here" if delivered.seed is None else ""
     if delivered.mode == "top-up":
@@ -114,6 +125,16 @@ def _targets(options: Mapping[str, Any]) -> Iterator[str]:
 def _others(options: Mapping[str, Any]) -> Iterator[str]:
     if options.get("groups") == "joint":
         yield "Groups are the intersections of the protected columns."
+    if options.get("absorb") == "relabel":
+        yield (
+            "Outcomes change rather than how much rows count: each row counts with every outcome in part, as likely as "
+            "a model of the table says and as the rates ask for."
+        )
+    if options.get("parity") == "predictions":
+        yield (
+            "Also as many in each group, up to the statistical rate, beyond the threshold "
+            f"{options['threshold']:g} where a model decides for the outcome."
+        )
     for combination in options.get("forbid") or ():
         yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
     if options.get("weight") is not None:

@@ -51,8 +51,10 @@ LIMITS = (
     "The rates hold for the groups and the outcome that were asked about. Other groups, and intersections where each "
     "column was asked about on its own, can still differ.",
     "Fair data do not make every model trained on them fair: where other columns tell the outcome well, a classifier "
-    "can bring the old gap back. Measure it on its predictions.",
-    "The request is met by giving groups and outcomes other weights and by drawing new rows. It does not find out why "
+    "can bring the old gap back. The section on a model trained on this has an estimate, if one was asked for; measure "
+    "it on your model's predictions.",
+    "The request is met by giving groups and outcomes other weights, where asked also other outcomes to rows, and by "
+    "drawing new ones. It does not find out why "
     "the data were unequal, and does not correct wrong measurements or labels.",
     "What is said about a group rests on the rows that it has. Where they are few, the fair table repeats what those "
     "few rows happen to show.",
@@ -60,7 +62,7 @@ LIMITS = (
     "that are not kept in new rows.",
     "Equal rates are one idea of fairness. Whether it is the right one here, people who know the case must decide.",
 )
-CALL = "In Python, with the table as frame; where a Domain of your own was passed, pass it again:"
+CALL = "In Python, with the table as frame; where a Domain, labeller or student of your own was passed, pass it again:"
 READ_CALL = "In Python, with the whole table of the file as frame:"
 _MEASURED = {
     "rows": "The column after it is counted in the drawn rows; independent draws of as many rows would fall into the "
@@ -110,7 +112,8 @@ def _gap(asked: list[Reached]) -> str:
 def delivery(report: Report) -> str:
     """Say what was handed over."""
     if report.mode == "weights":
-        return f"Delivered: a weight for each of the {report.rows:,} rows, none of them new."
+        each = " and for each of its outcomes" if report.relabelled else ""
+        return f"Delivered: a weight for each of the {report.rows:,} rows{each}, none of them new."
     how = "independently" if report.iid else "by quota"
     if report.mode == "top-up":
         return f"Delivered: {report.new_rows:,} rows to be added to the {report.rows:,}."
@@ -218,7 +221,10 @@ def copy_lines(report: Report) -> list[tuple[str, str]]:
 def copies_note(report: Report) -> str:
     """Say which rows were counted, and what could not be."""
     if report.copies is None:
-        return NOTHING_DRAWN.format("only weights were added" if report.mode == "weights" else "none had to be added")
+        reason = "only weights were added" if report.mode == "weights" else "none had to be added"
+        if report.mode == "weights" and report.relabelled:
+            reason = "each stands there once per outcome, with a weight"
+        return NOTHING_DRAWN.format(reason)
     seed = "" if report.seed is None else f", with seed {report.seed}"
     drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
     if report.mode == "rows" and report.copies.rows < report.new_rows:

@@ -1,0 +1,56 @@
+"""What a model trained on the result will do: whether it is estimated unasked, and how it is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from fairmaxent.cli.show import text_table
+from fairmaxent.errors import FairMaxEntError
+from fairmaxent.frames import has_library
+from fairmaxent.report import student
+
+if TYPE_CHECKING:
+    from fairmaxent.engines.lazy import Progress
+    from fairmaxent.fit import Fit
+    from fairmaxent.report.delivered import Mode
+
+OutlookOption = Literal["auto", "rows", "weights", "none"]
+
+# Distinct rows up to which it takes a few seconds at most, and is done unasked.
+LARGEST = 20_000
+
+_NOT_SAID = "what a model trained on the result will do was not estimated"
+
+
+def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress) -> tuple[Fit, str | None]:
+    """Return the fit with the estimate in its certificate, or the fit as it is and why it has none."""
+    from fairmaxent.pipeline import with_downstream
+
+    if asked == "none":
+        return fit, None
+    if asked != "auto":
+        return with_downstream(fit, asked, progress=progress), None
+    if set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
+        return fit, None  # nobody asked how outcomes are given
+    if mode == "top-up":
+        return fit, f"{_NOT_SAID}; ask with --downstream rows or weights"
+    distinct = fit.table.distinct
+    if distinct > LARGEST:
+        return fit, f"{_NOT_SAID}, as it takes long for {distinct:,} distinct rows; ask with --downstream {mode}"
+    if not has_library("sklearn"):
+        return fit, f"{_NOT_SAID}, as scikit-learn is not installed; ask for less with --downstream {mode}"
+    try:
+        return with_downstream(fit, mode, progress=progress), None
+    except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
+        return fit, f"{_NOT_SAID}: {problem}"
+
+
+def outlook_table(fit: Fit) -> str:
+    """What is expected before and after; nothing where it was not estimated."""
+    known = fit.certificate.to_dict()["downstream"]
+    if known is None:
+        return ""
+    head = f"{known['student']} trained on the {known['output']}"
+    return text_table(
+        [head, "before", "after"], [[name, *values] for name, _, *values in student.lines(known, student.MAIN)]
+    )
