@@ -143,7 +143,7 @@ def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
     ("case", "said"),
     [
         ("large", "as it takes long for 235 distinct rows; ask with --downstream rows"),
-        ("no scikit-learn", "as scikit-learn is not installed"),
+        ("no scikit-learn", "as scikit-learn is not installed; install it, or ask with --downstream rows"),
         ("top-up", "ask with --downstream rows or weights"),
     ],
 )

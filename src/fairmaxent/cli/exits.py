@@ -73,7 +73,7 @@ _SAID_HERE = {
     "parity='probabilities'": "--parity probabilities",
     "train on weights instead of rows": "train on --mode weights instead of rows",
     "pass another name for the weights": "name another one with --weight-name",
-    " (force=True)": "",
+    "--force (force=True)": "--force",
     "base_share": "--base-share",
     "random_state": "--seed",
     "representation_rate": "--representation-rate",

@@ -38,7 +38,8 @@ def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress)
     if distinct > LARGEST:
         return fit, f"{_NOT_SAID}, as it takes long for {distinct:,} distinct rows; ask with --downstream {mode}"
     if not has_library("sklearn"):
-        return fit, f"{_NOT_SAID}, as scikit-learn is not installed; ask for less with --downstream {mode}"
+        own = f"ask with --downstream {mode}, which then trains a model of our own"
+        return fit, f"{_NOT_SAID}, as scikit-learn is not installed; install it, or {own}"
     try:
         return with_downstream(fit, mode, progress=progress), None
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
