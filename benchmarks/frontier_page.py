@@ -13,20 +13,32 @@ from benchmarks.learners import LEARNERS
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.page import bar_lines, section_lines
 from benchmarks.people import PROTECTED, TEST_SHARE
-from benchmarks.treatments import BASES, BINS, GRADIENT, REFERENCE, RESAMPLED, ROWS, TREATMENTS, with_base, with_bins
+from benchmarks.treatments import (
+    BASES,
+    BINS,
+    GRADIENT,
+    REFERENCE,
+    RESAMPLED,
+    ROWS,
+    TREATMENTS,
+    relabelled,
+    with_base,
+    with_bins,
+)
 
 PAGE, PICTURE = "frontier.md", "frontier.svg"
 
 # Points of the frontier that are known from elsewhere, full-width Adult by sex: accuracy and rate by predictions.
+OWN_SHARES = relabelled("predictions", "weights", "own")
 ANCHORS = (
     ("decision tree", "raw", 0.85, 0.29, "raw"),
     ("decision tree", "Kamiran–Calders weights", 0.844, 0.64, REFERENCE),
     ("decision tree", "massaging", 0.833, 0.97, "massaging"),
     ("decision tree", "fairlearn's ExponentiatedGradient", 0.835, 0.91, GRADIENT),
     ("decision tree", "a neural generator with a fairness option, 163 s", 0.82, 0.24, None),
-    ("logistic regression", "prototype of ours, weights", 0.832, 0.98, None),
-    ("decision tree", "prototype of ours, weights", 0.842, 0.98, None),
-    ("gradient boosting", "prototype of ours, weights", 0.849, 0.99, None),
+    ("logistic regression", "prototype of ours, weights", 0.832, 0.98, OWN_SHARES),
+    ("decision tree", "prototype of ours, weights", 0.842, 0.98, OWN_SHARES),
+    ("gradient boosting", "prototype of ours, weights", 0.849, 0.99, OWN_SHARES),
 )
 # The mean rate that a remedy for predictions, or for probabilities, should reach.
 WANTED = {
@@ -35,6 +47,7 @@ WANTED = {
 }
 # AUC that drawn rows may lose against the weights of Kamiran and Calders: by default, and where no real row is drawn.
 _LOSS, _LOSS_WITHOUT_ROWS = 0.01, 0.03
+_RATE_LOSS = 0.03  # that relabelled rows may lose against relabelled weights
 _WITHOUT_ROWS = with_base("tree", 1.0)
 # Models that tell people apart no better than a coin would stretch the picture's axes over empty space.
 _LEAST_DRAWN = 0.55
@@ -185,6 +198,29 @@ def _losses(cells: Cells) -> Table:
 
 
 def _bars(cells: Cells) -> list[Bar]:
+    return [*_rate_bars(cells), *_loss_bars(cells)]
+
+
+def _rate_bars(cells: Cells) -> list[Bar]:
+    """Rates that relabelled weights reach on average; rows may stay a little behind the weights."""
+    bars = []
+    for parity, wanted in WANTED.items():
+        for data in _tables_of(cells):
+            for learner in LEARNERS:
+                weights, rows = (
+                    _mean(cells.get((data, relabelled(parity, output, "equal")), ()), learner, parity)
+                    for output in ("weights", "rows")
+                )
+                if weights is not None:
+                    bars.append(
+                        Bar(f"{data}, {learner}: rate by {parity}, weights", weights, wanted[data], at_least=True)
+                    )
+                if weights is not None and rows is not None:
+                    bars.append(Bar(f"{data}, {learner}: rate by {parity}, lost by rows", weights - rows, _RATE_LOSS))
+    return bars
+
+
+def _loss_bars(cells: Cells) -> list[Bar]:
     bars = []
     for method, limit in ((ROWS, _LOSS), (_WITHOUT_ROWS, _LOSS_WITHOUT_ROWS)):
         for data in PROTECTED:

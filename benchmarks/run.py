@@ -16,7 +16,19 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import alternatives, claims, cluster, engine, growth, million, outofcore, results, stages, wide
+from benchmarks import (
+    alternatives,
+    claims,
+    cluster,
+    engine,
+    foresight,
+    growth,
+    million,
+    outofcore,
+    results,
+    stages,
+    wide,
+)
 from benchmarks.page import show, write_page
 
 # A subject is a module with FULL and QUICK sizes and measure(sizes).
@@ -29,6 +41,7 @@ SUBJECTS: Mapping[str, ModuleType] = {
     "wide": wide,
     "outofcore": outofcore,
     "cluster": cluster,
+    "foresight": foresight,
 }
 
 

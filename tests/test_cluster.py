@@ -33,7 +33,7 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
 
 ROWS = 1500
-ROLES = {"outcome": "y", "protected": "z"}
+ROLES = {"outcome": "y", "protected": "z", "detail": "bins"}  # no row is kept on workers
 SHIFT = {"target": {"a": {"0": 0.2, "1": 0.3, "2": 0.5}}, "random_state": 4}
 
 

@@ -97,8 +97,8 @@ def test_the_fit_is_that_of_the_table_in_memory(name, weight):
     frame = table() if weight else table().drop("weight").with_columns(weight=pl.lit(1))
     frame = ENGINES[name](frame)
     protected = ["sex", "height"]
-    ours = debias(frame, "income", protected, weight=weight, **OPTIONS)
-    twin = debias(collected(frame), "income", protected, weight=weight, **OPTIONS)
+    ours = debias(frame, "income", protected, weight=weight, detail="bins", **OPTIONS)
+    twin = debias(collected(frame), "income", protected, weight=weight, detail="bins", **OPTIONS)
     same_fit(ours, twin)
     assert str(nw.from_native(ours.sample(50)).rows()) == str(nw.from_native(twin.sample(50)).rows())  # NaN and all
 
@@ -118,9 +118,9 @@ def test_a_domain_of_more_points_than_an_integer_holds():
     wide = wide.with_columns(y=pl.Series(rng.choice(["n", "p"], 300)), z=pl.Series(rng.choice(["f", "m"], 300)))
     wide = pl.concat([wide, wide.head(100)])
     for frame in (wide.lazy(), duckdb.from_arrow(wide.to_arrow())):
-        ours = debias(frame, "y", "z", base="product")
+        ours = debias(frame, "y", "z", base="product", detail="bins")
         assert ours.domain.size > 2**100
-        twin = debias(collected(frame), "y", "z", base="product")
+        twin = debias(collected(frame), "y", "z", base="product", detail="bins")
         same_fit(ours, twin)
         weighed = nw.from_native(ours.weigh(frame)).collect()["fair_weight"].to_numpy()
         np.testing.assert_allclose(np.sort(weighed), np.sort(twin.weights()), rtol=1e-12)
@@ -129,8 +129,8 @@ def test_a_domain_of_more_points_than_an_integer_holds():
 def test_columns_may_have_the_names_that_we_would_give():
     odd = table().select("sex", "income", pl.col("few").alias("Rows"), MASS="city", KEY0="paid", weight="weight")
     for frame in (odd.lazy(), duckdb.from_arrow(odd.to_arrow())):  # to DuckDB, "rows" is "Rows"
-        ours = debias(frame, "income", "sex", weight="weight")
-        same_fit(ours, debias(collected(frame), "income", "sex", weight="weight"))
+        ours = debias(frame, "income", "sex", weight="weight", detail="bins")
+        same_fit(ours, debias(collected(frame), "income", "sex", weight="weight", detail="bins"))
         assert nw.from_native(ours.weigh(frame)).collect()["fair_weight"].to_numpy().min() >= 0
 
 
@@ -162,7 +162,7 @@ def test_times_right_at_an_edge_fall_as_in_memory():
 def test_a_domain_that_is_given():
     frame = table().drop("weight")
     domain = Domain.infer(frame, bins=4, max_levels=5)
-    same_fit(debias(frame.lazy(), "income", "sex", domain=domain), debias(frame, "income", "sex", domain=domain))
+    same_fit(*(debias(own, "income", "sex", domain=domain, detail="bins") for own in (frame.lazy(), frame)))
     with pytest.raises(LevelError, match="'X', which was not there"):
         debias(frame.with_columns(sex=pl.lit("X")).lazy(), "income", "sex", domain=domain)
     with pytest.raises(LevelError, match="no missing values"):
@@ -199,8 +199,8 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     monkeypatch.setattr(listing, "MOST_VALUES", 1000)
     monkeypatch.setattr(listing, "_AT_ONCE", at_once)  # polars then counts in several passes
     frame = many()
-    fit = debias(engine_of(frame), "y", "z")
-    twin = debias(frame, "y", "z")
+    fit = debias(engine_of(frame), "y", "z", detail="bins")
+    twin = debias(frame, "y", "z", detail="bins")
     amount, whole = fit.domain.attribute("amount"), twin.domain.attribute("amount")
     assert len(amount.values) <= 1100
     assert amount.size == whole.size
@@ -258,7 +258,8 @@ def test_what_needs_the_rows_says_so():
 
 
 def test_the_other_outputs_are_those_of_the_table_in_memory():
-    ours, twin = (debias(own, "income", "sex", weight="weight", random_state=1) for own in (table().lazy(), table()))
+    asked = {"weight": "weight", "random_state": 1, "detail": "bins"}
+    ours, twin = (debias(own, "income", "sex", **asked) for own in (table().lazy(), table()))
     assert ours.top_up().equals(twin.top_up())
     ours.save("model.fme")
     again = fairmaxent.load("model.fme")

@@ -85,7 +85,7 @@ def deal(profiles: Profiles, folds: int) -> NDArray[np.intp]:
     if len(profiles.codes) < 2 * folds:
         raise InputError(
             f"{len(profiles.codes)} distinct profiles are too few to learn from in {folds} folds; use "
-            "absorb='reweigh' without downstream, or more columns"
+            "absorb='reweigh', and no downstream"
         )
     shuffled = np.random.default_rng(0).permutation(len(profiles.codes))
     order = np.lexsort((shuffled, np.argmax(profiles.counts, axis=1), profiles.groups))
