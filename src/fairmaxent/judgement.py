@@ -79,7 +79,7 @@ class Judgement:
 
     @property
     def calibration_gap(self) -> float:
-        """Largest difference between two groups of what happened over what was promised, P(Y = y | g) − its mean."""
+        """Largest difference between two groups of observed share minus mean probability."""
         return worst_difference(self.observed - self.expected)
 
 
