@@ -115,6 +115,9 @@ class TreeLabeller:
             logs = np.column_stack(
                 [tree.log_probability(_with_outcome(codes, outcome, groups)) for outcome in range(outcomes)]
             )
+            # A profile with a level that was never seen is known by its group alone.
+            unseen = np.isneginf(logs).all(axis=1)
+            logs[unseen] = np.log(root.reshape(outcomes, groups).T[codes[unseen, 0]])
             return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
 
         return predict

@@ -219,7 +219,7 @@ def _fit(
     )
     wishes = Absorption(options["absorb"], options["parity"], options["threshold"], labeller)
     relabels = wishes.absorb == "relabel"
-    fair = problem.fair_table(may_fill=share > 0 or relabels, keep_groups=relabels)
+    fair = problem.relabelled_table() if relabels else problem.fair_table(may_fill=share > 0)
     root = fair.table.ravel()
     own = problem
     if relabels:

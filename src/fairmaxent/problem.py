@@ -68,17 +68,43 @@ class Problem:
                 self._refuse_single_level(axis, wanted[axis])
         return wanted
 
-    def fair_table(self, *, may_fill: bool, keep_groups: bool = False) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates.
+    def fair_table(self, *, may_fill: bool) -> FairTable:
+        """t(y, z): the closest table with the wanted shares and rates."""
+        return self._closest_table(
+            self.measure.groupings,
+            self.representation,
+            self.statistical,
+            outcome_shares=self.root_targets.get(0),
+            may_fill=may_fill,
+        )
 
-        With ``keep_groups`` t(z) is the data's for all protected columns together where no share of any is asked for;
-        otherwise only for each on its own.
+    def relabelled_table(self) -> FairTable:
+        """t(y, z) for relabelling, which changes who has an outcome: how many there are stays, and who they are.
+
+        That is, each outcome's share is what the groups' own rates come to with the wanted group shares, and t(z) is
+        the data's for all protected columns together where no share of any is asked for. Targets go before.
         """
         groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
         asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
-        if keep_groups and not asked and len(groupings) > 1:
+        if not asked and len(groupings) > 1:
             groupings = (*groupings, tuple(range(1, len(self.roles.root))))
             representation, statistical = (*representation, None), (*statistical, None)
+        outcomes = self.root_targets.get(0)
+        if outcomes is None:
+            nothing = (None,) * len(groupings)
+            found = self._closest_table(groupings, representation, nothing, outcome_shares=None, may_fill=True)
+            outcomes = found.table.sum(axis=tuple(range(1, found.table.ndim)))
+        return self._closest_table(groupings, representation, statistical, outcome_shares=outcomes, may_fill=True)
+
+    def _closest_table(
+        self,
+        groupings: tuple[tuple[int, ...], ...],
+        representation: tuple[float | None, ...],
+        statistical: tuple[float | None, ...],
+        *,
+        outcome_shares: Reals | None,
+        may_fill: bool,
+    ) -> FairTable:
         return fair_table(
             self.empirical,
             groupings=groupings,
@@ -86,7 +112,7 @@ class Problem:
             statistical=statistical,
             favourable=self.measure.favourable,
             shares={axis: share for axis, share in self.root_targets.items() if axis},
-            outcome_shares=self.root_targets.get(0),
+            outcome_shares=outcome_shares,
             allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
             describe=self.roles.describe_cell,
