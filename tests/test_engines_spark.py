@@ -61,20 +61,21 @@ def frame(spark):
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
     options = OPTIONS | {"forbid": [{"sex": "M", "paid": True}]}
-    ours = debias(frame, "income", ["sex", "height"], weight=weight, **options)
-    twin = debias(collected(frame), "income", ["sex", "height"], weight=weight, **options)
+    ours = debias(frame, "income", ["sex", "height"], weight=weight, detail="bins", **options)
+    twin = debias(collected(frame), "income", ["sex", "height"], weight=weight, detail="bins", **options)
     same_fit(ours, twin)
     assert str(nw.from_native(ours.sample(50)).rows()) == str(nw.from_native(twin.sample(50)).rows())  # NaN and all
 
 
 def test_weights_are_joined_by_spark(frame):
     narrow = frame.select("few", "height", "sex", "income", "weight")
-    fit = debias(narrow, "income", "sex", weight="weight", base_share=0)
+    fit = debias(narrow, "income", "sex", weight="weight", base_share=0, detail="bins")
     weighed = fit.weigh(narrow, name="w")
     assert type(weighed) is type(frame)
     rows = nw.from_native(weighed).collect()
     native = rows.drop("w").to_native()
-    twin = debias(native, "income", "sex", weight="weight", base_share=0)  # Spark may give rows in another order
+    # Spark may give rows in another order.
+    twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
     same_fit(fit, twin)
     np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
     assert float(fairmaxent.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())) == pytest.approx(1)
@@ -82,7 +83,8 @@ def test_weights_are_joined_by_spark(frame):
 
 def test_names_that_spark_reads_in_its_own_way(spark):
     odd = table().select("sex", "income", pl.col("few").alias("Rows"), pl.col("paid").alias("KEY0"))
-    same_fit(debias(spark.createDataFrame(odd.to_arrow()), "income", "sex"), debias(odd.to_arrow(), "income", "sex"))
+    tables = (spark.createDataFrame(odd.to_arrow()), odd.to_arrow())
+    same_fit(*(debias(own, "income", "sex", detail="bins") for own in tables))
     dotted = spark.createDataFrame(odd.rename({"Rows": "a.b"}).to_arrow())
     with pytest.raises(ColumnError, match=r"Spark reads the column 'a\.b' as a part of another one; rename it"):
         debias(dotted, "income", "sex")

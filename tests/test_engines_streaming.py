@@ -151,7 +151,7 @@ def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
 
 
 def test_options_about_columns_are_honoured_where_the_table_is_streamed(folder):
-    options = [*ROLES, "--bins", "age: 3", "--max-levels", 2, "--drop", "job", "--json"]
+    options = [*ROLES, "--bins", "age: 3", "--max-levels", 2, "--drop", "job", "--detail", "bins", "--json"]
     streamed, whole = (json.loads(run("debias", name, *options).stdout) for name in ("data.parquet", "data.csv"))
     assert streamed["notes"] == whole["notes"]
     assert streamed["certificate"] == whole["certificate"]

@@ -160,7 +160,8 @@ def test_every_method_gives_a_table_like_the_one_it_got(fold, name):
     given = TREATMENTS[name].treat(fold)
     assert list(given.frame) == list(fold.train)
     assert given.frame.dtypes.equals(fold.train.dtypes)
-    assert len(given.frame) == len(fold.train)
+    copies = 2 if name.startswith("relabel") and given.weights is not None else 1  # every row once per outcome
+    assert len(given.frame) == copies * len(fold.train)
     assert set(fold.labels(given.frame)) == {True, False}
     if given.weights is not None:
         assert given.weights.shape == (len(given.frame),)
@@ -168,7 +169,8 @@ def test_every_method_gives_a_table_like_the_one_it_got(fold, name):
     pd.testing.assert_frame_equal(given.frame, again.frame)
     if TREATMENTS[name].ours:
         rates = judging.judge_table(fold, given)
-        assert rates["representation"] == pytest.approx(1, abs=0.005)
+        if not name.endswith("own shares"):
+            assert rates["representation"] == pytest.approx(1, abs=0.005)
         assert rates["statistical"] == pytest.approx(1, abs=0.01)  # a row per cell of rows that are drawn
 
 
