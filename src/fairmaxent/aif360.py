@@ -62,7 +62,7 @@ class FairMaxEntPreprocessing:
         statistical_rate: float | None = 1.0,
         target: TargetOption | None = None,
         base: BaseKind = "tree",
-        base_share: float = 0.5,
+        base_share: float = 0.2,
         absorb: AbsorbOption = "reweigh",
         parity: ParityOption = "probabilities",
         threshold: float = 0.5,

@@ -109,7 +109,7 @@ labeller, downstream, student, detail, weight, forbid, domain
         groups: GroupsOption = "each",
         target: TargetOption | None = None,
         base: BaseKind = "tree",
-        base_share: float = 0.5,
+        base_share: float = 0.2,
         absorb: AbsorbOption = "reweigh",
         parity: ParityOption = "probabilities",
         threshold: float = 0.5,

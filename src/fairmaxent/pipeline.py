@@ -60,7 +60,7 @@ def debias(
     groups: GroupsOption = "each",
     target: TargetOption | None = None,
     base: BaseKind = "tree",
-    base_share: float = 0.5,
+    base_share: float = 0.2,
     absorb: AbsorbOption = "reweigh",
     parity: ParityOption = "probabilities",
     threshold: float = 0.5,

@@ -173,7 +173,7 @@ def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, colu
         "representation_rate": 1.0,
         "statistical_rate": 1.0,
         "base": "tree",
-        "base_share": 0.5,
+        "base_share": 0.2,
         "random_state": 0,
         **vars(reading),
         "drop": reading.drop,

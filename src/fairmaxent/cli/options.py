@@ -417,7 +417,7 @@ fit_options = taking(
         show_default=True,
         help="What is mixed into the rows to reach combinations that have none.",
     ),
-    click.option("--base-share", type=float, default=0.5, show_default=True, help="How much of it, from 0 to 1."),
+    click.option("--base-share", type=float, default=0.2, show_default=True, help="How much of it, from 0 to 1."),
     click.option(
         "--detail",
         type=click.Choice(["rows", "bins"]),
