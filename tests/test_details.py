@@ -188,7 +188,7 @@ def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
 
 
 def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
-    expected = fitted(table, base_share=0.5, detail="bins").sample(50)
+    expected = fitted(table, base_share=0.2, detail="bins").sample(50)
     table.to_csv(tmp_path / "table.csv", index=False)
     arguments = ["debias", str(tmp_path / "table.csv"), "--outcome", "income", "--protected", "sex", "--seed", "1"]
     arguments += ["--rows", "50", "--detail", "bins", "-o", str(tmp_path / "fair.csv")]

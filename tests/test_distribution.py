@@ -173,7 +173,7 @@ def test_expectation_is_the_mean_of_drawn_rows(fit):
 def test_the_same_seed_gives_the_same_rows(fit):
     assert fit.sample(500, random_state=9).equals(fit.sample(500, random_state=9))
     assert not fit.sample(500, random_state=9).equals(fit.sample(500, random_state=10))
-    seeded = debias(mixed_frame(), "y", ["sex", "race"], random_state=9)
+    seeded = debias(mixed_frame(), "y", ["sex", "race"], base_share=0.5, random_state=9)
     assert seeded.sample(500).equals(fit.sample(500, random_state=9))
     assert seeded.sample(500).equals(seeded.sample(500))
 

@@ -212,7 +212,7 @@ def test_trade_off_points_are_fits_of_the_same_table(weight):
     found = build_report(fit).trade_off
     assert found.skipped is None
     assert [(point.varied, point.value) for point in found.points if point.is_own] == [
-        ("base_share", 0.5),
+        ("base_share", 0.2),
         ("rates", 0.8),
     ]
     for point in found.points:
