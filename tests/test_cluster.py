@@ -350,7 +350,7 @@ def test_a_partition_that_kills_its_workers_is_named():
 
 def test_a_partition_without_rows_leaves_the_base():
     """Its share of the base is all that a partition with no row of positive weight has."""
-    here = debias(frame()[["y", "z", "a"]], **ROLES)
+    here = debias(frame()[["y", "z", "a"]], **ROLES, base_share=0.5)
     prior, blocks = here.distribution.prior, here.distribution.blocks
     none = bases.Product.of(blocks, np.ones(blocks.width))
     empty = type(prior.parts[1])(blocks, here.table.codes[:0], np.empty(0))

@@ -250,8 +250,11 @@ def test_what_needs_the_rows_says_so():
     fit = debias(frame, "income", "sex")
     with pytest.raises(InputError, match=r"fit\.weigh"):
         fit.weights()
-    with pytest.raises(InputError, match="none of them was kept"):
-        fit.weigh(table())
+    with pytest.raises(InputError, match="row 0 is not one of those that were fitted"):
+        fit.weigh(table().with_columns(age=pl.lit(1_000_000)))
+    shuffled = table().sample(fraction=1, shuffle=True, seed=1)
+    weighed, twin = fit.weigh(shuffled), debias(shuffled, "income", "sex", detail="bins")
+    np.testing.assert_allclose(weighed["fair_weight"].to_numpy(), twin.weights(), rtol=1e-9)
     with pytest.raises(ColumnError, match="already"):
         fit.weigh(frame, name="age")
     with pytest.raises(ColumnError, match="no column 'city'"):

@@ -353,7 +353,7 @@ def test_a_classifier_of_nobodys_kind():
         ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
         ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be fitted with sample weights"),
         ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
-        ({"threshold": 1.0}, "which no probability exceeds"),
+        ({"threshold": 1.0}, "a probability between 0 and 1"),
         ({"absorb": "reweigh"}, "a labeller is about soft labels"),
     ],
 )

@@ -7,12 +7,13 @@ outcome. Relabelling keeps p(x, z) and moves the outcome, so that a model traine
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from fairmaxent.errors import InfeasibleError, InputError, check_choice
-from fairmaxent.fairness import check_rate, fair_table
+from fairmaxent.fairness import fair_table
 from fairmaxent.labeller import check_model, choose_labeller, cross_fit
 from fairmaxent.priors.base import reachable_roots
 from fairmaxent.problem import HALF_A_ROW, Problem
@@ -26,7 +27,7 @@ ParityOption = Literal["probabilities", "predictions"]
 
 @dataclass(frozen=True)
 class Absorption:
-    """What the user chose; from a probability of ``threshold`` on, a model decides for the favourable outcome."""
+    """What the user chose; above a probability of ``threshold`` a model decides for the favourable outcome."""
 
     absorb: AbsorbOption = "reweigh"
     parity: ParityOption = "probabilities"
@@ -36,9 +37,8 @@ class Absorption:
     def __post_init__(self) -> None:
         check_choice("absorb", self.absorb, AbsorbOption)
         check_choice("parity", self.parity, ParityOption)
-        check_rate("threshold", self.threshold)
-        if self.threshold == 1:
-            raise InputError("threshold is 1, which no probability exceeds; pass a number below 1")
+        if not isinstance(self.threshold, Real) or isinstance(self.threshold, bool) or not 0 < self.threshold < 1:
+            raise InputError(f"threshold is {self.threshold!r}; it is a probability between 0 and 1, such as 0.5")
         check_model("labeller", self.labeller)
         if self.absorb == "relabel":
             return

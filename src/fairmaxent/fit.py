@@ -23,10 +23,11 @@ from fairmaxent.engines.rows import join_weights
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, WeightError
 from fairmaxent.maxent import Optimum, maximise_entropy
 from fairmaxent.profiles import Profiles
+from fairmaxent.reading import read_weights
 from fairmaxent.request import read_rules
 from fairmaxent.roles import Roles
 from fairmaxent.rules import break_any
-from fairmaxent.table import Counted, Reals, Table
+from fairmaxent.table import Counted, Reals, Table, match_rows
 from fairmaxent.writing import new_folder
 
 # Rows of one batch where none is asked for: large enough for array work, small beside the table.
@@ -137,8 +138,8 @@ class Fit:
             return self._weigh_rows(frames.open_frame(frame), name)
         if self.soft is not None:
             raise InputError(
-                "a relabelled fit weighs tables in memory only; collect the lazy frame, or use sample() or "
-                "absorb='reweigh'"
+                "a relabelled fit weighs tables in memory only, as each row stands there once per outcome; pass the "
+                "collected table, or use sample()"
             )
         for column in self.columns:
             check_column(lazy, column)
@@ -163,13 +164,16 @@ class Fit:
         return weigh_rows(lazy, self.roles, log_levels, rules=rules, weight=weight, name=name)
 
     def _weigh_rows(self, frame: nw.DataFrame[Any], name: str) -> Any:
-        """Put a column of weights beside the rows of a table in memory, once for each outcome that has one."""
-        weights = self.weights()
+        """Put a column of weights beside rows in memory, in any order, once for each outcome that has one."""
         if name in frame.columns:
             raise ColumnError(f"the table has a column {name!r} already; pass another name for the weights")
-        if not set(self.columns) <= set(frame.columns) or len(frame) != len(weights):
-            raise InputError("weights belong to the rows that were fitted; pass that very table")
         outcome = self.roles.names[0]
+        if self.soft is not None and not self.roles.attributes[0].is_value_coded:
+            raise InputError(
+                f"outcome {outcome!r} is made of bins, so a relabelled row has no value of its own; cut it into levels "
+                "before the fit, or use sample()"
+            )
+        weights = self._weights_of(frame)
         like = frame.get_column(outcome)
         if self.soft is None:
             return frame.with_columns(frames.number_column(name, weights, like)).to_native()
@@ -183,6 +187,19 @@ class Fit:
                 )
             )
         return nw.concat(parts).to_native()
+
+    def _weights_of(self, frame: nw.DataFrame[Any]) -> Reals:
+        """The weight of each row of a table, by its levels; by outcome if relabelled."""
+        table, blocks = self.table.collect(), self.roles.blocks
+        place = match_rows(table.codes, blocks.pool(self.domain.encode(frame)), blocks.levels)
+        if (place < 0).any():
+            raise InputError(
+                f"row {int(np.argmax(place < 0))} is not one of those that were fitted; weights are for the table of "
+                "the fit, in any order"
+            )
+        weights = self._distinct_weights[place]
+        design = read_weights(frame, None if self.weight_column is None else self.weight_column.name)
+        return np.asarray(weights if design is None else (weights.T * design).T)
 
     @cached_property
     def _distinct_weights(self) -> Reals:

@@ -150,7 +150,14 @@ class ScikitLabeller:
 
         def predict(codes: Codes) -> Reals:
             result = np.zeros((len(codes), outcomes))
-            result[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(matrix(self.roles, codes))
+            known = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
+            found = np.asarray(model.predict_proba(matrix(self.roles, codes)), dtype=np.float64)
+            if found.shape != (len(codes), len(known)):
+                raise InputError(
+                    f"{name_of(self)} gave probabilities of shape {found.shape} for {len(codes)} rows and {len(known)} "
+                    "outcomes; pass a classifier with a column for each outcome"
+                )
+            result[:, known] = found
             return result
 
         return predict
@@ -170,7 +177,7 @@ def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -
     try:
         with threadpool_limits(1):  # on a busy machine threads wait for each other far longer than they save
             model.fit(inputs, outcome, **{name: weights})
-    except TypeError as problem:
+    except (TypeError, ValueError) as problem:
         raise InputError(
             f"{type(model).__name__} could not be fitted with sample weights ({problem}); pass a classifier whose fit "
             "takes sample_weight"
@@ -205,7 +212,8 @@ def dummies(roles: Roles, codes: Codes) -> Reals:
     for level, own in zip(_input_codes(roles, codes).T, inputs_of(roles), strict=True):
         if _is_ordered(own):
             scores = own.scores()
-            known = np.nan_to_num(scores, nan=float(np.nanmean(scores)))
+            present = scores[~np.isnan(scores)]
+            known = np.nan_to_num(scores, nan=float(present.mean()) if len(present) else 0.0)
             spread = float(known.std()) or 1.0
             columns.append(((known - known.mean()) / spread)[level][:, None])
             if own.missing is not None:

@@ -30,6 +30,7 @@ _TOLERANCE = 1e-13  # of a mean, where Newton stops
 _ROUNDING = 1e-9  # of a mean, above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
+_LEAD = 1e-9  # of a decision over what is tied with it, or rounding would decide
 _STEEPEST = 8.0  # slopes are looked for between 1/8 and 8
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
@@ -214,7 +215,7 @@ def _refusal(means: _Means, miss: float) -> str:
 def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, NDArray[np.bool_]]:
     """Scores of the closest g (smallest KL) whose decision leads, and which outcomes are tied with it.
 
-    The decision and all that were ahead of it meet at their average, weighted by e^handicap.
+    The decision and all that were ahead of it meet at their average, weighted by e^handicap, and it leads by a hair.
     """
     rows = np.arange(len(scores))
     fair = scores - handicap
@@ -228,7 +229,9 @@ def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, N
     meeting = averages[rows, ahead]
     pool = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(pool, order, np.arange(scores.shape[1]) <= ahead[:, None], axis=1)
-    return np.where(pool, meeting[:, None], fair) + handicap, pool
+    result = np.where(pool, meeting[:, None], fair)
+    result[rows, decisions] += np.where(ahead > 0, _LEAD, 0.0)
+    return result + handicap, pool
 
 
 # ---------------------------------------------------------------- decisions

@@ -26,7 +26,9 @@ _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
 
 def check(wanted: OutputOptions) -> None:
-    """Refuse what workers do not write."""
+    """Refuse what workers do not do."""
+    if wanted.downstream in ("rows", "weights"):
+        raise click.UsageError("--downstream needs the rows here, and with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
         raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
     if wanted.report is not None:

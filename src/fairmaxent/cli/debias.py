@@ -187,6 +187,8 @@ def command(
     asked.check_rates(ctx, roles)
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
+        if absorbing.absorb == "relabel":
+            raise click.UsageError("--absorb relabel needs the rows here; with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, absorbing, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 OutlookOption = Literal["auto", "rows", "weights", "none"]
 
-# Distinct rows up to which it takes a few seconds at most, and is done unasked.
+# Distinct rows of two outcomes up to which it takes a few seconds at most, and is done unasked.
 LARGEST = 20_000
+# A relabelled fit learns labels in each fold as well: so many times the work.
+_RELABELLED = 4
 
 _NOT_SAID = "what a model trained on the result will do was not estimated"
 
@@ -34,8 +36,9 @@ def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress)
         return fit, None  # nobody asked how outcomes are given
     if mode == "top-up":
         return fit, f"{_NOT_SAID}; ask with --downstream rows or weights"
-    distinct = fit.table.distinct
-    if distinct > LARGEST:
+    distinct, outcomes = fit.table.distinct, fit.roles.attributes[0].size
+    work = distinct * max(1, outcomes - 1) * (1 if fit.soft is None else _RELABELLED)
+    if work > LARGEST:
         return fit, f"{_NOT_SAID}, as it takes long for {distinct:,} distinct rows; ask with --downstream {mode}"
     if not has_library("sklearn"):
         own = f"ask with --downstream {mode}, which then trains a model of our own"
