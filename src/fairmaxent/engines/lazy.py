@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import narwhals as nw
@@ -10,6 +12,8 @@ import narwhals as nw
 from fairmaxent import frames
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.table import Reals
+
+_READ_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
 
 Lazy = nw.LazyFrame[Any]
 Progress = Callable[[str, float], None]
@@ -55,11 +59,25 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
         return query.collect()
     polars = frames.load_library("polars")
     try:
-        return query.collect(engine="streaming")
+        with _little_read_ahead():
+            return query.collect(engine="streaming")
     except (polars.exceptions.PolarsError, OSError) as problem:
         raise InputError(
             f"polars could not compute the table ({first_line(problem)}); look at its query and its files"
         ) from problem
+
+
+@contextlib.contextmanager
+def _little_read_ahead() -> Iterator[None]:
+    """Let polars hold few row groups that wait to be decoded; its own number takes far more memory, and no less CPU."""
+    if _READ_AHEAD in os.environ:  # the user's own
+        yield
+        return
+    os.environ[_READ_AHEAD] = "4"
+    try:
+        yield
+    finally:
+        os.environ.pop(_READ_AHEAD, None)
 
 
 def fresh_name(wanted: str, taken: list[str]) -> str:
