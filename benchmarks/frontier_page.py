@@ -15,7 +15,6 @@ from benchmarks.page import bar_lines, section_lines
 from benchmarks.people import PROTECTED, TEST_SHARE
 from benchmarks.treatments import (
     BASES,
-    BINS,
     GRADIENT,
     REFERENCE,
     RESAMPLED,
@@ -23,7 +22,6 @@ from benchmarks.treatments import (
     TREATMENTS,
     relabelled,
     with_base,
-    with_bins,
 )
 
 PAGE, PICTURE = "frontier.md", "frontier.svg"
@@ -123,7 +121,7 @@ def _words(record: Mapping[str, Any]) -> str:
         "other one beats in rate by predictions and accuracy. Distance: total variation, mean over columns and over "
         "pairs of columns, numbers in bins. Copies: rows that equal a real one in every value, or in every level. CPU "
         "s of a method: median, one thread. `rows` and `weights` are ours by default, `rows, …` with the base and its "
-        "share, or the number of bins, named. "
+        "share named. "
         f"{GRADIENT} is fairlearn's, at most {sizes['iterations']} iterations; it trains models instead of changing "
         "the table, its prediction is a random choice among them, and its AUC is that of the shares of "
         f"their votes. Measured with {states} {'state' if states == 1 else 'states'} of the code."
@@ -187,8 +185,7 @@ def _reaching(cells: Cells, rate: str, wanted: Mapping[str, float]) -> Table:
 
 def _losses(cells: Cells) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    drawn = (*(with_base(base, share) for base, share in BASES), *(with_bins(bins) for bins in BINS))
-    for method in (ROWS, *drawn, "paper", RESAMPLED):
+    for method in (ROWS, *(with_base(base, share) for base, share in BASES), "paper", RESAMPLED):
         found = [_loss(cells, data, learner, method) for data in PROTECTED for learner in LEARNERS]
         if any(found):
             rows.append((method, *(f"{loss[0]:.3f} ± {loss[1]:.3f}" if loss else "" for loss in found)))

@@ -83,12 +83,6 @@ def _relabelled(fold: Fold, **options: Any) -> Training:
     return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
 
 
-def _binned_rows(fold: Fold, bins: int) -> Training:
-    import fairmaxent
-
-    return _rows(fold, domain=fairmaxent.Domain.infer(fold.train, bins=bins))
-
-
 def _debias(fold: Fold, **options: Any) -> Any:
     import fairmaxent
 
@@ -103,7 +97,6 @@ WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its 
 # Rows alone are the same whatever the base.
 BASES = (
     ("tree", 0.0),
-    ("tree", 0.2),
     *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
 )
 
@@ -112,17 +105,10 @@ PARITIES = ("probabilities", "predictions")
 
 _WEIGHT = "fair_weight"
 
-BINS = (8, 32, 64)  # about how many a column of numbers gets, beside the default
-
 
 def with_base(base: str, share: float) -> str:
     """Name the treatment that draws rows with this base and this share of it."""
     return "rows, no base" if share == 0 else f"rows, {base} {share:g}"
-
-
-def with_bins(bins: int) -> str:
-    """Name the treatment that draws rows with about so many bins."""
-    return f"rows, {bins} bins"
 
 
 # Relabelling with the groups' shares of the rows made equal (the default), or left as they are.
@@ -156,5 +142,4 @@ TREATMENTS: Mapping[str, Treatment] = {
     },
     "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),
     TREE_LABELS: Treatment(partial(_relabelled, parity="predictions", labeller="tree"), ours=True),
-    **{with_bins(bins): Treatment(partial(_binned_rows, bins=bins), ours=True) for bins in BINS},
 }

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairmaxent.csv_text import MISSING, Decimal, read_csv
+from fairmaxent.engines.lazy import first_line
 from fairmaxent.engines.parquet import schema_record
 from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean
 from fairmaxent.frames import load_library
@@ -153,7 +154,7 @@ def _from_zstd(content: bytes, path: object) -> bytes:
         lines = polars.read_lines(content).to_series()
     except (polars.exceptions.PolarsError, OSError) as problem:
         raise StorageError(
-            f"cannot decompress {path} as lines of UTF-8 ({_first_line(problem)}); decompress it first: zstd -d"
+            f"cannot decompress {path} as lines of UTF-8 ({first_line(problem)}); decompress it first: zstd -d"
         ) from problem
     return "\n".join(lines.to_list()).encode()
 
@@ -192,15 +193,11 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
             return polars.read_ipc(content)
         return polars.read_ndjson(content, infer_schema_length=None)
     except polars.exceptions.DuplicateError as problem:
-        raise ColumnError(f"{path} has a column name twice ({_first_line(problem)}); rename one") from problem
+        raise ColumnError(f"{path} has a column name twice ({first_line(problem)}); rename one") from problem
     except (polars.exceptions.PolarsError, OSError, ValueError) as problem:
         raise StorageError(
-            f"cannot read {path} as {format} ({_first_line(problem)}); write it again, or name its format"
+            f"cannot read {path} as {format} ({first_line(problem)}); write it again, or name its format"
         ) from problem
-
-
-def _first_line(problem: Exception) -> str:
-    return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
 # ---------------------------------------------------------------- writing
@@ -264,7 +261,7 @@ def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, sc
         if isinstance(problem, BrokenPipeError):
             raise
         raise StorageError(
-            f"cannot write the table as {kind} ({_first_line(problem)}); free some space, or choose another place"
+            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another place"
         ) from problem
 
 

@@ -75,11 +75,11 @@ class ReadingOptions:
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
+        from fairmaxent.engines.lazy import FEW, READ_AHEAD
         from fairmaxent.engines.parquet import scan_table
         from fairmaxent.files import TableFile
 
-        # Row groups that polars fetches ahead of decoding them: many more take memory, and save no time on a disk.
-        os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", "4")
+        os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         return None if lazy is None else self.without_dropped(TableFile(lazy, ()))
 

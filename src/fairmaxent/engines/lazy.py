@@ -13,7 +13,8 @@ from fairmaxent import frames
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.table import Reals
 
-_READ_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
+# Row groups that polars holds before they are decoded; its own number takes far more memory, and no less CPU.
+READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
 
 Lazy = nw.LazyFrame[Any]
 Progress = Callable[[str, float], None]
@@ -69,15 +70,15 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
 
 @contextlib.contextmanager
 def _little_read_ahead() -> Iterator[None]:
-    """Let polars hold few row groups that wait to be decoded; its own number takes far more memory, and no less CPU."""
-    if _READ_AHEAD in os.environ:  # the user's own
+    """Let polars hold few row groups while a query runs."""
+    if READ_AHEAD in os.environ:  # the user's own
         yield
         return
-    os.environ[_READ_AHEAD] = "4"
+    os.environ[READ_AHEAD] = FEW
     try:
         yield
     finally:
-        os.environ.pop(_READ_AHEAD, None)
+        os.environ.pop(READ_AHEAD, None)
 
 
 def fresh_name(wanted: str, taken: list[str]) -> str:
