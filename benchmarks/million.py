@@ -62,10 +62,10 @@ def measure(sizes: Sizes) -> Outcome:
 
 def solve(rows: int, attributes: int, levels: int) -> dict[str, Any]:
     """Solve for the averages that the rows have under multipliers drawn at random."""
-    from fairmaxent.blocks import Blocks
-    from fairmaxent.features import cell_features
-    from fairmaxent.maxent import maximise_entropy
-    from fairmaxent.priors.rows import Rows
+    from fairmaxent.data.blocks import Blocks
+    from fairmaxent.maxent.features import cell_features
+    from fairmaxent.maxent.optimum import maximise_entropy
+    from fairmaxent.maxent.priors.rows import Rows
 
     blocks = Blocks.rooted([levels] * attributes, [0])
     codes = distinct_codes(rows, attributes, levels)
@@ -94,7 +94,7 @@ def solve(rows: int, attributes: int, levels: int) -> dict[str, Any]:
 
 def distinct_codes(rows: int, attributes: int, levels: int) -> Any:
     """Return that many distinct rows in lexicographic order, or as many as there are among a few more."""
-    from fairmaxent.table import Table as Rows
+    from fairmaxent.data.table import Table as Rows
 
     codes = correlated_codes(rows + rows // 100, attributes, levels)
     return np.asfortranarray(Rows.compress(codes, [levels] * attributes).codes[:rows])

@@ -23,17 +23,17 @@ from benchmarks.process import fresh
 
 # Stage, the module or class that holds the step, and its name there. No step is part of another.
 STEPS = (
-    ("read", "fairmaxent.files", "read_table"),
-    ("encode", "fairmaxent.domain:Domain", "learn"),
-    ("compress", "fairmaxent.table:Table", "compress"),
-    ("fair table", "fairmaxent.problem:Problem", "fair_table"),
-    ("weights", "fairmaxent.pipeline", "reweigh"),
-    ("tree", "fairmaxent.pipeline", "build_base"),
-    ("solve", "fairmaxent.pipeline", "maximise_entropy"),
-    ("certify", "fairmaxent.pipeline", "certify"),
-    ("sample", "fairmaxent.priors.mixture:TiltedMixture", "draw"),
-    ("decode", "fairmaxent.domain:Domain", "decode"),
-    ("write", "fairmaxent.files", "write_table"),
+    ("read", "fairmaxent.files.tables", "read_table"),
+    ("encode", "fairmaxent.data.domain:Domain", "learn"),
+    ("compress", "fairmaxent.data.table:Table", "compress"),
+    ("fair table", "fairmaxent.fit.problem:Problem", "fair_table"),
+    ("weights", "fairmaxent.fit.pipeline", "reweigh"),
+    ("tree", "fairmaxent.fit.pipeline", "build_base"),
+    ("solve", "fairmaxent.fit.pipeline", "maximise_entropy"),
+    ("certify", "fairmaxent.fit.pipeline", "certify"),
+    ("sample", "fairmaxent.maxent.priors.mixture:TiltedMixture", "draw"),
+    ("decode", "fairmaxent.data.domain:Domain", "decode"),
+    ("write", "fairmaxent.files.tables", "write_table"),
 )
 
 
@@ -79,7 +79,8 @@ def _census(path: Path, rows: int | None) -> Path:
 
 
 def _timed_run(source: Path, target: Path) -> dict[str, float]:
-    from fairmaxent import debias, files
+    from fairmaxent import debias
+    from fairmaxent.files import tables as files
 
     with clocks() as seconds:
         start = time.process_time()

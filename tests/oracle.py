@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 
-from fairmaxent.blocks import Blocks
-from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.product import Product
-from fairmaxent.priors.rows import Rows
-from fairmaxent.priors.tree import Tree
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.product import Product
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.priors.tree import Tree
 
 
 def points(sizes) -> np.ndarray:

@@ -9,15 +9,15 @@ from math import e, log
 
 import numpy as np
 
-from fairmaxent.blocks import Blocks
-from fairmaxent.dual import Dual
-from fairmaxent.fairness import algorithm_1
-from fairmaxent.features import attribute_features
-from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.product import Product
-from fairmaxent.priors.rows import Rows
-from fairmaxent.table import Table, tally
-from fairmaxent.weighting import reweigh
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Table, tally
+from fairmaxent.fairness.fair_table import algorithm_1
+from fairmaxent.fairness.weighting import reweigh
+from fairmaxent.maxent.dual import Dual
+from fairmaxent.maxent.features import attribute_features
+from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.product import Product
+from fairmaxent.maxent.priors.rows import Rows
 from oracle import points
 
 TAUS = [0.2, 0.5, 0.8, 1.0]

@@ -21,15 +21,15 @@ from fairmaxent.errors import (
 
 if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, paper, report, solvers
-    from fairmaxent.certificate import Certificate
-    from fairmaxent.distribution import Distribution
-    from fairmaxent.domain import Attribute, Domain
+    from fairmaxent.data.domain import Attribute, Domain
     from fairmaxent.estimator import FairMaxEnt
-    from fairmaxent.fit import Fit, load
-    from fairmaxent.metrics import representation_rate, statistical_rate
-    from fairmaxent.mistakes import equal_opportunity, equalised_odds
-    from fairmaxent.pipeline import debias
-    from fairmaxent.reliability import calibration
+    from fairmaxent.fit.certificate import Certificate
+    from fairmaxent.fit.distribution import Distribution
+    from fairmaxent.fit.fit import Fit, load
+    from fairmaxent.fit.pipeline import debias
+    from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+    from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
 
 __version__ = "0.1.0"
 
@@ -71,19 +71,19 @@ __all__ = [
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "paper", "report", "solvers")
 _HOMES = {
-    "Attribute": "domain",
-    "Certificate": "certificate",
-    "Distribution": "distribution",
-    "Domain": "domain",
+    "Attribute": "data.domain",
+    "Certificate": "fit.certificate",
+    "Distribution": "fit.distribution",
+    "Domain": "data.domain",
     "FairMaxEnt": "estimator",
-    "Fit": "fit",
-    "calibration": "reliability",
-    "debias": "pipeline",
-    "equal_opportunity": "mistakes",
-    "equalised_odds": "mistakes",
-    "load": "fit",
-    "representation_rate": "metrics",
-    "statistical_rate": "metrics",
+    "Fit": "fit.fit",
+    "calibration": "metrics.calibration",
+    "debias": "fit.pipeline",
+    "equal_opportunity": "metrics.odds",
+    "equalised_odds": "metrics.odds",
+    "load": "fit.fit",
+    "representation_rate": "metrics.group_rates",
+    "statistical_rate": "metrics.group_rates",
 }
 
 

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.absorbing import AbsorbOption, ParityOption
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
-from fairmaxent.fit import Fit
-from fairmaxent.pipeline import debias
-from fairmaxent.priors.base import BaseKind
-from fairmaxent.table import Reals
-from fairmaxent.target import TargetOption
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.pipeline import debias
+from fairmaxent.fit.relabel import AbsorbOption, ParityOption
+from fairmaxent.fit.target import TargetOption
+from fairmaxent.maxent.priors.bases import BaseKind
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]

@@ -11,21 +11,21 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from fairmaxent import frames
-from fairmaxent.absorbing import AbsorbOption, ParityOption
-from fairmaxent.choice import RandomState
-from fairmaxent.details import DetailOption
-from fairmaxent.distribution import Evidence
-from fairmaxent.domain import Domain
-from fairmaxent.downstream import DownstreamOption
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.draws import RandomState
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
-from fairmaxent.fit import Fit
-from fairmaxent.pipeline import debias
-from fairmaxent.priors.base import BaseKind
-from fairmaxent.request import ForbidOption, RateOption
-from fairmaxent.roles import GroupsOption
-from fairmaxent.table import Reals
-from fairmaxent.target import TargetOption
+from fairmaxent.fit.distribution import Evidence
+from fairmaxent.fit.downstream import DownstreamOption
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.pipeline import debias
+from fairmaxent.fit.raw_values import DetailOption
+from fairmaxent.fit.relabel import AbsorbOption, ParityOption
+from fairmaxent.fit.request import ForbidOption, RateOption
+from fairmaxent.fit.target import TargetOption
+from fairmaxent.maxent.priors.bases import BaseKind
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent import frames
-from fairmaxent.domain import Attribute, Domain
-from fairmaxent.metrics import Rate, representation_rate, statistical_rate
-from fairmaxent.problem import compress
-from fairmaxent.reading import read_domain, read_weights
-from fairmaxent.request import check_roles, read_columns
-from fairmaxent.roles import GroupsOption, Roles
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.roles import GroupsOption, Roles
+from fairmaxent.data.table import Codes, Reals, tally
+from fairmaxent.engines.reading import read_domain, read_weights
+from fairmaxent.fit.problem import compress
+from fairmaxent.fit.request import check_roles, read_columns
+from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
 # A column that tells at least this share of a protected one is worth naming.
 NOTABLE = 0.01

@@ -9,27 +9,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent import frames
-from fairmaxent.certificate import Measure
-from fairmaxent.certify import certify
-from fairmaxent.distribution import Distribution
-from fairmaxent.domain import Domain
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Counted, Reals
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness import algorithm_1, check_rate
-from fairmaxent.features import attribute_features, root_marginals
-from fairmaxent.fit import Fit
-from fairmaxent.maxent import maximise_entropy
-from fairmaxent.priors.base import build_base
-from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.rows import Rows
-from fairmaxent.problem import Problem, compress
-from fairmaxent.reading import read_domain
-from fairmaxent.request import check_share
-from fairmaxent.roles import Roles
-from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Solver
-from fairmaxent.table import Counted, Reals
-from fairmaxent.target import balanced, level_means, moment_scores
-from fairmaxent.weighting import reweigh
+from fairmaxent.fairness.fair_table import algorithm_1, check_rate
+from fairmaxent.fairness.weighting import reweigh
+from fairmaxent.fit.certificate import Measure
+from fairmaxent.fit.certify import certify
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.problem import Problem, compress
+from fairmaxent.fit.request import check_share
+from fairmaxent.fit.target import balanced, level_means, moment_scores
+from fairmaxent.maxent.features import attribute_features, root_marginals
+from fairmaxent.maxent.optimum import maximise_entropy
+from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.solvers import BoxNewton, Newton, NewtonCG, Solver
 
 PriorName = Literal["w", "d"]
 ThetaName = Literal["d", "b", "w"]

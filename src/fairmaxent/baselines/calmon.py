@@ -14,12 +14,12 @@ from fairmaxent.baselines.data import Data
 from fairmaxent.baselines.distortion import Distortion
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.program import Program
-from fairmaxent.distribution import Distribution
-from fairmaxent.domain import Domain
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InputError
-from fairmaxent.priors.rows import Rows
-from fairmaxent.rates import statistical_pair
-from fairmaxent.table import Codes, Reals, Table, match_rows, tally
+from fairmaxent.fairness.rates import statistical_pair
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.maxent.priors.rows import Rows
 
 # Programs with more unknowns than this are refused: solving them takes too long to wait for.
 LARGEST_PROGRAM = 200_000

@@ -11,16 +11,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent import frames
-from fairmaxent.blocks import Blocks
-from fairmaxent.choice import check_seed
-from fairmaxent.domain import Domain
+from fairmaxent.data import frames
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.draws import check_seed
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Reals, Table, tally
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.problem import compress
-from fairmaxent.reading import read_domain
-from fairmaxent.request import check_roles, read_columns
-from fairmaxent.roles import Roles
-from fairmaxent.table import Reals, Table, tally
+from fairmaxent.fit.problem import compress
+from fairmaxent.fit.request import check_roles, read_columns
 
 
 @dataclass(frozen=True, eq=False)

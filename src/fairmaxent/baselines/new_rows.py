@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent import frames
 from fairmaxent.baselines.data import Data
-from fairmaxent.choice import RandomState
-from fairmaxent.distribution import Distribution
+from fairmaxent.data import frames
+from fairmaxent.data.draws import RandomState
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError
-from fairmaxent.table import Reals
+from fairmaxent.fit.distribution import Distribution
 
 
 @dataclass(frozen=True, eq=False, repr=False)

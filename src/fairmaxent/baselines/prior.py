@@ -10,13 +10,13 @@ import numpy as np
 from fairmaxent.baselines.data import Data
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.shares import equal_shares
-from fairmaxent.distribution import Distribution
-from fairmaxent.domain import Domain
-from fairmaxent.priors.base import build_base
-from fairmaxent.priors.mixture import Mixture
-from fairmaxent.priors.rows import Rows
-from fairmaxent.request import check_share
-from fairmaxent.weighting import reweigh
+from fairmaxent.data.domain import Domain
+from fairmaxent.fairness.weighting import reweigh
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.request import check_share
+from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.rows import Rows
 
 
 def prior(

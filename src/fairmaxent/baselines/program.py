@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.table import Reals, tally
 from fairmaxent.errors import InfeasibleError, SolverError
-from fairmaxent.table import Reals, tally
 
 # Many mappings may have the least total variation; of those, take one that changes little. A step of change costs this
 # little against a row out of place, so the total variation itself is at most this much times the distortion above.

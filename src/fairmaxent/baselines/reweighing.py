@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.baselines.data import Data
 from fairmaxent.baselines.shares import read_shares
 from fairmaxent.baselines.weighted_rows import WeightedRows
-from fairmaxent.domain import Domain
+from fairmaxent.data.domain import Domain
 
 
 def raw(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.baselines.data import Data
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import InfeasibleError, TargetError
-from fairmaxent.table import Reals
 
 
 def read_shares(data: Data, shares: Mapping[Any, float] | None) -> Reals:

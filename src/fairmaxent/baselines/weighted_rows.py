@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent import frames
 from fairmaxent.baselines.data import Data
-from fairmaxent.choice import Choice, RandomState, check_count, generator, quota
-from fairmaxent.distribution import Distribution
-from fairmaxent.priors.rows import Rows
-from fairmaxent.table import Reals, tally
+from fairmaxent.data import frames
+from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.table import Reals, tally
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.maxent.priors.rows import Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

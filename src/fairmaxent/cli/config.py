@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fairmaxent.cli.values import KEEP, NOTHING
+from fairmaxent.cli.option_types import KEEP, NOTHING
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
 # What a run is for and where its results go is said each time.
@@ -41,7 +41,7 @@ def _keys(command: click.Command) -> list[str]:
 
 def _debias() -> click.Command:
     """The command whose options files are written for; one file serves them all."""
-    from fairmaxent.cli.debias import command
+    from fairmaxent.cli.commands.debias import command
 
     return command
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import fairmaxent
-from fairmaxent.cli.exits import CLOSED_PIPE, MEANINGS, forget_stdout, one_line
+from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, forget_stdout, one_line
 from fairmaxent.errors import did_you_mean
 
 # One line each, so that --help needs to import none of them; shown if the module is there.
@@ -96,4 +96,4 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 
 
 def _module(name: str) -> str:
-    return f"fairmaxent.cli.{name.replace('-', '_')}"
+    return f"fairmaxent.cli.commands.{name.replace('-', '_')}"

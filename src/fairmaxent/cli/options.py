@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import values
-from fairmaxent.csv_text import DELIMITERS, MISSING, Decimal
+from fairmaxent.cli import option_types
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
+from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
 
 if TYPE_CHECKING:
-    from fairmaxent.domain import Domain
-    from fairmaxent.engines.lazy import Progress
-    from fairmaxent.files import FileFormat, TableFile
-    from fairmaxent.fit import Fit
+    from fairmaxent.data.domain import Domain
+    from fairmaxent.engines.lazy.frame import Progress
+    from fairmaxent.files.tables import FileFormat, TableFile
+    from fairmaxent.fit.fit import Fit
     from fairmaxent.report import Source
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -60,7 +60,7 @@ class ReadingOptions:
 
     def read(self, path: str) -> TableFile:
         """Read the table without the columns to drop."""
-        from fairmaxent.files import read_table
+        from fairmaxent.files.tables import read_table
 
         table = read_table(
             path,
@@ -75,9 +75,9 @@ class ReadingOptions:
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
-        from fairmaxent.engines.lazy import FEW, READ_AHEAD
-        from fairmaxent.engines.parquet import scan_table
-        from fairmaxent.files import TableFile
+        from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD
+        from fairmaxent.files.parquet import scan_table
+        from fairmaxent.files.tables import TableFile
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
@@ -147,11 +147,11 @@ class DomainOptions:
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked."""
-        from fairmaxent.domain import Domain
-        from fairmaxent.engines.lazy import open_lazy
-        from fairmaxent.engines.values import learn_domain
-        from fairmaxent.frames import open_frame
-        from fairmaxent.reading import read_weights
+        from fairmaxent.data.domain import Domain
+        from fairmaxent.data.frames import open_frame
+        from fairmaxent.engines.lazy.column_values import learn_domain
+        from fairmaxent.engines.lazy.frame import open_lazy
+        from fairmaxent.engines.reading import read_weights
 
         if not self.said:
             return None
@@ -212,7 +212,7 @@ class FitOptions:
         progress: Progress | None = None,
     ) -> Fit:
         """Call `debias`."""
-        from fairmaxent.pipeline import debias
+        from fairmaxent.fit.pipeline import debias
 
         return debias(
             frame,
@@ -321,10 +321,10 @@ reading_options = taking(
         metavar="TEXT",
         help=f"A cell that means missing, repeatable, instead of {', '.join(m or 'empty' for m in MISSING)}.",
     ),
-    click.option("--columns", type=values.NAMES, help="Names of the columns, if the CSV has no line of names."),
+    click.option("--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no line of names."),
     click.option(
         "--drop",
-        type=values.NAMES,
+        type=option_types.NAMES,
         help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
     ),
 )
@@ -332,11 +332,11 @@ role_options = taking(
     RoleOptions,
     "roles",
     click.option("--outcome", required=True, metavar="COLUMN", help="The outcome, e.g. income."),
-    click.option("--protected", required=True, type=values.NAMES, help="Columns of the groups, e.g. sex,race."),
+    click.option("--protected", required=True, type=option_types.NAMES, help="Columns of the groups, e.g. sex,race."),
     click.option(
         "--favourable",
         multiple=True,
-        type=values.LEVEL,
+        type=option_types.LEVEL,
         help="Outcome level that the statistical rate is about, repeatable; by default every level.",
     ),
     click.option(
@@ -354,11 +354,15 @@ domain_options = taking(
     click.option(
         "--bins",
         multiple=True,
-        type=values.BINS,
+        type=option_types.BINS,
         help="Number of bins of numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
     ),
-    click.option("--kinds", multiple=True, type=values.KIND, help="Read a column as another kind: 'zip: categorical'."),
-    click.option("--order", multiple=True, type=values.ORDER, help="Order of levels: 'size: small, medium, large'."),
+    click.option(
+        "--kinds", multiple=True, type=option_types.KIND, help="Read a column as another kind: 'zip: categorical'."
+    ),
+    click.option(
+        "--order", multiple=True, type=option_types.ORDER, help="Order of levels: 'size: small, medium, large'."
+    ),
     click.option("--max-levels", type=click.IntRange(2), help="Levels of a column; beyond, rare ones become 'other'."),
 )
 absorb_options = taking(
@@ -391,14 +395,14 @@ fit_options = taking(
     "asked",
     click.option(
         "--representation-rate",
-        type=values.RATE,
+        type=option_types.RATE,
         default=1.0,
         show_default=True,
         help="Smallest ratio allowed between group shares: 0.9, none, or by column: sex=0.9,race=none.",
     ),
     click.option(
         "--statistical-rate",
-        type=values.RATE,
+        type=option_types.RATE,
         default=1.0,
         show_default=True,
         help="Smallest ratio allowed between the groups' rates of an outcome; written alike.",
@@ -406,7 +410,7 @@ fit_options = taking(
     click.option(
         "--target",
         multiple=True,
-        type=values.TARGET,
+        type=option_types.TARGET,
         help="Wanted shares of a column, for a protected one instead of its representation rate: "
         "'sex: Female=0.6, Male=0.4'; 'age: keep' keeps what it has.",
     ),
@@ -427,7 +431,7 @@ fit_options = taking(
     click.option(
         "--forbid",
         multiple=True,
-        type=values.PAIRS,
+        type=option_types.PAIRS,
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
     ),
     click.option(

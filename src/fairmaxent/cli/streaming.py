@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.engines.lazy import Progress, silent
-from fairmaxent.engines.parquet import as_lazy, with_categories
-from fairmaxent.files import as_polars, output_format
+from fairmaxent.engines.lazy.frame import Progress, silent
+from fairmaxent.files.parquet import as_lazy, with_categories
+from fairmaxent.files.tables import as_polars, output_format
 
 if TYPE_CHECKING:
-    from fairmaxent.distribution import Evidence
-    from fairmaxent.files import FileFormat, Staging
-    from fairmaxent.fit import Fit
+    from fairmaxent.files.tables import FileFormat, Staging
+    from fairmaxent.fit.distribution import Evidence
+    from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import Drawn
 
 

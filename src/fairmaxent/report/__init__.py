@@ -3,7 +3,7 @@
 `report` holds the numbers, its neighbours compute them, and `html`, `markdown` and `json` only show them.
 """
 
-from fairmaxent.report.report import Report, build_report
+from fairmaxent.report.build import Report, build_report
 from fairmaxent.report.source import Source
 from fairmaxent.report.writer import write_report
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.fit import Fit
-from fairmaxent.table import Reals, tally
+from fairmaxent.data.table import Reals, tally
+from fairmaxent.fit.fit import Fit
 
 # More columns than this do not fit into a heat map that anyone reads.
 LARGEST_MAP = 25

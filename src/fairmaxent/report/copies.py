@@ -9,13 +9,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent import frames
-from fairmaxent.engines.lazy import Lazy, check_column, collect, fresh_name, open_lazy
+from fairmaxent.data import frames
+from fairmaxent.data.levels import value_key
+from fairmaxent.data.table import Reals, match_rows, row_keys, tally
+from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
-from fairmaxent.fit import Fit
-from fairmaxent.levels import value_key
+from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import Delivered
-from fairmaxent.table import Reals, match_rows, row_keys, tally
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.blocks import ravel
-from fairmaxent.certificate import Rates
-from fairmaxent.domain import Domain
+from fairmaxent.data.blocks import ravel
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.table import Codes, Reals, tally
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fit import Fit
-from fairmaxent.profiles import root_shape
-from fairmaxent.rates import Grouping, group_shares, group_table, outcome_rates
-from fairmaxent.table import Codes, Reals, tally
+from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.fit.certificate import Rates
+from fairmaxent.fit.fit import Fit
+from fairmaxent.relabelling.profiles import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
 

@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.report import pictures, student, words
-from fairmaxent.report.report import Report
-from fairmaxent.report.shifts import Grouping, Marginal, Shift
+from fairmaxent.report import model_estimate, sentences, svg
+from fairmaxent.report.build import Report
+from fairmaxent.report.shares import Grouping, Marginal, Shift
 from fairmaxent.report.trade_off import Point, Varied
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def to_html(report: Report) -> str:
     template = environment.from_string(here.joinpath("report.html").read_text(encoding="utf-8"))
     return template.render(
         report=report,
-        words=words,
-        student=student,
+        words=sentences,
+        student=model_estimate,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
         groups=[_group_bars(own, report.outcome) for own in report.groupings],
         columns=[_column_bars(own) for own in report.marginals[:SHOWN_COLUMNS]],
@@ -76,7 +76,7 @@ def _environment() -> Environment:
             "or write .md or .json instead"
         ) from problem
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = words.percent
+    environment.filters["percent"] = sentences.percent
     return environment
 
 
@@ -89,7 +89,7 @@ def _trusted(text: str) -> Any:
 
 def _column_bars(column: Marginal) -> Bars:
     role = "" if column.role == "other" else f"{column.role}, "
-    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {words.percent(column.distance)}"
+    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {sentences.percent(column.distance)}"
     return _bars(column.name, about, column.shifts, SHOWN_LEVELS, shares=True)
 
 
@@ -111,7 +111,7 @@ def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: 
 
 def _rest(hidden: Sequence[Shift]) -> Shift:
     before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
-    return Shift(words.more(len(hidden), "level"), before, after)
+    return Shift(sentences.more(len(hidden), "level"), before, after)
 
 
 def _maps(report: Report) -> list[Picture]:
@@ -119,7 +119,7 @@ def _maps(report: Report) -> list[Picture]:
     sides = (("Before", own.before, "in the data"), ("After", own.after, "after the fit"))
     titles = [f"Cramér's V of each pair of columns, {where}" for _, _, where in sides]
     return [
-        Picture(heading, _trusted(pictures.heat_map(own.names, matrix, title=title)))
+        Picture(heading, _trusted(svg.heat_map(own.names, matrix, title=title)))
         for (heading, matrix, _), title in zip(sides, titles, strict=True)
     ]
 
@@ -146,4 +146,4 @@ def _curve(
         return None
     own = next((point.value for point in points if point.is_own), None)
     title = f"{heading} over {_AXES[varied]}"
-    return Picture(title, _trusted(pictures.curve(drawn, own, title=title, across=_AXES[varied], unit=unit)))
+    return Picture(title, _trusted(svg.curve(drawn, own, title=title, across=_AXES[varied], unit=unit)))

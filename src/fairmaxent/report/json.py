@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fairmaxent.report.report import Report
+from fairmaxent.report.build import Report
 
 
 def to_json(report: Report) -> str:

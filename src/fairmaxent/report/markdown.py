@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import student, words
-from fairmaxent.report.report import Report
+from fairmaxent.report import model_estimate, sentences
+from fairmaxent.report.build import Report
 
 # Characters that would begin markup; each is written as text.
 _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
@@ -15,49 +15,58 @@ _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
 
 def to_markdown(report: Report) -> str:
     """Render the report."""
-    blocks = [f"# Fairness report: {text(words.title(report))}", text(words.summary(report)), *_sections(report)]
+    blocks = [
+        f"# Fairness report: {text(sentences.title(report))}",
+        text(sentences.summary(report)),
+        *_sections(report),
+    ]
     return "\n\n".join(blocks) + "\n"
 
 
 def _sections(report: Report) -> Iterator[str]:
     yield from ("## What was asked", _list(report.wishes))
-    yield from ("## What was reached", text(words.rates_note(report)), _rates(report))
+    yield from ("## What was reached", text(sentences.rates_note(report)), _rates(report))
     if report.warnings:
-        yield from (text(words.WARNINGS), _list(report.warnings))
+        yield from (text(sentences.WARNINGS), _list(report.warnings))
     yield from ("## The groups, and the outcome in them", *_groups(report))
     yield from ("## A model trained on this", *_model(report))
-    yield from ("## What moved most", text(words.MOVES), _moves(report))
-    yield from ("## Every column", text(words.MARGINALS), *_columns(report))
-    yield from ("## Pairwise structure", text(words.ASSOCIATIONS), *_pairs(report))
+    yield from ("## What moved most", text(sentences.MOVES), _moves(report))
+    yield from ("## Every column", text(sentences.MARGINALS), *_columns(report))
+    yield from ("## Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
     yield from ("## Trade-off", *_trade_off(report))
-    yield from ("## Copies of real rows", text(words.copies_note(report)))
+    yield from ("## Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
-        yield from (_list(f"{share} {line}" for line, share in words.copy_lines(report)), words.PRIVACY)
-    lines = words.certificate_lines(report)
-    yield from ("## Certificate", text(words.CERTIFICATE), table(("Quantity", "Value", "Meaning"), lines))
-    yield from ("## Limits of the method", _list(words.LIMITS))
+        yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)
+    lines = sentences.certificate_lines(report)
+    yield from ("## Certificate", text(sentences.CERTIFICATE), table(("Quantity", "Value", "Meaning"), lines))
+    yield from ("## Limits of the method", _list(sentences.LIMITS))
     yield "## How to repeat it"
-    data = words.data_file(report)
+    data = sentences.data_file(report)
     if data is not None:
         yield text(data)
     if report.source.command is not None:
         yield _code(report.source.command)
-    yield from (words.call_note(report), _code(report.call), text(words.versions(report)), text(words.footer(report)))
+    yield from (
+        sentences.call_note(report),
+        _code(report.call),
+        text(sentences.versions(report)),
+        text(sentences.footer(report)),
+    )
 
 
 def _rates(report: Report) -> str:
     drawn = report.mode == "rows"
-    heads = ["Rate", "Wanted", "Before", "Achieved", words.DELIVERED_NAMES[report.mode], "State", "Worst before"]
+    heads = ["Rate", "Wanted", "Before", "Achieved", sentences.DELIVERED_NAMES[report.mode], "State", "Worst before"]
     rows = [
         (
-            f"{words.RATE_NAMES[rate.kind]}, {rate.grouping}",
-            words.wanted(rate),
+            f"{sentences.RATE_NAMES[rate.kind]}, {rate.grouping}",
+            sentences.wanted(rate),
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
-            words.delivered(rate),
-            words.state(rate)[1],
+            sentences.delivered(rate),
+            sentences.state(rate)[1],
             rate.worst_before,
-            *([words.interval(rate)] if drawn else []),
+            *([sentences.interval(rate)] if drawn else []),
         )
         for rate in report.rates
     ]
@@ -73,23 +82,25 @@ def _groups(report: Report) -> Iterator[str]:
 
 
 def _model(report: Report) -> Iterator[str]:
-    yield student.WHY
+    yield model_estimate.WHY
     known = report.certificate["downstream"]
     if known is None:
-        yield text(student.NOT_ESTIMATED)
+        yield text(model_estimate.NOT_ESTIMATED)
         return
-    yield text(student.how(known))
-    rows = [(name, *map(student.number, values), meaning) for name, meaning, *values in student.lines(known)]
+    yield text(model_estimate.how(known))
+    rows = [
+        (name, *map(model_estimate.number, values), meaning) for name, meaning, *values in model_estimate.lines(known)
+    ]
     yield table(("Expected", "Before", "After", "Meaning"), rows)
-    advice = student.advice(report)
+    advice = model_estimate.advice(report)
     if advice is not None:
         yield text(advice)
-    yield student.ONE_NOTION
+    yield model_estimate.ONE_NOTION
 
 
 def _moves(report: Report) -> str:
     rows = [
-        (move.column, move.level, *_change(move.before, move.after), words.points(move.before, move.after))
+        (move.column, move.level, *_change(move.before, move.after), sentences.points(move.before, move.after))
         for move in report.moves
     ]
     return table(("Column", "Level", "Before", "After", "Change, points"), rows)
@@ -98,7 +109,7 @@ def _moves(report: Report) -> str:
 def _columns(report: Report) -> Iterator[str]:
     for own in report.marginals:
         yield f"### {text(own.name)}"
-        yield text(f"{own.role}, {own.kind}, distance {words.percent(own.distance)}")
+        yield text(f"{own.role}, {own.kind}, distance {sentences.percent(own.distance)}")
         levels = [(one.label, *_change(one.before, one.after)) for one in own.shifts]
         yield table(("Level", "Before", "After"), levels)
 
@@ -118,7 +129,7 @@ def _trade_off(report: Report) -> Iterator[str]:
     if report.trade_off.skipped is not None:
         yield f"The trade-off was not computed: {text(report.trade_off.skipped)}."
         return
-    yield text(words.TRADE_OFF)
+    yield text(sentences.TRADE_OFF)
     rows = []
     for point in report.trade_off.points:
         name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_own else "")
@@ -126,12 +137,12 @@ def _trade_off(report: Report) -> Iterator[str]:
             rows.append((name, f"cannot be reached: {point.problem}", "", ""))
         else:
             distance = "–" if point.distance is None else f"{point.distance:.4f}"
-            rows.append((name, distance, f"{point.effective_rows:,.0f}", words.percent(point.seen)))
+            rows.append((name, distance, f"{point.effective_rows:,.0f}", sentences.percent(point.seen)))
     yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:
-    return words.percent(before), words.percent(after)
+    return sentences.percent(before), sentences.percent(after)
 
 
 def text(raw: str) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairmaxent.errors import FairMaxEntError
-from fairmaxent.fit import Fit
-from fairmaxent.pipeline import refit
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.pipeline import refit
 from fairmaxent.report.copies import seen_mass
 
 Varied = Literal["base_share", "rates"]

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.errors import StorageError
-from fairmaxent.fit import Fit
+from fairmaxent.files.atomic import write_whole
+from fairmaxent.fit.fit import Fit
+from fairmaxent.report.build import build_report
 from fairmaxent.report.delivered import Mode
 from fairmaxent.report.html import to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
-from fairmaxent.report.report import build_report
 from fairmaxent.report.source import Source
-from fairmaxent.writing import write_whole
 
 _FORMS = {".html": to_html, ".md": to_markdown, ".json": to_json}
 

@@ -1,0 +1,196 @@
+"""Ours and the other methods on one table: rates of the data they make, and of a classifier trained on them."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import baselines
+from fairmaxent.cli.options import AbsorbOptions, FitOptions, RoleOptions
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ClassifierName = Literal["tree", "logistic"]
+Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
+Method = Callable[[Any, RoleOptions, Domain, int], Training]
+
+_WEIGHT = "\0weight"  # no column of a user's is called so
+
+_BASELINES: Mapping[str, Callable[..., Any]] = {
+    "raw": baselines.raw,
+    "Kamiran-Calders": baselines.kamiran_calders,
+    "King-Zeng": baselines.king_zeng,
+    "prior of the paper": baselines.prior,
+    "Calmon et al.": baselines.calmon,
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Means over the folds of one method; without scikit-learn there is no classifier."""
+
+    representation_rate: float
+    statistical_rate: float
+    accuracy: float | None
+    predicted_rate: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method with its scores, or the reason why it refused this table."""
+
+    method: str
+    scores: Scores | None
+    refused: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Cross-validation on one table: each fold's rows are tested on as they are."""
+
+    frame: Any
+    roles: RoleOptions
+    asked: FitOptions
+    domain: Domain
+    folds: int
+    classifier: ClassifierName
+
+    @property
+    def seed(self) -> int:
+        """Of folds and draws."""
+        return self.asked.random_state or 0
+
+    def run(self) -> Iterator[Compared]:
+        """Try one method after the other."""
+        self._rates(self.frame, None)  # what is wrong with the question is no method's refusal
+        for name, method in methods(self.asked).items():
+            try:
+                scores = [self._fold(method, fold) for fold in range(self.folds)]
+            except FairMaxEntError as problem:
+                yield Compared(name, None, str(problem))
+                continue
+            yield Compared(name, Scores(*(_mean(column) for column in zip(*scores, strict=True))), None)
+
+    def _fold(self, method: Method, fold: int) -> tuple[float | None, ...]:
+        fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
+        train, test = self.frame[np.flatnonzero(fold_of_row != fold)], self.frame[np.flatnonzero(fold_of_row == fold)]
+        began = time.process_time()
+        rows, weights = method(train, self.roles, self.domain, self.seed + fold)
+        seconds = time.process_time() - began
+        representation, statistical = self._rates(rows, weights)
+        if not importlib.util.find_spec("sklearn"):
+            return representation, statistical, None, None, seconds
+        return representation, statistical, *self._classify(rows, weights, test), seconds
+
+    def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
+        """Both rates of what a method made."""
+        roles, domain = self.roles, self.domain
+        representation = representation_rate(rows, roles.protected, groups=roles.groups, weight=weights, domain=domain)
+        statistical = statistical_rate(
+            rows,
+            roles.outcome,
+            roles.protected,
+            favourable=roles.favoured,
+            groups=roles.groups,
+            weight=weights,
+            domain=domain,
+        )
+        return float(representation), float(statistical)
+
+    def _classify(self, rows: Any, weights: Any, test: Any) -> tuple[float, float | None]:
+        """Accuracy on the test rows, and the statistical rate of the predictions."""
+        classifier = _classifier(self.classifier)
+        outcome = self.domain.index(self.roles.outcome)
+        train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
+        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
+        predicted = classifier.predict(np.delete(test_codes, outcome, axis=1))
+        # A name of its own, or the domain's levels of the outcome would be looked up once more.
+        column = self.domain.column_of(self.roles.outcome, predicted).alias("\0predicted").to_native()
+        try:
+            rate = statistical_rate(
+                test,
+                column,
+                self.roles.protected,
+                favourable=self.roles.favoured,
+                groups=self.roles.groups,
+                domain=self.domain,
+            )
+        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
+            return float((predicted == test_codes[:, outcome]).mean()), None
+        return float((predicted == test_codes[:, outcome]).mean()), float(rate)
+
+
+def methods(asked: FitOptions) -> dict[str, Method]:
+    """Every method, ours first and with the wishes of the user."""
+
+    def our_rows(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+        return asked.fit(train, roles, domain, AbsorbOptions()).sample(len(train), random_state=seed), None
+
+    def our_weights(absorbing: AbsorbOptions) -> Method:
+        def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+            weighed = asked.fit(train, roles, domain, absorbing).weigh(train, name=_WEIGHT)
+            return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
+
+        return made
+
+    ours = {
+        "fairmaxent, rows": our_rows,
+        "fairmaxent, weights": our_weights(AbsorbOptions()),
+        "relabel, probabilities": our_weights(AbsorbOptions("relabel")),
+        "relabel, predictions": our_weights(AbsorbOptions("relabel", "predictions")),
+    }
+    return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
+
+
+def _baseline(call: Callable[..., Any]) -> Method:
+    """A method of others: the rows there are with its weights, or where it has none as many rows of its own."""
+
+    def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
+        result = call(train, roles.outcome, roles.protected, domain=domain)
+        if isinstance(result, baselines.WeightedRows):
+            return train, result.weights()
+        return result.sample(len(train), random_state=seed), None
+
+    return made
+
+
+def _classifier(name: ClassifierName) -> Any:
+    """A classifier of level codes; the tree takes them as ordered numbers, as most do who use one."""
+    if name == "tree":
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import OneHotEncoder
+
+    return _OneHot(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
+
+
+@dataclass(frozen=True)
+class _OneHot:
+    """A classifier that sees each level as a column of its own."""
+
+    encoder: Any
+    classifier: Any
+
+    def fit(self, codes: Any, outcome: Any, weights: Any) -> None:
+        self.classifier.fit(self.encoder.fit_transform(codes), outcome, weights)
+
+    def predict(self, codes: Any) -> Any:
+        return self.classifier.predict(self.encoder.transform(codes))
+
+
+def _mean(values: tuple[float | None, ...]) -> Any:
+    """The mean, None if there is none in a fold."""
+    return None if None in values else float(np.mean(np.array(values, dtype=float)))

@@ -1,0 +1,79 @@
+"""Rates before and after, side by side: the same as in the report, by the same function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairmaxent.cli.text import text_table
+from fairmaxent.data.table import Reals
+from fairmaxent.fairness.rates import group_shares, outcome_rates
+from fairmaxent.fit.certificate import Rates
+from fairmaxent.fit.fit import Fit
+from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
+
+Line = tuple[tuple[str, str], float | None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Both rates of each grouping, each group's share and rates, and which groups and outcomes have no row."""
+
+    rates: Rates
+    groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
+    absences: tuple[str, ...]
+
+
+def measure_data(fit: Fit) -> Measured:
+    """Take the rates of the rows that were fitted."""
+    return Measured(fit.certificate.before, dict(_groups(fit, data_table(fit))), ())
+
+
+def measure(fit: Fit, table: Reals) -> Measured:
+    """Take the rates of a table of outcome and protected columns, whose cells sum to one."""
+    return Measured(delivered_rates(fit, table), dict(_groups(fit, table)), tuple(absences(fit, table)))
+
+
+def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
+    """Each group's share, then its rate of each favourable outcome; None where it has no row."""
+    groupings, outcome = fit.certificate.measure.groupings, fit.roles.attributes[0]
+    for axes in groupings:
+        shares = group_shares(table, axes)
+        yield from (((name, "share"), float(shares[group])) for group, name in _names(fit, table, axes))
+    for axes in groupings:
+        rates = outcome_rates(table, axes)
+        for level in fit.certificate.measure.favourable:
+            for group, name in _names(fit, table, axes):
+                rate = float(rates[level][group])
+                yield (name, f"{outcome.name} = {outcome.labels[level]}"), None if np.isnan(rate) else rate
+
+
+def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The groups that the table or the fitted distribution has, by place and by name."""
+    own = [fit.roles.attributes[axis] for axis in axes]
+    for place in np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)):
+        group = tuple(int(level) for level in place)
+        yield group, ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(own, group, strict=True))
+
+
+def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:
+    """The rates wanted, before and after."""
+    rows = [
+        [
+            f"{kind.replace('_', ' ')} of {name}",
+            "any" if rate is None else f"{rate:.4f}",
+            before.rates[kind][name],
+            after.rates[kind][name],
+        ]
+        for kind, names in wanted.items()
+        for name, rate in names.items()
+    ]
+    return text_table(["", "wanted", "before", "after"], rows)
+
+
+def groups_table(before: Measured, after: Measured) -> str:
+    """Each group's share and rates, before and after."""
+    rows = [[*key, before.groups.get(key), after.groups.get(key)] for key in {**before.groups, **after.groups}]
+    return text_table(["group", "", "before", "after"], rows)

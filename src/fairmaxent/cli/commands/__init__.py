@@ -1,0 +1,1 @@
+"""Commands: one file for each command of `fairmaxent`."""

@@ -1,0 +1,381 @@
+"""``fairmaxent debias``: from a file to a fair one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import said_here
+from fairmaxent.cli.options import (
+    AbsorbOptions,
+    DomainOptions,
+    FitOptions,
+    ReadingOptions,
+    RoleOptions,
+    absorb_options,
+    data_argument,
+    domain_options,
+    fit_options,
+    force_option,
+    json_option,
+    output_format_option,
+    reading_options,
+    refuse_overwriting,
+    role_options,
+    source_of,
+    taking,
+)
+from fairmaxent.cli.repeat_command import resolved
+from fairmaxent.cli.text import as_json, say, step
+
+if TYPE_CHECKING:
+    from fairmaxent.cli.before_after import Measured
+    from fairmaxent.cli.model_estimate import OutlookOption
+    from fairmaxent.engines.lazy.frame import Progress
+    from fairmaxent.files.tables import FileFormat, Staging, TableFile
+    from fairmaxent.fit.fit import Fit
+    from fairmaxent.report import Source
+    from fairmaxent.report.delivered import Delivered, Mode
+
+_SHOWN = 12  # warnings before the rest is counted
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written, and where."""
+
+    output: str | None
+    output_format: FileFormat | None
+    mode: Mode
+    rows: int | None
+    iid: bool
+    weight_name: str
+    downstream: OutlookOption
+    model: str | None
+    report: str | None
+    scheduler: str | None
+    force: bool
+    as_json: bool
+
+    @property
+    def targets(self) -> list[str]:
+        """Every file to be written."""
+        return [target for target in (self.output, self.model, self.report) if target is not None]
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """Whether stdout carries the table."""
+        return self.output == "-"
+
+    def check(self, data: str) -> None:
+        """Refuse, before any work, what cannot go together."""
+        from fairmaxent.files.tables import output_format
+
+        refuse_overwriting([data], self.targets)
+        if self.scheduler is not None:
+            from fairmaxent.cli import scheduler
+
+            scheduler.check(self)
+        elif self.output is not None:
+            output_format(self.output, self.output_format)
+        if self.data_on_stdout and self.as_json:
+            raise click.UsageError("--json and '-o -' both want stdout; write the table to a file")
+        if self.mode != "rows" and (self.rows is not None or self.iid):
+            raise click.UsageError(f"--rows and --iid are for --mode rows, not {self.mode}")
+        if "-" in (self.model, self.report):
+            raise click.UsageError("only the table goes to stdout; name a file for --model and --report")
+        if self.report is not None:
+            from fairmaxent.report.writer import check_path
+
+            check_path(self.report)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A fit, the table to write, and the rates of what is written."""
+
+    fit: Fit
+    source: TableFile
+    rows: int | None  # of the table that is written
+    frame: Any  # that table; None: it was written as it was drawn, or there is none
+    before: Measured
+    after: Measured
+    delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
+    not_estimated: str | None = None  # why there is no word on models trained on it
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about the data, the fit and what is written."""
+        unknown = () if self.not_estimated is None else (self.not_estimated,)
+        said = (said_here(note) for note in (*self.fit.certificate.warnings, *unknown))
+        return (*self.after.absences, *self.source.notes, *said)
+
+
+output_options = taking(
+    OutputOptions,
+    "wanted",
+    click.option("-o", "--output", type=click.Path(), help="Where the fair table goes; - is stdout."),
+    output_format_option,
+    click.option(
+        "--mode",
+        type=click.Choice(["rows", "weights", "top-up"]),
+        default="rows",
+        show_default=True,
+        help="New rows; the rows you have with a column of weights; or only the rows to add to them.",
+    ),
+    click.option("--rows", type=click.IntRange(1), help="How many new rows; by default as many as there are."),
+    click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
+    click.option(
+        "--weight-name",
+        default="fair_weight",
+        show_default=True,
+        help="Column of --mode weights; it holds the design weights of --weight already.",
+    ),
+    click.option(
+        "--downstream",
+        type=click.Choice(["auto", "rows", "weights", "none"]),
+        default="auto",
+        show_default=True,
+        help="Estimate what a model trained on the rows or weights will do to people; auto: on what is written, if "
+        "that is quick.",
+    ),
+    click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
+    click.option("--report", type=click.Path(), help="Write a report on what was done."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the Dask cluster at tcp://HOST:PORT read the Parquet files DATA and write others into the folder -o.",
+    ),
+    force_option,
+    json_option,
+)
+
+
+@click.command(epilog="Without -o, --model and --report nothing is written: only the rates before and after are shown.")
+@data_argument
+@role_options
+@fit_options
+@absorb_options
+@output_options
+@domain_options
+@reading_options
+@config_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    data: str,
+    roles: RoleOptions,
+    asked: FitOptions,
+    absorbing: AbsorbOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Turn the table in the file DATA (- is stdin) into a fair one.
+
+    \b
+    fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
+    """
+    from fairmaxent.cli.model_estimate import with_outlook
+    from fairmaxent.engines.lazy.frame import silent
+    from fairmaxent.files.tables import Staging
+
+    wanted.check(data)
+    asked.check_rates(ctx, roles)
+    asked = asked if wanted.mode == "weights" else asked.with_seed()
+    if wanted.scheduler is not None:
+        if absorbing.absorb == "relabel":
+            raise click.UsageError("--absorb relabel needs the rows here; with --scheduler they stay on the cluster")
+        result = _distributed(data, roles, asked, absorbing, wanted, columns_as, reading)
+        say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
+        return
+    repeat = resolved(ctx, seed=asked.random_state)
+    with Staging(wanted.targets, force=wanted.force) as staging:
+        origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
+        # Relabelling writes each row several times, which takes them all.
+        relabelled = absorbing.absorb == "relabel" and wanted.mode == "weights"
+        scanned = None if relabelled else reading.scan(data)
+        if scanned is not None:
+            result = _streamed(scanned, data, roles, asked, absorbing, wanted, columns_as, staging)
+            _report(result, wanted, staging, origin)
+        else:
+            with step(f"reading {data}"):
+                source = reading.read(data)
+                roles = roles.checked(source, data)
+            with step(f"fitting {len(source.frame):,} rows"):
+                fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing)
+                fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, silent)
+                result = replace(_result(fit, source, wanted), not_estimated=unknown)
+            with step("writing"):
+                _report(result, wanted, staging, origin)
+                _write(result, wanted, staging)
+    text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
+    say(text, data_on_stdout=wanted.data_on_stdout)
+
+
+def _streamed(
+    source: TableFile,
+    data: str,
+    roles: RoleOptions,
+    asked: FitOptions,
+    absorbing: AbsorbOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    staging: Staging,
+) -> Result:
+    """Fit a table that stays on disk, and write what is asked for in pieces."""
+    from fairmaxent.cli.before_after import measure, measure_data
+    from fairmaxent.cli.model_estimate import with_outlook
+    from fairmaxent.cli.progress import bar
+
+    roles = roles.checked(source, data)
+    with bar(f"fitting {data}") as progress:
+        fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
+        fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, progress)
+    before = measure_data(fit)
+    if wanted.model is not None:
+        fit.save(staging.place(wanted.model))
+    if wanted.output is None:
+        fair = measure(fit, fit.distribution.root_table)
+        return Result(fit, source, None, None, before, fair, not_estimated=unknown)
+    with bar(f"writing {wanted.output}") as progress:
+        made = _stream_table(fit, source, wanted, staging, progress)
+    rows = fit.table.size if wanted.mode == "weights" else made.rows
+    return Result(fit, source, rows, None, before, measure(fit, made.table), made, unknown)
+
+
+def _distributed(
+    data: str,
+    roles: RoleOptions,
+    asked: FitOptions,
+    absorbing: AbsorbOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> Result:
+    """Fit a table on a Dask cluster, whose workers write what is asked for."""
+    from fairmaxent.cli.before_after import measure, measure_data
+    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
+    from fairmaxent.files.atomic import check_folder
+    from fairmaxent.files.tables import Staging
+
+    if wanted.output is not None:
+        check_folder(wanted.output)
+    saved = [] if wanted.model is None else [wanted.model]
+    with Staging(saved, force=wanted.force) as staging, connected(wanted.scheduler or ""):
+        source = reading.without_dropped(open_parquet(data))
+        roles = roles.checked(source, data)
+        with bar(f"fitting {data}") as progress:
+            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
+        before, rows, table = measure_data(fit), None, fit.distribution.root_table
+        if wanted.model is not None:
+            fit.save(staging.place(wanted.model))
+        if wanted.output is not None:
+            rows = fit.table.size if wanted.rows is None else wanted.rows
+            with bar(f"writing {wanted.output}") as progress:
+                table = write_parts(fit, rows, wanted.output, iid=wanted.iid, progress=progress)
+        return Result(fit, source, rows, None, before, measure(fit, table))
+
+
+def _stream_table(
+    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress
+) -> Delivered:
+    """Write the table while it is made."""
+    from fairmaxent.cli.streaming import write_drawn
+    from fairmaxent.report.delivered import Drawn, deliver
+
+    target, form, seed = wanted.output or "", wanted.output_format, fit.options["random_state"]
+    if wanted.mode == "weights":
+        whole = source.frame if source.whole is None else source.whole
+        staging.write_table(fit.weigh(whole, name=wanted.weight_name), target, format=form)
+        return deliver(fit, None, mode="weights", iid=False, seed=None)
+    if wanted.mode == "top-up":
+        added = fit.top_up()
+        staging.write_table(added, target, format=form)
+        return deliver(fit, added, mode="top-up", iid=False, seed=seed)
+    drawn, rows = Drawn(fit), fit.table.size if wanted.rows is None else wanted.rows
+    write_drawn(fit, rows, staging, target, format=form, iid=wanted.iid, drawn=drawn, progress=progress)
+    return drawn.delivered(iid=wanted.iid, seed=seed)
+
+
+def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
+    """Draw what is asked for, and measure it as whoever gets the file would."""
+    from fairmaxent.cli.before_after import measure, measure_data
+    from fairmaxent.report.delivered import deliver
+
+    before = measure_data(fit)
+    if wanted.output is None:
+        return Result(fit, source, None, None, before, measure(fit, fit.distribution.root_table))
+    if wanted.mode == "weights":
+        given = fit.weights()
+        table = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+    elif wanted.mode == "top-up":
+        given = table = fit.top_up()
+    else:
+        given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
+    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.options["random_state"])
+    return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
+
+
+def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
+    """Write the report, if one is asked for."""
+    from fairmaxent.report import write_report
+
+    if wanted.report is not None:
+        write_report(
+            result.fit,
+            staging.place(wanted.report),
+            data=result.source.frame,
+            delivered=result.delivered,
+            mode=wanted.mode,
+            iid=wanted.iid,
+            seed=result.fit.options["random_state"],
+            source=origin,
+        )
+
+
+def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
+    """Write each file beside its target; the table last, as on stdout it cannot be taken back."""
+    if wanted.model is not None:
+        result.fit.save(staging.place(wanted.model))
+    if wanted.output is not None:
+        staging.write_table(result.frame, wanted.output, format=wanted.output_format)
+
+
+def _text(result: Result, wanted: OutputOptions) -> str:
+    """The rates before and after, what to know, and what was written."""
+    from fairmaxent.cli.before_after import groups_table, rates_table
+    from fairmaxent.cli.model_estimate import outlook_table
+
+    notes = list(result.notes[:_SHOWN])
+    if len(result.notes) > _SHOWN:
+        notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
+    written = [f"wrote {target}" for target in wanted.targets if target != "-"]
+    if result.rows is not None and wanted.output != "-":
+        written[0] += f" ({result.rows:,} rows)"
+    parts = [
+        rates_table(result.fit.certificate.wanted, result.before, result.after),
+        groups_table(result.before, result.after),
+        outlook_table(result.fit),
+        "\n".join(f"Note: {note}" for note in notes),
+        "\n".join(written) if wanted.targets else "nothing was written; name a file with -o",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "mode": wanted.mode,
+        "rows": result.rows,
+        "files": wanted.targets,
+        "seed": None if wanted.mode == "weights" else result.fit.options["random_state"],
+        "before": result.before.rates,
+        "after": result.after.rates,
+        "notes": result.notes,
+        "certificate": result.fit.certificate.to_dict(),
+    }

@@ -1,0 +1,200 @@
+"""``fairmaxent inspect``: a look at a table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli.config import config_option
+from fairmaxent.cli.options import (
+    DomainOptions,
+    ReadingOptions,
+    RoleOptions,
+    data_argument,
+    domain_options,
+    force_option,
+    json_option,
+    reading_options,
+    refuse_overwriting,
+    role_options,
+)
+from fairmaxent.cli.text import as_json as to_json
+from fairmaxent.cli.text import say, step, text_table
+from fairmaxent.data.levels import value_text
+
+if TYPE_CHECKING:
+    from fairmaxent.inspection import ColumnSummary, Inspection
+    from fairmaxent.metrics.group_rates import Interval, Rate
+
+_PROXIES = 5  # shown for each protected column
+_CELLS = 10
+_LEVELS = 60  # characters
+
+
+@click.command()
+@data_argument
+@role_options
+@json_option
+@click.option("--write-config", type=click.Path(), metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
+@force_option
+@domain_options
+@reading_options
+@config_option
+def command(
+    data: str,
+    roles: RoleOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+    as_json: bool,  # noqa: FBT001 (click passes it by name)
+    write_config: str | None,
+    force: bool,  # noqa: FBT001
+) -> None:
+    """Look at the table in the file DATA (- is stdin). Changes nothing.
+
+    \b
+    fairmaxent inspect census.csv --outcome income --protected sex,race
+    """
+    from fairmaxent.files.tables import Staging
+    from fairmaxent.inspection import inspect
+
+    if write_config == "-":
+        raise click.UsageError("--write-config needs the name of a file")
+    refuse_overwriting([data], [write_config] if write_config else [])
+    with Staging([write_config] if write_config else [], force=force) as staging:
+        with step(f"reading {data}"):
+            table = reading.read(data)
+            roles = roles.checked(table, data)
+        with step("looking"):
+            found = inspect(
+                table.frame,
+                roles.outcome,
+                roles.protected,
+                favourable=roles.favoured,
+                groups=roles.groups,
+                weight=roles.weight,
+                domain=columns_as.domain(table.frame, roles.weight),
+            )
+        if write_config:
+            staging.place(write_config).write_text(_config(found, roles, reading, columns_as), encoding="utf-8")
+    if as_json:
+        click.echo(to_json({**found.to_dict(), "reading": table.notes}))
+    else:
+        click.echo(_text(found, table.notes))
+    if write_config:
+        say(f"wrote {write_config}", data_on_stdout=as_json)
+
+
+def _text(found: Inspection, notes: tuple[str, ...]) -> str:
+    parts = [
+        f"{found.rows:,} rows, {len(found.columns)} columns",
+        _columns(found),
+        *(_rates(own.name, own.representation, own.statistical) for own in found.groupings),
+        _proxies(found),
+        _warnings(found, notes),
+        f"A fit: {found.cost.words} ({found.cost.distinct_rows:,} distinct rows, {found.cost.features:,} features, "
+        f"{found.cost.domain_size:,} possible rows).",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _columns(found: Inspection) -> str:
+    def role(column: ColumnSummary) -> str:
+        return "outcome" if column.name == found.outcome else "protected" * (column.name in found.protected)
+
+    rows = [
+        [column.name, column.kind, column.values, column.levels, column.missing, role(column), _levels(column)]
+        for column in found.columns
+    ]
+    return text_table(["column", "kind", "values", "levels", "missing", "role", ""], rows)
+
+
+def _levels(column: ColumnSummary) -> str:
+    shown = ", ".join(column.shown)
+    return shown if len(shown) <= _LEVELS else shown[:_LEVELS].rsplit(", ", 1)[0] + ", …"
+
+
+def _rates(name: str, representation: Rate, statistical: Rate) -> str:
+    shares = {own.group: own for own in representation.groups}
+    rows = [
+        [
+            " × ".join(map(value_text, own.group)),
+            shares[own.group].count,
+            shares[own.group].rate,
+            value_text(own.outcome),
+            own.rate,
+            _interval(own.interval),
+        ]
+        for own in statistical.groups
+    ]
+    table = text_table([name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
+    return f"{table}\nRepresentation rate {representation}\nStatistical rate {statistical}"
+
+
+def _interval(ends: Interval | None) -> str:
+    return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
+
+
+def _proxies(found: Inspection) -> str:
+    from fairmaxent.inspection import NOTABLE
+
+    rows = []
+    for name in found.protected:
+        own = [proxy for proxy in found.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
+        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in own[:_PROXIES]]
+    return text_table(["protected", "told by", "how much of it"], rows) if rows else "No column tells a protected one."
+
+
+def _warnings(found: Inspection, notes: tuple[str, ...]) -> str:
+    lines = [*notes, *found.notes]
+    empty = found.empty_cells
+    if empty:
+        more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
+        lines.append(f"no rows with {'; '.join(empty[:_CELLS])}{more}")
+    if found.identifiers:
+        lines.append(f"drop what tells rows apart: --drop {','.join(found.identifiers)}")
+    return "\n".join(f"Note: {line}" for line in lines)
+
+
+_HEAD = """\
+# Options of 'fairmaxent debias', by the same names. Rates may be "none", or by column in a section:
+# [representation_rate]
+# sex = 0.9
+# A protected column has a representation_rate or a target, not both:
+# [target.sex]
+# Female = 0.6"""
+
+
+def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
+    """A TOML file that says what 'debias' would do, to be edited."""
+    options = {
+        **vars(roles),
+        "representation_rate": 1.0,
+        "statistical_rate": 1.0,
+        "base": "tree",
+        "base_share": 0.2,
+        "random_state": 0,
+        **vars(reading),
+        "drop": reading.drop,
+        "max_levels": columns_as.max_levels,
+        "bins": next((bins for column, bins in columns_as.bins if column is None), None),
+    }
+    sections = {
+        "bins": [(column, bins) for column, bins in columns_as.bins if column is not None],
+        "order": columns_as.order,
+        "kinds": [(own.name, own.kind) for own in found.columns if own.name not in found.identifiers],
+    }
+    lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], ()))]
+    if found.identifiers:
+        dropped = [*(reading.drop or []), *found.identifiers]
+        lines += ["# To leave out what differs in nearly every row:", f"# drop = {_toml(dropped)}"]
+    for name, items in sections.items():
+        if items:
+            lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    """A text, a number, or a list of them: TOML writes these as JSON does."""
+    return json.dumps(value, ensure_ascii=False, default=str)

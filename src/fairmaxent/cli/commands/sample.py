@@ -1,0 +1,92 @@
+"""``fairmaxent sample``: rows from a saved model."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli import option_types
+from fairmaxent.cli.options import force_option, output_format_option, refuse_overwriting, typed_level
+from fairmaxent.cli.text import say, step
+
+if TYPE_CHECKING:
+    from fairmaxent.data.domain import Attribute, Domain
+    from fairmaxent.files.tables import FileFormat
+
+
+@click.command()
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.option("-n", "--rows", type=click.IntRange(1), required=True, help="How many rows.")
+@click.option(
+    "--given",
+    multiple=True,
+    type=option_types.PAIRS,
+    help="Fix columns, exactly: sex=Female; the same column again allows another value.",
+)
+@click.option("-o", "--output", type=click.Path(), default="-", help="Where the rows go; stdout by default.")
+@output_format_option
+@click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota.")
+@click.option(
+    "--seed",
+    "--random-state",
+    "random_state",
+    type=int,
+    help="Same seed, same rows; by default other rows each time, whatever seed the model was made with.",
+)
+@force_option
+def command(
+    model: str,
+    rows: int,
+    given: tuple[dict[str, str], ...],
+    output: str,
+    output_format: FileFormat | None,
+    iid: bool,  # noqa: FBT001 (click passes it by name)
+    random_state: int | None,
+    force: bool,  # noqa: FBT001
+) -> None:
+    """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    \b
+    fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
+    """
+    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.streaming import write_drawn
+    from fairmaxent.files import tables as files
+    from fairmaxent.fit.fit import load
+
+    refuse_overwriting([model], [output])
+    files.output_format(output, output_format)
+    with files.Staging([output], force=force) as staging:
+        with step(f"reading {model}"):
+            fit = load(model)
+        with bar(f"drawing {rows:,} rows") as progress:
+            write_drawn(
+                fit,
+                rows,
+                staging,
+                output,
+                format=output_format,
+                given=_evidence(given, fit.domain) or None,
+                # Without a seed the model's own would draw the rows of 'debias' once more.
+                random_state=secrets.randbelow(2**32) if random_state is None else random_state,
+                iid=iid,
+                progress=progress,
+            )
+    if output != "-":
+        say(f"wrote {output} ({rows:,} rows)", data_on_stdout=False)
+
+
+def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, object]:
+    """Join what was given for the same column."""
+    joined: dict[str, list[object]] = {}
+    for pairs in given:
+        for column, text in pairs.items():
+            joined.setdefault(column, []).append(_value(text, domain.attribute(column)))
+    return {column: found[0] if len(found) == 1 else found for column, found in joined.items()}
+
+
+def _value(text: str, attribute: Attribute) -> object:
+    """A level by its label, else what the column holds: a truth value or a number."""
+    return text if text in attribute.labels else typed_level(text, attribute.values.dtype)

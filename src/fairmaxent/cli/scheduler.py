@@ -1,0 +1,90 @@
+"""``fairmaxent debias --scheduler``: the work is done by the workers of a Dask cluster, files included."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import narwhals as nw
+
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.table import Reals
+from fairmaxent.engines.lazy.frame import first_line
+from fairmaxent.errors import InputError, StorageError
+from fairmaxent.files.tables import TableFile
+from fairmaxent.report.delivered import Drawn
+
+if TYPE_CHECKING:
+    from fairmaxent.cli.commands.debias import OutputOptions
+    from fairmaxent.engines.lazy.frame import Progress
+    from fairmaxent.fit.fit import Fit
+
+_PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
+
+
+def check(wanted: OutputOptions) -> None:
+    """Refuse what workers do not do."""
+    if wanted.downstream in ("rows", "weights"):
+        raise click.UsageError("--downstream needs the rows here, and with --scheduler they stay on the cluster")
+    if wanted.mode != "rows":
+        raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
+    if wanted.report is not None:
+        raise click.UsageError("--report needs the rows here, and with --scheduler they stay on the cluster; drop one")
+    if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
+        raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[None]:
+    """Work on the cluster at an address, whose client is the active one inside."""
+    distributed = load_library("distributed")
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            f"no Dask scheduler answers at {address} ({first_line(problem)}); look at the address, or start one there: "
+            "dask scheduler"
+        ) from problem
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as problem:
+            raise InputError(
+                f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+            ) from problem
+        yield
+
+
+def open_parquet(path: str) -> TableFile:
+    """Open Parquet files, which the workers then read."""
+    dask = load_library("dask.dataframe")
+    try:
+        frame = dask.read_parquet(path)
+    except Exception as problem:  # whatever its readers raise
+        raise StorageError(
+            f"cannot read {path} as parquet ({_reason(problem)}); with --scheduler a table is a Parquet file or a "
+            "folder of them, at a path that the workers see too"
+        ) from problem
+    return TableFile(nw.from_native(frame), ())
+
+
+def _reason(problem: Exception) -> str:
+    """What lies behind Dask's word that its reader failed."""
+    cause = problem.__cause__
+    return first_line(cause if isinstance(cause, Exception) else problem)
+
+
+def write_parts(fit: Fit, rows: int, folder: str, *, iid: bool, progress: Progress) -> Reals:
+    """Let the workers draw and write, and take the table of outcome and groups from what is in the files."""
+    fit.write_sample(rows, folder, iid=iid, progress=progress)
+    drawn = Drawn(fit)
+    for part in sorted(Path(folder).glob("*.parquet")):
+        drawn.add(_read_columns(part, fit.roles.names))
+    return drawn.table
+
+
+def _read_columns(part: Path, names: tuple[str, ...]) -> Any:
+    return load_library("pandas").read_parquet(part, columns=list(names))

@@ -1,0 +1,1 @@
+"""Data: a user's table as levels, blocks and distinct rows, and back."""

@@ -1,0 +1,168 @@
+"""Columns as plain records and arrays, to be stored without pickle.
+
+polars and pyarrow write their columns as an Arrow stream, which keeps every dtype. pandas may be installed without
+pyarrow, so its columns are written by layout: the numbers or texts behind the dtype, and the dtype's own name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.frames import LIBRARIES, Column, library_of, load_library
+from fairmaxent.errors import StorageError
+
+Arrays = dict[str, NDArray[Any]]
+Record = dict[str, Any]
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": "True".__eq__,
+    "Decimal": Decimal,
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "NoneType": lambda _: None,
+}
+
+
+def to_storage(series: Column) -> tuple[Record, Arrays]:
+    """Return the column as a JSON-able record and arrays, from which `from_storage` restores it with its dtype."""
+    library, native = library_of(series), series.to_native()
+    if library == "pandas":
+        record, arrays = _pandas_record(native, series.name)
+        return {"library": library, **record}, arrays
+    stream = _polars_stream(native) if library == "polars" else _pyarrow_stream(native)
+    return {"library": library}, stream
+
+
+def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Column:
+    """Restore what `to_storage` wrote, under this column name."""
+    library = record["library"]
+    if library not in LIBRARIES:
+        raise StorageError(f"column {name!r} was stored by {library!r}; known: pandas, polars, pyarrow")
+    namespace = load_library(library)
+    if library == "pandas":
+        native = _pandas_restore(record, arrays).to_frame(name)
+    elif library == "polars":
+        native = namespace.read_ipc_stream(io.BytesIO(arrays["stream"].tobytes())).rename({"values": name})
+    else:
+        native = namespace.table({name: _pyarrow_restore(arrays)})
+    frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
+    return frame.get_column(name)
+
+
+def _polars_stream(native: Any) -> Arrays:
+    sink = io.BytesIO()
+    native.alias("values").to_frame().write_ipc_stream(sink)
+    return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
+
+
+def _pyarrow_stream(native: Any) -> Arrays:
+    pyarrow = load_library("pyarrow")
+    sink = io.BytesIO()
+    table = pyarrow.table({"values": native}).unify_dictionaries().combine_chunks()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
+
+
+def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    table = load_library("pyarrow").ipc.open_stream(arrays["stream"].tobytes()).read_all()
+    table.validate(full=True)
+    return table.column("values")
+
+
+def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
+    pandas = load_library("pandas")
+    dtype = native.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        categories, arrays = _pandas_record(dtype.categories.to_series(), name)
+        record = {"layout": "category", "ordered": dtype.ordered, "categories": categories}
+        return record, {"codes": native.cat.codes.to_numpy(), **nest("categories", arrays)}
+    if isinstance(dtype, pandas.IntervalDtype):
+        index = pandas.Index(native)
+        left, left_arrays = _pandas_record(index.left.to_series(), name)
+        right, right_arrays = _pandas_record(index.right.to_series(), name)
+        record = {"layout": "interval", "closed": dtype.closed, "left": left, "right": right}
+        return record, {**nest("left", left_arrays), **nest("right", right_arrays)}
+    if isinstance(dtype, pandas.ArrowDtype):
+        column = load_library("pyarrow").chunked_array(native.array.__arrow_array__())
+        return {"layout": "stream"}, _pyarrow_stream(column)
+    if isinstance(dtype, pandas.StringDtype):
+        texts = [value if isinstance(value, str) else None for value in native]
+        dtype_name = "str" if str(dtype) == "str" else f"string[{dtype.storage}]"
+        return {"layout": "text", "dtype": dtype_name, "values": texts}, {}
+    if isinstance(dtype, np.dtypes.ObjectDType):
+        return {"layout": "objects", "values": [_tagged(value, name) for value in native]}, {}
+    return _pandas_number_record(native, name)
+
+
+def _pandas_number_record(native: Any, name: str) -> tuple[Record, Arrays]:
+    dtype = native.dtype
+    record: Record = {"layout": "numbers", "dtype": str(dtype)}
+    if dtype.kind not in "biufmM" or load_library("pandas").api.types.pandas_dtype(str(dtype)) != dtype:
+        raise StorageError(f"column {name!r} of dtype {dtype} cannot be stored; convert it, e.g. to text")
+    if dtype.kind in "mM":
+        return record | {"layout": "times"}, {"numbers": native.array.asi8}
+    if hasattr(dtype, "numpy_dtype"):
+        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return record, {"numbers": numbers, "missing": native.isna().to_numpy()}
+    return record, {"numbers": native.to_numpy()}
+
+
+def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    pandas = load_library("pandas")
+    match record["layout"]:
+        case "category":
+            categories = _pandas_restore(record["categories"], unnest("categories", arrays))
+            dtype = pandas.CategoricalDtype(pandas.Index(categories), ordered=record["ordered"])
+            return pandas.Series(pandas.Categorical.from_codes(arrays["codes"], dtype=dtype))
+        case "interval":
+            left, right = (_pandas_restore(record[side], unnest(side, arrays)) for side in ("left", "right"))
+            return pandas.Series(pandas.arrays.IntervalArray.from_arrays(left, right, closed=record["closed"]))
+        case "stream":
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays)))
+        case "text":
+            return pandas.Series(record["values"], dtype=record["dtype"])
+        case "objects":
+            return pandas.Series([_READERS[tag](text) for tag, text in record["values"]], dtype=object)
+        case "times":
+            dtype = pandas.api.types.pandas_dtype(record["dtype"])
+            series = pandas.Series(arrays["numbers"].view(f"{dtype.kind}8[{np.datetime_data(dtype.base)[0]}]"))
+            zone = getattr(dtype, "tz", None)
+            return series.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else series
+        case _:
+            series = pandas.Series(arrays["numbers"]).astype(record["dtype"])
+            return series.mask(arrays["missing"]) if "missing" in arrays else series
+
+
+def _tagged(value: object, name: str) -> list[str]:
+    """Write one Python value of an object column as its type and its text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    tag = type(value).__name__
+    if tag in ("NAType", "NaTType"):
+        return ["NoneType", "None"]
+    if tag not in _READERS:
+        raise StorageError(f"column {name!r} holds a {tag}, which cannot be stored; convert it, e.g. to text")
+    return [tag, value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)]
+
+
+def nest(prefix: str, arrays: Arrays) -> Arrays:
+    """Put a prefix before the names of arrays, so that several sets can share one store."""
+    return {f"{prefix}.{key}": array for key, array in arrays.items()}
+
+
+def unnest(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Return the arrays that `nest` put under this prefix."""
+    start = f"{prefix}."
+    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}

@@ -1,0 +1,145 @@
+"""Exact draws from many discrete distributions at once, quotas, and where randomness comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.table import Reals, tally
+from fairmaxent.errors import InputError
+
+RandomState = int | np.random.Generator | None
+
+
+_MOST_ROWS = 10**12
+
+# Steps from a bucket's first item to the one wanted, before the few that are still short are searched for.
+_STEPS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Distributions laid end to end, each scaled to its own unit interval.
+
+    Group g fills [g, g + 1) of one increasing array, so a draw from any group is a look-up of g + u. Scaling each group
+    to length one keeps full precision in groups of tiny probability. A guide table says for each of some equal
+    buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen and Asau, 1974).
+    """
+
+    bounds: Reals  # upper end of each item's interval
+    starts: NDArray[np.intp]  # first item of each group
+    guide: NDArray[np.intp]  # (groups, buckets): first item that ends beyond the bucket's beginning
+
+    @classmethod
+    def grouped(cls, weights: Reals, starts: NDArray[np.intp]) -> Choice:
+        """Build from non-negative ``weights``, group g holding the items from ``starts[g]`` on."""
+        lengths = np.diff(np.append(starts, len(weights)))
+        group = np.repeat(np.arange(len(starts)), lengths)
+        totals = tally(group, weights, len(starts))
+        share = weights / np.where(totals > 0, totals, 1.0)[group]
+        running = np.cumsum(share)
+        before = np.concatenate(([0.0], running))[starts]
+        bounds = np.clip(running - before[group], 0.0, 1.0)
+        bounds[_closing(share, group, len(starts))] = 1.0
+        return cls(bounds + group, starts, _guide(bounds + group, len(starts)))
+
+    @classmethod
+    def rows_of(cls, weights: Reals) -> Choice:
+        """Build from a two-dimensional array, one group per row."""
+        groups, size = weights.shape
+        running = np.cumsum(weights, axis=1)
+        totals = running[:, -1:]
+        # From its last positive weight on, a row's running sum is its total and its interval must end at 1.
+        share = np.where(running < totals, running / np.where(totals > 0, totals, 1.0), 1.0)
+        bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
+        return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
+
+    def draw(self, groups: NDArray[np.integer], rng: np.random.Generator, *, spread: bool = False) -> NDArray[np.intp]:
+        """Draw one item from each of ``groups``; items are numbered from 0 within their group.
+
+        ``spread``: not independently, but each item as often as its share of the group's draws, up to one.
+        """
+        point = _spread_points(groups, rng) if spread else rng.random(len(groups))
+        bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
+        # g + u may round up to g + 1, which belongs to the next group.
+        below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
+        point = np.minimum(point + groups, below.take(groups))
+        item = self.guide.ravel().take(bucket)
+        short = np.flatnonzero(self.bounds.take(item) <= point)
+        wanted, found = point.take(short), item.take(short)
+        for _ in range(_STEPS):
+            found += 1
+            item[short] = found
+            still = np.flatnonzero(self.bounds.take(found) <= wanted)
+            short, wanted, found = short.take(still), wanted.take(still), found.take(still)
+        item[short] = np.searchsorted(self.bounds, wanted, side="right")
+        return np.asarray(item - self.starts.take(groups))
+
+
+def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Reals:
+    """Points in [0, 1) at equal steps within each group from a random begin, in random order; each is uniform."""
+    rows = len(groups)
+    order = np.argsort(groups + rng.random(rows))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    lengths = np.diff(np.append(starts, rows))
+    steps = np.arange(rows) - np.repeat(starts - rng.random(len(starts)), lengths)
+    points = np.empty(rows)
+    points[order] = steps / np.repeat(lengths, lengths)
+    return np.minimum(points, np.nextafter(1.0, 0.0))
+
+
+def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
+    """For a power of two of buckets per group, so that their beginnings are exact, about two per item."""
+    buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
+    begins = np.arange(groups)[:, None] + np.arange(buckets) / buckets
+    return np.minimum(np.searchsorted(bounds, begins, side="right"), len(bounds) - 1)
+
+
+def _closing(share: Reals, group: NDArray[np.intp], groups: int) -> NDArray[np.bool_]:
+    """Mark each group's last item of positive share and all after it: there the interval must end at 1."""
+    last = np.full(groups, len(share), dtype=np.intp)
+    positive = np.flatnonzero(share > 0)
+    last[group[positive]] = positive  # later assignments win
+    closing: NDArray[np.bool_] = np.arange(len(share)) >= last[group]
+    return closing
+
+
+def quota(shares: Reals, count: int) -> NDArray[np.intp]:
+    """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
+
+    >>> quota(np.array([0.5, 0.3, 0.2]), 11)
+    array([6, 3, 2])
+    """
+    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
+    wanted = np.round(shares / shares.sum() * count, 9)
+    whole = np.floor(wanted).astype(np.intp)
+    short = count - int(whole.sum())
+    whole[np.argsort(whole - wanted, kind="stable")[:short]] += 1
+    return np.asarray(whole)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Turn a seed, a generator, or None into a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    check_seed(random_state)
+    return np.random.default_rng(random_state)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is not a non-negative whole number or None."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise InputError(
+            f"random_state is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)"
+        )
+
+
+def check_count(n: object) -> int:
+    """Refuse what is not a positive number of rows."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
+    if n > _MOST_ROWS:
+        raise InputError(f"n is {n:,}, more rows than anything holds; ask for fewer, at most {_MOST_ROWS:,}")
+    return int(n)

@@ -1,0 +1,330 @@
+"""How the values of a column become levels: bins, rare values, declared orders, and the user's say in it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Number
+from typing import Any, Literal, get_args
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
+
+Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
+FeatureKind = Literal["indicator", "moment"]
+Bins = int | Sequence[Any]
+
+DEFAULT_BINS = 16
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the user said about the columns; checked when made."""
+
+    names: Sequence[str]
+    kinds: Mapping[str, Kind]
+    bins: int | Mapping[str, Bins]
+    order: Mapping[str, Sequence[Any]]
+    features: Mapping[str, FeatureKind] | FeatureKind
+    max_levels: int
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        for option in (self.kinds, self.bins, self.order, self.features):
+            for name in option if isinstance(option, Mapping) else ():
+                if name not in self.names:
+                    raise ColumnError(f"an option names the column {name!r}; {did_you_mean(name, self.names)}")
+        features = self.features.values() if isinstance(self.features, Mapping) else [self.features]
+        for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(FeatureKind))):
+            for choice in given:
+                if choice not in choices:
+                    raise InputError(f"{choice!r} is not a choice; {did_you_mean(choice, choices)}")
+        bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
+            raise InputError("bins must be at least 1 and max_levels at least 2")
+
+    def _check_types(self) -> None:
+        for name, option in (("kinds", self.kinds), ("order", self.order)):
+            if not isinstance(option, Mapping):
+                raise InputError(f"{name} is {option!r}; give it by column, as {{column: …}}")
+        for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
+            if isinstance(number, bool) or not isinstance(number, int | Mapping):
+                raise InputError(
+                    f"{name} is {number!r}; give a whole number" + (", or bins by column" * (name == "bins"))
+                )
+
+    def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
+        """Return the kind asked for, if the column can be read so, else the one its dtype says."""
+        name, natural = series.name, _natural_kind(series, values)
+        possible = list(_POSSIBLE_KINDS[natural])
+        if natural == "numeric" and self.kinds.get(name) == "boolean" and _is_truth(values):
+            possible.append("boolean")
+        if name in self.order:
+            natural, possible = "ordered", ["categorical", "ordered"]
+        kind = self.kinds.get(name, natural)
+        if kind not in possible:
+            hint = f"; to order its values, name them in order={{{name!r}: [...]}}" if kind == "ordered" else ""
+            raise InputError(f"column {name!r} ({series.dtype}) cannot be {kind}, only {' or '.join(possible)}{hint}")
+        if isinstance(self.bins, Mapping) and name in self.bins and kind not in ("numeric", "date"):
+            raise InputError(f"column {name!r} is {kind} and has no bins; leave it out of bins")
+        return kind
+
+    def bins_of(self, name: str) -> Bins:
+        """Return the number of bins, or the edges, of a column."""
+        return self.bins.get(name, DEFAULT_BINS) if isinstance(self.bins, Mapping) else self.bins
+
+    def features_of(self, name: str, kind: Kind) -> FeatureKind:
+        """Return the features of a column; one word for all columns means those that are numbers or dates."""
+        if not isinstance(self.features, Mapping):
+            return self.features if kind in ("numeric", "date") else "indicator"
+        wanted = self.features.get(name, "indicator")
+        if wanted == "moment" and kind not in ("numeric", "date", "boolean"):
+            raise InputError(f"column {name!r} is {kind}: it has no moment; use 'indicator'")
+        return wanted
+
+
+_POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
+    "categorical": ("categorical",),
+    "ordered": ("categorical", "ordered"),
+    "boolean": ("boolean", "categorical", "ordered", "numeric"),
+    "numeric": ("numeric", "categorical", "ordered"),
+    "date": ("date", "categorical", "ordered"),
+}
+
+
+def _is_truth(values: frames.Column) -> bool:
+    return bool(np.isin(frames.to_numbers(values), (0, 1)).all())
+
+
+def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return "numeric"
+    if dtype.is_temporal():
+        return "date"
+    # pandas holds truth values with gaps as objects
+    if dtype == nw.Boolean or (dtype == nw.Object and all(isinstance(value, bool) for value in values.to_list())):
+        return "boolean"
+    return "ordered" if nw.is_ordered_categorical(series) else "categorical"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Which level each distinct value belongs to, and what the levels are called."""
+
+    levels: NDArray[np.intp]
+    labels: list[str]
+    edges: NDArray[np.float64] | None = None
+    note: str | None = None
+
+
+# ---------------------------------------------------------------- values to levels
+
+
+def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind, options: ColumnOptions) -> Grouped:
+    """Group the distinct values of a column, seen so often, into levels."""
+    name = values.name
+    if name in options.order:
+        return _in_declared_order(values, options.order[name])
+    if kind in ("numeric", "date") and len(values):
+        return _group_numbers(values, counts, options.bins_of(name))
+    if kind == "categorical" and len(values) > options.max_levels:
+        return _lump_rare(values, counts, options.max_levels)
+    return Grouped(np.arange(len(values)), [value_text(value) for value in values.to_list()])
+
+
+def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouped:
+    name, scalars = values.name, values.to_list()
+    place = {value_key(value): level for level, value in enumerate(order)}
+    if len(place) < len(order):
+        raise LevelError(f"order of column {name!r} names a value twice; name each once")
+    known = {value_key(value) for value in scalars}
+    for value in order:
+        if value_key(value) not in known:
+            raise LevelError(f"order names {value!r}, not in column {name!r}; {did_you_mean(value, scalars)}")
+    for value in scalars:
+        if value_key(value) not in place:
+            raise LevelError(f"column {name!r} holds {value!r}, which its order does not name; add it there")
+    levels = np.array([place[value_key(value)] for value in scalars], dtype=np.intp)
+    return Grouped(levels, [value_text(value) for value in order])
+
+
+def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: int) -> Grouped:
+    """Keep the most frequent values, ties in canonical order, and make the rest one last level."""
+    kept = np.sort(np.argsort(-counts, kind="stable")[: max_levels - 1])
+    levels = np.full(len(values), max_levels - 1, dtype=np.intp)
+    levels[kept] = np.arange(len(kept))
+    labels = [value_text(value) for value in frames.take(values, kept).to_list()]
+    share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
+    note = (
+        f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
+        f"the other {len(values) - len(kept)} ({share:.1%} of the rows) are one level 'other'"
+    )
+    return Grouped(levels, [*labels, "other"], note=note)
+
+
+def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bins) -> Grouped:
+    """Give each number a level if there are few, else put them into bins."""
+    numbers, first, place = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
+    if np.isinf(numbers).any():
+        raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
+    if not isinstance(bins, int):
+        return _group_by_edges(numbers[place], counts, list(bins), values.name)
+    scalars = frames.take(values, first).to_list()
+    if len(numbers) <= bins:
+        return Grouped(place, [value_text(value) for value in scalars])
+    begins, alone = _equal_weight_bins(np.bincount(place, counts).astype(np.float64), bins)
+    edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
+    levels = np.searchsorted(edges, numbers, side="right")[place]
+    return Grouped(levels, _bin_labels(scalars, begins, alone), np.array(edges))
+
+
+def _equal_weight_bins(weights: NDArray[np.float64], bins: int) -> tuple[list[int], NDArray[np.bool_]]:
+    """Cut ascending values into bins: where each bin begins, and which values are a bin of their own.
+
+    The values between two that stand alone share the remaining bins in proportion to their weight.
+    """
+    weights = weights if weights.any() else np.ones(len(weights))
+    alone = weights >= weights.sum() / bins
+    begins = alone | np.append(True, alone[:-1])
+    density = max(bins - alone.sum(), 1) / max(weights[~alone].sum(), np.finfo(float).tiny)
+    runs = [*np.flatnonzero(begins).tolist(), len(weights)]
+    for start, stop in pairwise(runs):
+        run = weights[start:stop]
+        pieces = round(run.sum() * density)
+        if not alone[start] and pieces > 1:
+            middles = (np.cumsum(run) - run / 2) / run.sum()
+            begins[start + 1 : stop] = np.diff(np.floor(middles * pieces)) > 0
+    return np.flatnonzero(begins).tolist(), alone
+
+
+def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
+    """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
+    last = len(values) - 1
+    bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})
+    text = dict(zip(bounds, short_texts([values[bound] for bound in bounds]), strict=True))
+    labels = []
+    for start, stop in zip(begins, [*begins[1:], len(values)], strict=True):
+        left = f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
+        right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
+        labels.append(value_text(values[start]) if alone[start] or start == last else f"{left}, {right}")
+    return labels
+
+
+def _group_by_edges(numbers: NDArray[np.float64], counts: NDArray[np.float64], given: list[Any], name: str) -> Grouped:
+    """Use the edges given; a bin without any value cannot be decoded, so its left neighbour takes it over."""
+    edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
+    if len(edges) < 2 or not np.all(np.diff(edges) > 0):
+        raise InputError(f"bins of column {name!r} must be at least two ascending edges, or a number of bins")
+    filled = np.unique(np.searchsorted(edges[1:-1], numbers, side="right"))
+    kept = [0, *filled[1:].tolist(), len(edges) - 1]
+    below, above = numbers < edges[0], numbers > edges[-1]
+    texts = [value_text(given[edge]) for edge in kept]
+    labels = _edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
+    empty = len(edges) - 1 - len(filled)
+    notes = [f"column {name!r}: {empty} of its bins held no value and were joined to a neighbour"] if empty else []
+    if (below | above).any():
+        notes.append(_outside_note(name, texts, counts, below | above))
+    cuts = edges[kept[1:-1]]
+    return Grouped(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
+
+
+def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
+    """Write bins as "[0, 18)"; an outermost one that holds values beyond its edge says so.
+
+    >>> _edge_labels(["0", "18", "65"], below=False, above=True)
+    ['[0, 18)', '≥ 18']
+    """
+    if len(texts) == 2 and (below or above):
+        return ["all values" if below and above else f"≤ {texts[1]}" if below else f"≥ {texts[0]}"]
+    labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
+    labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
+    labels[0] = f"< {texts[1]}" if below else labels[0]
+    return labels
+
+
+def _outside_note(name: str, texts: Sequence[str], counts: NDArray[np.float64], outside: NDArray[np.bool_]) -> str:
+    mass = float(counts[outside].sum())
+    rows = f"{mass:,.0f} rows" if (counts == np.round(counts)).all() else f"{mass / counts.sum():.1%} of the weight"
+    return (
+        f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} count in the outermost bins, whose labels "
+        "say so"
+    )
+
+
+# ---------------------------------------------------------------- single values and labels
+
+
+def value_key(value: object) -> Hashable:
+    """Return what tells values apart: 1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not."""
+    if isinstance(value, bool | np.bool_):
+        return "truth", bool(value)
+    if isinstance(value, Number):
+        return "number", value
+    number = frames.number_of(value)
+    return ("time", number) if number is not None else ("other", value)
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value can be looked up; a tuple may hold a list."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def value_text(value: object) -> str:
+    """Return a value's text, the same whichever library it came from.
+
+    >>> value_text(25.0), value_text(0.5), value_text(True), value_text(datetime.date(2020, 2, 1))
+    ('25', '0.5', 'True', '2020-02-01')
+    """
+    if isinstance(value, float | np.floating):
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
+    if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
+        return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
+    return str(value)
+
+
+def short_texts(values: Sequence[Any]) -> list[str]:
+    """Return the texts of different values, broken numbers with no more digits than tell them apart.
+
+    >>> short_texts([-1.5188882297503954, 0.14291364966681958, 0.1429200, 17.0])
+    ['-1.5189', '0.14291', '0.14292', '17']
+    """
+    whole = [value_text(value) for value in values]
+    if not all(isinstance(value, float | np.floating) for value in values):
+        return whole
+    for digits in range(4, 17):
+        rounded = [
+            text if value == int(value) else value_text(float(f"{value:.{digits}g}"))
+            for value, text in zip(values, whole, strict=True)
+        ]
+        if len(set(rounded)) == len(rounded):
+            return rounded
+    return whole
+
+
+def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Number repeated labels.
+
+    >>> unique_labels(["missing", "a", "missing"])
+    ('missing', 'a', 'missing (2)')
+    """
+    seen: dict[str, None] = {}
+    for label in labels:
+        number, candidate = 1, label
+        while candidate in seen:
+            number += 1
+            candidate = f"{label} ({number})"
+        seen[candidate] = None
+    return tuple(seen)

@@ -1,0 +1,121 @@
+"""Roles: which columns are the outcome and the protected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.errors import ColumnError, LevelError, check_choice
+
+GroupsOption = Literal["each", "joint"]
+
+# The table of outcome and protected columns is held whole; beyond this many cells it is refused.
+LARGEST_ROOT = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Which attributes are the outcome and the protected ones, by place in the domain."""
+
+    domain: Domain
+    outcome: int
+    protected: tuple[int, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, outcome: str, protected: Sequence[str]) -> Roles:
+        """Look the columns up, and refuse roles that make no sense."""
+        if not protected:
+            raise ColumnError("no protected column was named; pass at least one, e.g. protected=['sex']")
+        if outcome in protected:
+            raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
+        if len(set(protected)) != len(protected):
+            raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
+        roles = cls(domain, domain.index(outcome), tuple(domain.index(name) for name in protected))
+        for name in (outcome, *protected):
+            _check_levels(domain, name, "outcome" if name == outcome else "protected")
+        roles._check_size()
+        return roles
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Outcome and protected attributes pooled as the root, the others on their own."""
+        return Blocks.rooted(self.domain.sizes, self.root)
+
+    @property
+    def root(self) -> tuple[int, ...]:
+        """Outcome first, then the protected attributes: the axes of every fairness table."""
+        return (self.outcome, *self.protected)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The root's attributes, in that order."""
+        return tuple(self.domain.attributes[index] for index in self.root)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the root's columns."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
+        """Axes whose levels, or combinations of levels, are compared with each other."""
+        check_choice("groups", groups, GroupsOption)
+        axes = range(1, len(self.root))
+        return tuple((axis,) for axis in axes) if groups == "each" else (tuple(axes),)
+
+    def grouping_name(self, grouping: Sequence[int]) -> str:
+        """Name a grouping by its columns."""
+        return " × ".join(self.names[axis] for axis in grouping)
+
+    def describe_cell(self, cell: Sequence[int]) -> str:
+        """Name a cell of the table of outcome and protected columns."""
+        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(self.attributes, cell, strict=True))
+
+    def describe_level(self, level: int) -> str:
+        """Name a level by its place among the levels of all blocks."""
+        number = next(n for n, part in enumerate(self.blocks.slices) if level < part.stop)
+        place = level - self.blocks.slices[number].start
+        if number == 0:
+            return self.describe_cell([int(c) for c in np.unravel_index(place, self.blocks.shape(0))])
+        attribute = self.domain.attributes[self.blocks.members[number][0]]
+        return f"{attribute.name} = {attribute.labels[place]}"
+
+    def favourable_levels(self, favourable: object) -> tuple[int, ...]:
+        """Outcome levels the statistical rate is about; None means every level."""
+        attribute = self.attributes[0]
+        if favourable is None:
+            return tuple(range(attribute.size))
+        values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+        if not values:
+            raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
+        return tuple(sorted({attribute.exact_level(value) for value in values}))
+
+    def _check_size(self) -> None:
+        sizes = [attribute.size for attribute in self.attributes]
+        cells = int(np.prod([float(size) for size in sizes]))
+        if cells > LARGEST_ROOT:
+            shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
+            raise LevelError(
+                f"outcome and protected columns together have {cells:,} combinations of levels ({shown}), more than "
+                f"{LARGEST_ROOT:,}. Merge levels, use fewer bins with a Domain, or protect fewer columns."
+            )
+
+
+def _check_levels(domain: Domain, name: str, role: str) -> None:
+    """Refuse an outcome or protected column that says nothing, or whose rare levels would be thrown together."""
+    attribute = domain.attribute(name)
+    if attribute.size < 2:
+        raise LevelError(
+            f"{role} column {name!r} has a single level ({attribute.labels[0]!r}); at least two are needed to compare. "
+            "Choose another column, or add the rows that are missing."
+        )
+    if attribute.edges is None and not attribute.is_value_coded:
+        raise LevelError(
+            f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "
+            "Merge levels beforehand, or pass a Domain inferred with a larger max_levels."
+        )

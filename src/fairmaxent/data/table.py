@@ -1,0 +1,269 @@
+"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.errors import InputError, WeightError
+
+if TYPE_CHECKING:
+    from fairmaxent.maxent.priors.protocol import Density
+
+Codes = NDArray[np.integer]
+Reals = NDArray[np.float64]
+
+Summed = Literal["counts", "rows", "squares"]
+Broken = Callable[[Codes], NDArray[np.bool_]]  # which of some rows are not to count
+
+_LARGEST_KEY = 2**62
+# Up to this many possible rows, counting every one of them is cheaper than sorting the rows there are.
+_COUNTABLE = 1 << 20
+
+
+class Counted(Protocol):
+    """Distinct rows with their counts, wherever they are: all that a fit asks of its data are sums over them."""
+
+    @property
+    def codes(self) -> Codes:
+        """The rows themselves; refused where they are not in this process."""
+        ...
+
+    @property
+    def counts(self) -> Reals:
+        """What each row counts; refused likewise."""
+        ...
+
+    @property
+    def rows(self) -> Reals:
+        """How many input rows each stands for; refused likewise."""
+        ...
+
+    @property
+    def inverse(self) -> NDArray[np.intp]:
+        """The distinct row of each input row, where these were kept."""
+        ...
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is known where each input row went."""
+        ...
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        ...
+
+    @property
+    def worth(self) -> float:
+        """How many equally weighted input rows they are worth."""
+        ...
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+        ...
+
+    def without(self, broken: Broken) -> Counted:
+        """Let the broken rows count zero."""
+        ...
+
+    def reweighed(self, factor: Reals) -> Counted:
+        """Multiply each row's count by the factor of its level in the first column."""
+        ...
+
+    def thinned(self, rows: int) -> Table:
+        """Take all rows into memory, or where there are more than ``rows``, that many of equal weight for all."""
+        ...
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p)."""
+        ...
+
+    def collect(self) -> Table:
+        """Take all rows into memory."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Distinct rows in lexicographic order, their weights n_α, and where each input row went if rows were kept."""
+
+    codes: Codes  # (distinct, columns)
+    counts: Reals  # (distinct,): design weights summed, or input rows
+    rows: Reals  # (distinct,): input rows, whatever they weigh
+    squares: Reals  # (distinct,): squared design weights summed
+    places: NDArray[np.intp] | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
+
+    @classmethod
+    def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
+        """Merge equal rows; ``weight`` are design weights, one per row."""
+        keys, span = row_keys(codes, sizes)
+        first, inverse = _distinct(keys, span)
+        return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
+
+    @classmethod
+    def tallied(cls, distinct: Codes, inverse: NDArray[np.intp], weight: Reals | None) -> Table:
+        """Count the input rows of each distinct row, given where each went."""
+        rows = tally(inverse, None, len(distinct))
+        if weight is None:
+            return cls(distinct, rows, rows, rows, inverse)
+        counts, squares = (tally(inverse, own, len(distinct)) for own in (weight, weight**2))
+        return cls(distinct, counts, rows, squares, inverse)
+
+    @property
+    def inverse(self) -> NDArray[np.intp]:
+        """The distinct row of each input row."""
+        if self.places is None:
+            raise InputError(
+                "an engine counted the rows of this fit and none of them was kept; use what works without, such as "
+                "fit.weigh(lazy_frame), or fit a table in memory"
+            )
+        return self.places
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is known where each input row went."""
+        return self.places is not None
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        return len(self.codes)
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        return round(float(self.rows.sum()))
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        return float(self.counts.sum())
+
+    @property
+    def worth(self) -> float:
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones they are worth (Kish)."""
+        return float(self.total**2 / self.squares.sum())
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+        summed = {"counts": self.counts, "rows": self.rows, "squares": self.squares}[of]
+        return [self._summed(summed, columns, [sizes[column] for column in columns]) for columns in wanted]
+
+    def _summed(self, summed: Reals, columns: tuple[int, ...], shape: list[int]) -> Reals:
+        one = len(columns) == 1
+        cells = self.codes[:, columns[0]] if one else row_keys(self.codes[:, list(columns)], shape)[0]
+        return tally(cells, summed, int(np.prod(shape))).reshape(shape)
+
+    def without(self, broken: Broken) -> Table:
+        """Let the broken rows count zero."""
+        return self.counting(np.where(broken(self.codes), 0.0, self.counts))
+
+    def reweighed(self, factor: Reals) -> Table:
+        """Multiply each row's count by the factor of its level in the first column."""
+        own = factor[self.codes[:, 0]]
+        return replace(self, counts=self.counts * own, squares=self.squares * own**2)
+
+    def counting(self, counts: Reals) -> Table:
+        """Give the rows other counts, in which the input rows of one share as before."""
+        share = counts / np.where(self.counts > 0, self.counts, 1.0)
+        return replace(self, counts=counts, squares=share**2 * self.squares)
+
+    def thinned(self, rows: int) -> Table:
+        """Return all rows, or where there are more than ``rows``, that many of equal weight for all."""
+        if len(self.codes) <= rows:
+            return self
+        equal, one = np.full(rows, self.total / rows), np.ones(rows)
+        return Table(np.asfortranarray(self.codes[equal_steps(self.counts, rows)]), equal, one, equal**2)
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p)."""
+        kept = self.counts > 0
+        share = self.counts[kept] / self.total
+        return float(share @ (np.log(share) - density.log_probability(self.codes[kept])))
+
+    def collect(self) -> Table:
+        """Return itself: it is in memory."""
+        return self
+
+
+def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
+    """Total weight of each of ``size`` cells."""
+    return np.bincount(cells, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
+def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
+    """Places at equal steps of the running weight; where rows are sorted, neighbours stand for each other."""
+    running = np.cumsum(weights)
+    return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
+
+
+def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound.
+
+    The digits of a row are packed in mixed radix. Where that would overflow, the part packed so far is
+    replaced by its rank among the rows at hand, which keeps both equality and order.
+    """
+    keys = np.zeros(len(codes), dtype=np.int64)
+    span = 1
+    for column, size in zip(codes.T, sizes, strict=True):
+        if span * size > _LARGEST_KEY:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            span = len(distinct)
+        keys = keys * size + column
+        span *= size
+    return keys, span
+
+
+def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return for each row of ``codes`` its position among the ``known`` distinct sorted rows, -1 where absent."""
+    keys, _ = row_keys(np.concatenate([known, codes]), sizes)
+    known_keys, wanted = keys[: len(known)], keys[len(known) :]
+    position = np.minimum(np.searchsorted(known_keys, wanted), max(len(known) - 1, 0))
+    found = known_keys[position] == wanted if len(known) else np.zeros(len(codes), dtype=bool)
+    return np.where(found, position, -1)
+
+
+def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a row of each distinct key, in order of the keys, and the rank of every row's key."""
+    if span > _COUNTABLE:
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return first, inverse
+    row_of = np.full(span, -1, dtype=np.intp)
+    row_of[keys] = np.arange(len(keys))
+    seen = row_of >= 0
+    return row_of[seen], (np.cumsum(seen) - 1)[keys]
+
+
+def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
+    """Refuse what no weighting can mean."""
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise WeightError(f"{what} is not a column or numbers, one per row; pass one of the two") from problem
+    if numbers.shape != (rows,):
+        raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
+            "weights must be finite and not negative. Repair or drop those rows."
+        )
+    if not numbers.any():
+        raise WeightError(f"{what} is zero everywhere; at least one row must count")
+    return numbers

@@ -1,0 +1,175 @@
+"""Distinct rows in partitions on the workers: the twin of `Table`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.draws import quota
+from fairmaxent.data.table import Broken, Reals, Summed, Table, equal_steps, row_keys
+from fairmaxent.engines.cluster.tasks import gathered, merged, results, spread
+from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.errors import InputError
+from fairmaxent.maxent.priors.protocol import Density
+from fairmaxent.maxent.priors.rows import Rows
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Tables that together hold each distinct row once; all but sums stays on the workers."""
+
+    client: Client
+    blocks: Blocks
+    parts: tuple[Future, ...]  # each a Table
+    sizes: Reals  # (parts, 4): of each its distinct rows, input rows, total and squares
+
+    @classmethod
+    def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
+        """Take the partitions that have rows."""
+        sizes = np.array(gathered(client, _sizes, parts))
+        kept = np.flatnonzero(sizes[:, 0])
+        return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
+
+    def regrouped(self, most: int) -> Partitions:
+        """Merge neighbouring partitions, so that there are at most so many."""
+        if len(self.parts) <= most:
+            return self
+        groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
+        merged = [self.client.submit(_joined, group, self.blocks, pure=False) for group in groups]
+        return Partitions.of(self.client, self.blocks, merged)
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self.sizes[:, 0].sum())
+
+    @property
+    def keeps_rows(self) -> bool:
+        """No input row is kept."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        return int(self.sizes[:, 1].sum())
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        return float(self.sizes[:, 2].sum())
+
+    @property
+    def worth(self) -> float:
+        """(Σw)²/Σw² over the input rows."""
+        return float(self.total**2 / self.sizes[:, 3].sum())
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, on the workers."""
+        tables: list[Reals] = merged(
+            self.client, Table.tables, _added, self.parts, wanted=list(wanted), sizes=list(sizes), of=of
+        )
+        return tables
+
+    def without(self, broken: Broken) -> Partitions:
+        """Let the broken rows count zero."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.without, self.parts, broken=broken))
+
+    def reweighed(self, factor: Reals) -> Partitions:
+        """Multiply each row's count by the factor of its level in the first column."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.reweighed, self.parts, factor=factor))
+
+    def thinned(self, rows: int) -> Table:
+        """Take all rows into memory, or at most this many of equal weight: from each partition by its weight."""
+        if self.distinct <= rows:
+            return self.collect()
+        shares = quota(self.sizes[:, 2], rows)
+        asked = np.flatnonzero(shares)
+        steps = [int(shares[part]) for part in asked]
+        table = _joined(
+            gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps]), self.blocks
+        )
+        equal = np.full(rows, self.total / rows)
+        return replace(table, counts=equal, squares=equal**2)
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p): each partition for itself, with its own rows as the prior's."""
+        from fairmaxent.engines.cluster.partitioned_rows import detached  # which imports this module
+
+        prior, rows = detached(density.prior, self.parts)
+        own = replace(density, prior=prior)
+        found = merged(self.client, _divergence, sum, self.parts, beside=[rows], density=own, total=self.total)
+        return float(found)
+
+    def collect(self) -> Table:
+        """Take all rows into memory, in the order that a table in memory has."""
+        return _joined(results(self.client, self.parts), self.blocks)
+
+    @property
+    def codes(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        raise _elsewhere()
+
+    @property
+    def counts(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        raise _elsewhere()
+
+    @property
+    def rows(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        raise _elsewhere()
+
+    @property
+    def inverse(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        raise InputError(
+            "the input rows of this fit stay on the Dask cluster; use fit.weigh(dask_frame), or fit a table in memory"
+        )
+
+
+def _elsewhere() -> InputError:
+    return InputError(
+        "the rows of this fit stay on the Dask cluster; call fit.collect() to take the distinct ones into memory, and "
+        "use the fit that it returns"
+    )
+
+
+def _sizes(table: Table) -> list[float]:
+    return [table.distinct, table.size, table.total, float(table.squares.sum())]
+
+
+def _added(found: list[list[Reals]]) -> list[Reals]:
+    """Sum tables of the same kinds."""
+    return [np.asarray(sum(tables)) for tables in zip(*found, strict=True)]
+
+
+def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
+    """Put tables together, in lexicographic order."""
+    codes = np.concatenate([table.codes for table in tables])
+    order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
+    sums = ([getattr(table, name) for table in tables] for name in ("counts", "rows", "squares"))
+    return Table(np.asfortranarray(codes[order]), *(np.concatenate(own)[order] for own in sums))
+
+
+def _steps(table: Table, rows: int) -> Table:
+    """Rows of a partition at equal steps of the running weight, also where it has fewer."""
+    chosen = equal_steps(table.counts, rows)
+    one = np.ones(rows)
+    return Table(table.codes[chosen], one, one, one)
+
+
+def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
+    """Return a partition's part of KL(data‖p), where the rows of all partitions weigh ``total``."""
+    if not table.total:
+        return 0.0
+    own, share = attached(density.prior, rows), table.total / total
+    if own is None:
+        return np.inf
+    return share * (table.divergence(replace(density, prior=own)) + float(np.log(share)))

@@ -1,0 +1,50 @@
+"""Weights for the rows of a Dask frame, by their levels alone: nothing is joined, and nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Reals
+from fairmaxent.engines.lazy.frame import Lazy, fresh_name, names_of
+from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
+from fairmaxent.engines.lazy.row_counts import unpacked
+from fairmaxent.errors import InputError
+from fairmaxent.maxent.forbidden import Rule, break_any
+
+
+def weigh_rows(
+    lazy: Lazy, roles: Roles, log_levels: Reals, *, rules: Sequence[Rule], weight: str | None, name: str
+) -> Any:
+    """Return the Dask frame with a column ``name``: the product of what each level of a row weighs, by design weight.
+
+    Rows that break a rule weigh nothing.
+    """
+    if not lazy.implementation.is_dask():
+        raise InputError(
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or use "
+            "fit.collect().weigh(frame) for one of another kind"
+        )
+    blocks = roles.blocks
+    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
+    coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
+    shared = (keys, blocks, log_levels, tuple(rules), weight, name)
+    return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))
+
+
+def _weighed(
+    frame: Any, keys: list[str], blocks: Blocks, log_levels: Reals, rules: Sequence[Rule], weight: str | None, name: str
+) -> Any:
+    """Weigh the rows of one partition, a pandas frame."""
+    codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
+    scores = np.zeros(len(codes))
+    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+        scores += part[column]
+    weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
+    if weight is not None:
+        weights *= frame[weight].to_numpy(dtype=np.float64)
+    return frame.drop(columns=keys).assign(**{name: weights})

@@ -1,0 +1,185 @@
+"""The distinct values of each column with their counts, and the domain that they make.
+
+A domain is learned from what values a column has and how often, never from their order, so that a list of values and
+weights gives the same domain as the table itself. A column with more than `MOST_VALUES` values is thinned inside the
+engine: what is frequent stays, and of the rest every so manieth in ascending order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
+from fairmaxent.data.table import Reals
+from fairmaxent.engines.lazy.frame import Lazy, Progress, collect, fresh_name, is_missing, names_of, numbers, silent
+from fairmaxent.errors import InputError
+
+MOST_VALUES = 100_000
+_HEAD = 1 << 20  # rows that show whether a column may have too many values
+_AT_ONCE = 1_000_000  # values that polars may hold
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Some or all of the distinct values of a column."""
+
+    column: nw.DataFrame[Any]  # one column of an ordinary frame, each value once
+    rows: int  # input rows that are not missing
+    distinct: int  # values that the column has
+    weights: Reals
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether some values were left out."""
+        return self.distinct > len(self.column)
+
+
+def learn_domain(
+    lazy: Lazy,
+    *,
+    kinds: Mapping[str, Kind] | None = None,
+    bins: int | Mapping[str, Bins] = DEFAULT_BINS,
+    order: Mapping[str, Sequence[Any]] | None = None,
+    features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
+    max_levels: int = 64,
+    weight: str | None = None,
+    progress: Progress = silent,
+) -> Domain:
+    """Learn the domain of a lazy frame; the options are those of `Domain.learn`, ``weight`` a column."""
+    names = [name for name in names_of(lazy) if name != weight]
+    options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
+    attributes: list[Attribute] = []
+    notes: list[str] = []
+    for done, name in enumerate(names):
+        progress("read", done / len(names))
+        learned = _learn_column(count_values(lazy, name, weight), options)
+        attributes += learned.attributes
+        notes += learned.notes
+    progress("read", 1.0)
+    return Domain(tuple(attributes), tuple(notes))
+
+
+def _learn_column(values: Values, options: ColumnOptions) -> Domain:
+    """Learn one column from its values.
+
+    A column whose values repeat is listed twice, the second time without weight, or it would look like an identifier.
+    """
+    column, weights = values.column, values.weights
+    if values.distinct <= 0.9 * values.rows:
+        column, weights = nw.concat([column, column]), np.append(weights, np.zeros(len(weights)))
+    name = column.columns[0]
+    learned = Domain.infer(
+        column,
+        kinds=_only(name, options.kinds),
+        bins=_only(name, options.bins) if isinstance(options.bins, Mapping) else options.bins,
+        order=_only(name, options.order),
+        features=_only(name, options.features) if isinstance(options.features, Mapping) else options.features,
+        max_levels=options.max_levels,
+        weight=weights,
+    )
+    if not values.is_thinned:
+        return learned
+    note = (
+        f"column {name!r} has {values.distinct:,} values, too many to keep: "
+        f"{len(values.column):,} of them stand for all in bins, and are what is drawn"
+    )
+    return Domain(learned.attributes, (*learned.notes, note))
+
+
+def _only(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name]} if name in given else {}
+
+
+def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None:
+    """Refuse values that a domain learned elsewhere does not know."""
+    for done, attribute in enumerate(domain.attributes):
+        progress("read", done / len(domain.attributes))
+        column = count_values(lazy, attribute.name).column.get_column(attribute.name)
+        codes, values = frames.factorize(column)
+        attribute.levels_of(values)
+        if codes.min() < 0:
+            attribute.level(None)
+
+
+# ---------------------------------------------------------------- in the engine
+
+
+def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
+    """List the distinct values of a column, missing ones too, with their weights: all, or `MOST_VALUES` of them."""
+    rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
+    counted = [_grouped(part, name, weight, rows, mass) for part in _parts(lazy, name)]
+    if len(counted) == 1:
+        found = collect(counted[0].head(MOST_VALUES + 1))
+        if not len(found):
+            raise InputError("the table has no rows; pass at least one")
+        if len(found) <= MOST_VALUES:
+            return _values(found, name, rows, mass)
+    return _thinned(counted, name, rows, mass)
+
+
+def _parts(lazy: Lazy, name: str) -> list[Lazy]:
+    """Cut the rows by a hash of their value, where the beginning shows that there are too many to count at once.
+
+    DuckDB keeps what is too large on disk, and Dask and Spark on several machines; polars holds it in memory.
+    """
+    if not lazy.implementation.is_polars():
+        return [lazy]
+    polars, native = frames.load_library("polars"), lazy.to_native()
+    column = polars.col(name)
+    head = collect(nw.from_native(native.head(_HEAD).select(column.n_unique())))
+    if numbers(head, name)[0] <= MOST_VALUES:
+        return [lazy]
+    estimate = numbers(collect(nw.from_native(native.select(column.approx_n_unique()))), name)[0]
+    parts = int(np.ceil(estimate / _AT_ONCE))
+    return [nw.from_native(native.filter(column.hash(0) % parts == part)) for part in range(parts)]
+
+
+def _grouped(lazy: Lazy, name: str, weight: str | None, rows: str, mass: str) -> Lazy:
+    """The engine's own counts, and weights, of the values of a column."""
+    column = nw.col(name)
+    if weight is None:
+        return lazy.select(column).group_by(name).agg(nw.len().alias(rows)).with_columns(nw.col(rows).alias(mass))
+    both = lazy.select(column, nw.col(weight).cast(nw.Float64).alias(mass))
+    return both.group_by(name).agg(nw.len().alias(rows), nw.col(mass).sum())
+
+
+def _values(found: nw.DataFrame[Any], name: str, rows: str, mass: str) -> Values:
+    missing = found.select(is_missing(nw.col(name), found.schema[name])).get_column(name).to_numpy().astype(bool)
+    seen = numbers(found, rows)[~missing]
+    return Values(found.select(name), int(seen.sum()), len(found), numbers(found, mass))
+
+
+def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
+    """Keep the frequent values, the first and last, and every so manieth of the others in ascending order.
+
+    Numbers that were kept for others weigh as much as those; of texts the frequent ones matter, as they are.
+    """
+    dtype = counted[0].collect_schema()[name]
+    missing = is_missing(nw.col(name), dtype)
+    present = [part.filter(~missing) for part in counted]
+    sums = [collect(part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())) for part in present]
+    sizes, seen, total = (np.concatenate([numbers(own, column) for own in sums]) for column in (name, rows, mass))
+    every, frequent = -(-2 * int(sizes.sum()) // MOST_VALUES), 2 * total.sum() / MOST_VALUES
+    kept = [_pick(part, size, every, frequent, mass) for part, size in zip(present, sizes, strict=True)]
+    found = nw.concat([collect(part) for part in kept])
+    weights = numbers(found, mass)
+    if dtype.is_numeric() or dtype.is_temporal():
+        weights = np.where(weights >= frequent, weights, every * weights)
+    gaps = [gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)]
+    column = nw.concat([found.select(name), *(gap.select(name) for gap in gaps)])
+    weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
+    return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)
+
+
+def _pick(values: Lazy, size: float, every: int, frequent: float, mass: str) -> Lazy:
+    """The frequent values, the last one, and every so manieth from the first on."""
+    name, place = names_of(values)[0], fresh_name("place", names_of(values))
+    picked = (nw.col(place) % every == 0) | (nw.col(place) == int(size) - 1) | (nw.col(mass) >= frequent)
+    return values.with_row_index(place, order_by=name).filter(picked).drop(place)

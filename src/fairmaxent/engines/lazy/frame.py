@@ -1,0 +1,123 @@
+"""A lazy frame: columns and dtypes are known, rows stay with the engine until a query is collected."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import narwhals as nw
+
+from fairmaxent.data import frames
+from fairmaxent.data.table import Reals
+from fairmaxent.errors import ColumnError, InputError, did_you_mean
+
+# Row groups that polars holds before they are decoded; its own number takes far more memory, and no less CPU.
+READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
+
+Lazy = nw.LazyFrame[Any]
+Progress = Callable[[str, float], None]
+"""Called with a stage and how much of it is done, from 0 to 1; what it raises stops the work."""
+
+
+def silent(stage: str, share: float) -> None:
+    """Report nothing."""
+
+
+def open_lazy(frame: Any) -> Lazy | None:
+    """Wrap a lazy frame; None if this is no lazy frame."""
+    try:
+        opened = nw.from_native(nw.to_native(frame, pass_through=True), pass_through=True)
+    except nw.exceptions.NarwhalsError:  # a table in memory, e.g. with a name twice: said where it is opened
+        return None
+    if not isinstance(opened, nw.LazyFrame):
+        return None
+    names = opened.collect_schema().names()
+    if not names:
+        raise InputError("the table has no columns; pass at least one")
+    dotted = [name for name in names if "." in name or "`" in name]
+    if dotted and opened.implementation.is_spark_like():
+        raise ColumnError(f"Spark reads the column {dotted[0]!r} as a part of another one; rename it, without the sign")
+    return opened
+
+
+def names_of(lazy: Lazy) -> list[str]:
+    """Return the names of the columns, in order."""
+    return lazy.collect_schema().names()
+
+
+def check_column(lazy: Lazy, name: str) -> None:
+    """Refuse a column that is not there."""
+    names = names_of(lazy)
+    if name not in names:
+        raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
+
+
+def collect(query: Lazy) -> nw.DataFrame[Any]:
+    """Run a query whose result is small, in pieces where the engine would otherwise take the whole table in."""
+    if not query.implementation.is_polars():
+        return query.collect()
+    polars = frames.load_library("polars")
+    try:
+        with _little_read_ahead():
+            return query.collect(engine="streaming")
+    except (polars.exceptions.PolarsError, OSError) as problem:
+        raise InputError(
+            f"polars could not compute the table ({first_line(problem)}); look at its query and its files"
+        ) from problem
+
+
+@contextlib.contextmanager
+def _little_read_ahead() -> Iterator[None]:
+    """Let polars hold few row groups while a query runs."""
+    if READ_AHEAD in os.environ:  # the user's own
+        yield
+        return
+    os.environ[READ_AHEAD] = FEW
+    try:
+        yield
+    finally:
+        os.environ.pop(READ_AHEAD, None)
+
+
+def fresh_name(wanted: str, taken: list[str]) -> str:
+    """Return a name for a column of ours that no column of the user's has; DuckDB and Spark know no upper case."""
+    lowered = {name.lower() for name in taken}
+    while wanted in lowered:
+        wanted = f"_{wanted}"
+    return wanted
+
+
+def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
+    """Hand arrays to the engine of a lazy frame, as a frame that can be joined with it."""
+    kind = like.implementation
+    if kind.is_polars():
+        native = frames.load_library("polars").LazyFrame(columns)
+    elif kind.is_duckdb():
+        native = frames.load_library("duckdb").from_arrow(frames.load_library("pyarrow").table(columns))
+    elif kind.is_dask():
+        pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
+        native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
+    elif kind.is_spark_like():
+        native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
+    else:
+        known = "polars, DuckDB, Dask or Spark"
+        raise InputError(f"a table cannot be handed to {kind.value}; read the data with {known} instead")
+    lazy: Lazy = nw.from_native(native)
+    return lazy
+
+
+def numbers(frame: nw.DataFrame[Any], name: str) -> Reals:
+    """Return a collected column as numbers."""
+    return frames.to_numbers(frame.get_column(name))
+
+
+def is_missing(column: Any, dtype: Any) -> Any:
+    """Say, as an expression, where a column is missing; NaN is."""
+    return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
+
+
+def first_line(problem: Exception) -> str:
+    """Return what an engine says, in one line."""
+    return (str(problem).splitlines() or [type(problem).__name__])[0]

@@ -1,0 +1,134 @@
+"""Levels as expressions that an engine evaluates: numbers and times by their place among cut points, others by name."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import narwhals as nw
+
+from fairmaxent.data import frames
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.engines.lazy.frame import Lazy, is_missing
+from fairmaxent.errors import LevelError
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DAY = 86_400_000_000  # microseconds
+_LARGEST_KEY = 2**62
+
+
+def key_parts(sizes: Sequence[int]) -> list[range]:
+    """Cut positions into runs whose sizes multiply to what one integer holds.
+
+    >>> key_parts([2**40, 2**20, 2**10, 3])
+    [range(0, 2), range(2, 4)]
+    """
+    parts, start, span = [], 0, 1
+    for place, size in enumerate(sizes):
+        if span * size > _LARGEST_KEY:
+            parts.append(range(start, place))
+            start, span = place, 1
+        span *= size
+    return [*parts, range(start, len(sizes))]
+
+
+def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, names: Sequence[str]) -> Lazy:
+    """Add integers that tell rows apart, one per part: the block codes packed in mixed radix, in their order.
+
+    polars gets its own expressions, as only these look names up without holding the column.
+    """
+    api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
+    schema = lazy.collect_schema()
+    parts = key_parts(blocks.levels)
+    keys = [_packed(domain, blocks, part, schema, api).alias(name) for part, name in zip(parts, names, strict=True)]
+    if api is nw:
+        return lazy.with_columns(*keys)
+    coded: Lazy = nw.from_native(lazy.to_native().with_columns(keys))
+    return coded
+
+
+def _packed(domain: Domain, blocks: Blocks, part: range, schema: nw.Schema, api: Any) -> Any:
+    key: Any = None
+    for index in (index for block in part for index in blocks.members[block]):
+        attribute = domain.attributes[index]
+        level = level_expression(attribute, schema[attribute.name], api)
+        key = level if key is None else key * attribute.size + level
+    return key
+
+
+def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
+    """Return the level of each row as a 64-bit integer; every value is taken to be one that the attribute knows."""
+    column = api.col(attribute.name)
+    if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
+        level = _place(attribute, column, dtype, api)
+    elif attribute.edges is not None:
+        raise LevelError(f"column {attribute.name!r} was learned as {attribute.kind} but now is {dtype}; convert it")
+    else:
+        level = _by_name(attribute, column, dtype, api)
+    if attribute.missing is None:
+        return level
+    return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
+
+
+def _place(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+    """How many cut points a number or time has reached."""
+    numbers = column.cast(api.Float64) if dtype.is_numeric() else column
+    total = api.lit(0).cast(api.Int16)
+    for cut in _cuts(attribute):
+        total = total + (numbers >= _literal(cut, dtype)).cast(api.Int16)
+    return total.cast(api.Int64)
+
+
+def _cuts(attribute: Attribute) -> list[float]:
+    """Where each level but the first begins: the edges of bins, or the values themselves, which ascend."""
+    if attribute.edges is not None:
+        return [float(edge) for edge in attribute.edges]
+    present = attribute.size - (attribute.missing is not None)
+    firsts = frames.take(attribute.values, attribute.level_starts[1:present])
+    return [float(number) for number in frames.to_numbers(firsts)]
+
+
+def _literal(cut: float, dtype: Any) -> Any:
+    """The least value of a dtype whose number is not below ``cut``; times compare as such, never as floats."""
+    if dtype.is_numeric():
+        return cut
+    micro = math.floor(cut * 1e6) - 2
+    while micro / 1e6 < cut:
+        micro += 1
+    if dtype == nw.Duration:
+        return datetime.timedelta(microseconds=micro)
+    if dtype == nw.Date:
+        return (_EPOCH + datetime.timedelta(days=-(-micro // _DAY))).date()
+    moment = _EPOCH + datetime.timedelta(microseconds=micro)
+    if dtype == nw.Time:
+        return moment.time() if micro < _DAY else datetime.time.max
+    zone = dtype.time_zone
+    return moment if zone is None else moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
+
+
+def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+    """Look each value up; a last level that stands for all rare values takes what is not listed."""
+    present = attribute.size - (attribute.missing is not None)
+    listed = present if attribute.is_value_coded else present - 1
+    values = frames.take(attribute.values, attribute.level_starts[:listed])
+    if not listed:
+        return api.lit(0).cast(api.Int64)
+    if api is not nw:
+        return _by_polars_name(values.to_native(), column, api)
+    names = values.to_list()
+    if dtype == nw.Categorical or dtype == nw.Enum:
+        column, names = column.cast(nw.String), [str(name) for name in names]
+    return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
+
+
+def _by_polars_name(values: Any, column: Any, polars: Any) -> Any:
+    """Look texts up as categories, and all else by its text; 0.0 is added as -0.0 is no other number."""
+    if values.dtype.is_float():
+        values, column = values + 0.0, column + 0.0
+    categories = polars.Enum(values.cast(polars.String))
+    codes = column.cast(polars.String).cast(categories, strict=False).to_physical()
+    return codes.cast(polars.Int64).fill_null(len(values))

@@ -1,0 +1,117 @@
+"""Distinct rows and their counts, by the engine's own group-by; and weights joined to the rows by the same keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, into_engine, names_of, numbers
+from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
+from fairmaxent.errors import InputError, WeightError
+
+
+def check_lazy_weights(lazy: Lazy, weight: str) -> None:
+    """Refuse a column of design weights that no weighting can mean."""
+    check_column(lazy, weight)
+    dtype = lazy.collect_schema()[weight]
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
+    number = nw.col(weight).cast(nw.Float64)
+    good = (number >= 0) & (number < float("inf"))
+    found = collect(
+        lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), (number > 0).any().alias("any"))
+    )
+    rows, sound, some = (numbers(found, name)[0] for name in ("rows", "good", "any"))
+    if sound < rows:
+        raise WeightError(
+            f"weight column {weight!r} holds {int(rows - np.nan_to_num(sound))} values that are missing, negative or "
+            "infinite; weights must be finite and not negative. Repair or drop those rows."
+        )
+    if rows and not some:
+        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Names of the columns that an engine counts by and in; those of design weights are None where there are none."""
+
+    keys: list[str]
+    rows: str
+    mass: str | None
+    squares: str | None
+
+    @property
+    def weights(self) -> list[str]:
+        """The columns of design weights."""
+        return [name for name in (self.mass, self.squares) if name is not None]
+
+
+def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, Counts]:
+    """Code the rows: the integers that tell them apart, and design weights with their squares."""
+    names = names_of(lazy)
+    keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
+    rows, mass, squares = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares"))
+    coded = with_keys(lazy, domain, blocks, keys)
+    if weight is None:
+        return coded.select(*keys), Counts(keys, rows, None, None)
+    own = nw.col(weight).cast(nw.Float64)
+    return coded.select(*keys, own.alias(mass), (own * own).alias(squares)), Counts(keys, rows, mass, squares)
+
+
+def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
+    """Code the rows, merge equal ones and count them, all inside the engine; only distinct rows come back."""
+    coded, columns = keyed(lazy, domain, blocks, weight)
+    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.weights)]
+    found = collect(coded.group_by(*columns.keys).agg(*totals))
+    if not len(found):
+        raise InputError("the table has no rows; pass at least one")
+    return table_of(found, columns, blocks)
+
+
+def table_of(found: nw.DataFrame[Any], columns: Counts, blocks: Blocks) -> Table:
+    """Distinct rows in order, from what an engine counted."""
+    packed = [found.get_column(key).to_numpy() for key in columns.keys]
+    order = np.lexsort(packed[::-1])
+    codes = unpacked([key[order] for key in packed], blocks)
+    seen = numbers(found, columns.rows)[order]
+    if not columns.weights:
+        return Table(codes, seen, seen, seen)
+    mass, squares = (numbers(found, name)[order] for name in columns.weights)
+    return Table(codes, mass, seen, squares)
+
+
+def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
+    """Block codes of keys."""
+    codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
+    for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
+        for block in reversed(part):
+            rest, codes[:, block] = np.divmod(rest, blocks.levels[block])
+    return codes
+
+
+def join_weights(lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, name: str) -> Any:
+    """Return the native lazy frame with a column ``name``: the weight of each row's distinct row, by design weight."""
+    domain, blocks = roles.domain, roles.blocks
+    parts = key_parts(blocks.levels)
+    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
+    coded = with_keys(lazy, domain, blocks, keys)
+    known = {key: _packed(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
+    joined = coded.join(into_engine({**known, name: weights}, lazy), on=keys, how="left").drop(*keys)
+    if weight is not None:
+        joined = joined.with_columns((nw.col(name) * nw.col(weight).cast(nw.Float64)).alias(name))
+    return joined.to_native()
+
+
+def _packed(codes: Codes, blocks: Blocks, part: range) -> NDArray[np.int64]:
+    keys = np.zeros(len(codes), dtype=np.int64)
+    for block in part:
+        keys = keys * blocks.levels[block] + codes[:, block]
+    return keys

@@ -1,0 +1,276 @@
+"""Projection: the distribution closest to a prior, in KL, under the linear conditions of a fair table.
+
+Minimise KL(t‖e) subject to  rows·t = values  and  m <= rates·t <= m / σ  with one free m per block of rates.
+With multipliers y the answer is t = e·exp(Bᵀy), B = rows over rates. We keep that form exactly, so that t is
+always positive, and let a primal–dual interior-point method find y. Its linear systems have one unknown per
+condition, not per cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.errors import SolverError
+from fairmaxent.fairness.rates import Array, Mask
+
+# Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
+# program that finds out, so that a "yes" is never rounding.
+LEAST_ROOM = 1e-6
+_TOLERANCE = 1e-13
+_GAP = 1e-16
+# Degenerate conditions can stop the residual a little above the tolerance; this is still honest.
+_ACCEPTED = 1e-10
+_MOST_ITERATIONS = 200
+# Redundant conditions make the system singular; multipliers along them do not change t, so any will do.
+_REGULARISATION = 1e-12
+# Above this many conditions (intersections of many levels) the system is mostly zeros.
+_DENSE_CONDITIONS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ."""
+
+    rows: Array
+    values: Array
+    rates: Array
+    block: NDArray[np.intp]
+    least: Array
+
+    def on(self, cells: Mask) -> Conditions:
+        """Return the same conditions for a vector that is zero outside of `cells`."""
+        return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The closest point, the iterations it took, and the largest relative error of a condition."""
+
+    point: Array
+    iterations: int
+    residual: float
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """An iterate: multipliers y, rates r, lower bounds m, slacks (r − m, m − σr) and their multipliers."""
+
+    multipliers: Array
+    rates: Array
+    bounds: Array
+    slacks: Array
+    duals: Array
+
+    def moved(self, step: _State, length: float) -> _State:
+        return _State(
+            self.multipliers + length * step.multipliers,
+            self.rates + length * step.rates,
+            self.bounds + length * step.bounds,
+            self.slacks + length * step.slacks,
+            self.duals + length * step.duals,
+        )
+
+
+def project(prior: Array, conditions: Conditions) -> Projection:
+    """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t must meet them.
+
+    >>> none = np.zeros((0, 2))
+    >>> half = Conditions(np.eye(2), np.array([0.5, 0.5]), none, np.zeros(0, dtype=np.intp), np.zeros(0))
+    >>> project(np.array([0.9, 0.1]), half).point.round(4)
+    array([0.5, 0.5])
+    """
+    equalities = replace(conditions, rates=conditions.rates[:0], block=conditions.block[:0], least=conditions.least[:0])
+    start = np.zeros(len(conditions.rows))
+    first, multipliers = _interior_point(prior, equalities, start)
+    # Rates that hold already cost nothing: a fair table is its own fair table, to the last bit.
+    if _rates_hold(conditions, first.point):
+        return first
+    second, _ = _interior_point(prior, _scaled(conditions, first.point), multipliers)
+    return replace(second, iterations=first.iterations + second.iterations)
+
+
+def room(conditions: Conditions, floor: Array) -> float:
+    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions; 0 if none does."""
+    answer = _linear_program(conditions, floor, cost=np.zeros(len(floor)), least_room=0.0)
+    return 0.0 if answer is None else float(answer[-1])
+
+
+def fewest_cells(conditions: Conditions, floor: Array, costly: Mask) -> Mask | None:
+    """Return the cells of a t that meets the conditions with as little mass as it can on the costly cells.
+
+    The others keep half of the room they have; None if they have none.
+    """
+    half = room(conditions, floor) / 2
+    if half <= LEAST_ROOM:
+        return None
+    answer = _linear_program(conditions, floor, cost=costly.astype(float), least_room=half)
+    return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
+
+
+def _linear_program(conditions: Conditions, floor: Array, *, cost: Array, least_room: float) -> Array | None:
+    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the bounds m, and x."""
+    # SciPy is slow to import, and only tables with empty cells need it here.
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    blocks = _blocks(conditions)
+    member = np.eye(blocks)[conditions.block]
+    scaled = conditions.least[:, np.newaxis] * conditions.rates
+    below = np.hstack([-conditions.rates, member, -conditions.rates @ floor[:, np.newaxis]])
+    above = np.hstack([scaled, -member, scaled @ floor[:, np.newaxis]])
+    equal = np.hstack(
+        [conditions.rows, np.zeros((len(conditions.rows), blocks)), conditions.rows @ floor[:, np.newaxis]]
+    )
+    fixed = least_room > 0.0
+    answer = linprog(
+        np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]]),
+        A_ub=csr_array(np.vstack([below, above])),
+        b_ub=np.zeros(2 * len(below)),
+        A_eq=csr_array(equal),
+        b_eq=conditions.values,
+        bounds=[(0, None)] * (len(floor) + blocks) + [(least_room, least_room if fixed else 1.0)],
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    return np.asarray(answer.x) if answer.status == 0 else None
+
+
+def _rates_hold(conditions: Conditions, point: Array) -> bool:
+    rates = conditions.rates @ point
+    lowest = np.full(_blocks(conditions), np.inf)
+    np.minimum.at(lowest, conditions.block, rates)
+    return bool((lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all())
+
+
+def _scaled(conditions: Conditions, point: Array) -> Conditions:
+    """Divide each block of rates by its mean at a point, so that errors and slacks are relative."""
+    block = conditions.block
+    mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
+    return replace(conditions, rates=conditions.rates / mean[block][:, np.newaxis])
+
+
+def _blocks(conditions: Conditions) -> int:
+    return int(conditions.block.max(initial=-1)) + 1
+
+
+def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) -> tuple[Projection, Array]:
+    """Iterate from multipliers of the rows alone until conditions and complementarity hold."""
+    matrix: Any = np.vstack([conditions.rows, conditions.rates])
+    if len(matrix) > _DENSE_CONDITIONS:
+        from scipy.sparse import csr_array
+
+        matrix = csr_array(matrix)
+    point = prior * np.exp(conditions.rows.T @ multipliers)
+    state = _start(conditions, multipliers)
+    loose = conditions.least < 1
+    for iteration in range(_MOST_ITERATIONS + 1):
+        wanted = np.concatenate([conditions.values, state.rates])
+        errors = wanted - matrix @ point
+        residual = float(np.abs(errors / wanted).max(initial=0.0))
+        gap = float((state.slacks * state.duals)[:, loose].mean()) if loose.any() else 0.0
+        done = residual <= _TOLERANCE and gap <= _GAP
+        if done or iteration == _MOST_ITERATIONS:
+            break
+        step = _newton_step(matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5))
+        state = state.moved(step, _step_length(state, step, matrix.T @ step.multipliers))
+        point = prior * np.exp(matrix.T @ state.multipliers)
+    if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
+        raise SolverError(
+            f"the fair table was not found in {iteration} iterations (error {residual:.1e}); the wanted "
+            "shares and rates contradict each other, or nearly so: ask for less of one of them"
+        )
+    return Projection(point, iteration, residual), state.multipliers
+
+
+def _start(conditions: Conditions, multipliers: Array) -> _State:
+    """Start with all (scaled) rates at 1 and their bounds half way between the two limits.
+
+    At σ = 1 the two limits are one: r = m. Slacks have no meaning there; they stay at 1.
+    """
+    least = conditions.least
+    bounds = np.zeros(_blocks(conditions))
+    bounds[conditions.block] = (1 + least) / 2
+    slack = np.where(least < 1, (1 - least) / 2, 1.0)
+    slacks = np.stack([slack, slack])
+    complete = np.concatenate([multipliers, np.zeros(len(least))])
+    return _State(complete, np.ones(len(least)), bounds, slacks, 1e-2 / slacks)
+
+
+def _newton_step(
+    matrix: Any, conditions: Conditions, point: Array, state: _State, errors: Array, centre: float
+) -> _State:
+    """Newton's step for the optimality conditions with complementarity products equal to `centre` (μ).
+
+    Slacks, their multipliers and the rates are eliminated by hand; what is left is one symmetric system in
+    the multipliers y, bordered by the few bounds m.
+    """
+    block, least, count = conditions.block, conditions.least, len(conditions.rows)
+    lower, upper = stiffness = state.duals / state.slacks
+    loose = least < 1
+    wanted = centre / state.slacks
+    diagonal = lower + least**2 * upper
+    give = np.where(loose, 1 / diagonal, 0.0)
+    slope = (lower + least * upper) / diagonal
+    pull = wanted[0] - least * wanted[1] - state.multipliers[count:]
+    border = np.zeros((len(errors), _blocks(conditions)))
+    border[count + np.arange(len(block)), block] = slope
+    right = np.column_stack([errors, border])
+    right[count:, 0] += pull * give
+    solved = _solve(matrix, point, np.concatenate([np.zeros(count), give]), right)
+    curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)
+    balance = np.bincount(block, slope * pull - wanted[0] + wanted[1])
+    inner = border.T @ solved[:, 1:] + np.diag(curvature)
+    bounds = np.asarray(np.linalg.solve(inner, balance - border.T @ solved[:, 0]), dtype=float)
+    multipliers = solved[:, 0] + solved[:, 1:] @ bounds
+    rates = (pull - multipliers[count:]) * give + slope * bounds[block]
+    slacks = np.stack([rates - bounds[block], bounds[block] - least * rates]) * loose
+    duals = (wanted - state.duals - stiffness * slacks) * loose
+    return _State(multipliers, rates, bounds, slacks, duals)
+
+
+def _solve(matrix: Any, point: Array, extra: Array, right: Array) -> Array:
+    """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
+    system = (matrix * point) @ matrix.T
+    shift = extra + _REGULARISATION * system.diagonal()
+    # Groups and cells may differ by many orders of magnitude: scale the diagonal to one.
+    scale = 1 / np.sqrt(system.diagonal() + shift)
+    right = right * scale[:, np.newaxis]
+    if isinstance(system, np.ndarray):
+        solved = _solve_dense(system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2), right)
+    else:
+        solved = _solve_sparse(system, scale, shift, right)
+    return np.asarray(solved * scale[:, np.newaxis])
+
+
+def _solve_dense(system: Array, right: Array) -> Array:
+    """Solve by Cholesky, not LU: where conditions repeat each other, an unsymmetric error would build up."""
+    try:
+        lower = np.linalg.cholesky(system)
+    except np.linalg.LinAlgError as problem:
+        raise SolverError(
+            "the conditions of the fair table are too badly scaled; merge its smallest groups"
+        ) from problem
+    return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
+
+
+def _solve_sparse(system: Any, scale: Array, shift: Array, right: Array) -> Array:
+    from scipy.sparse import csc_array, diags_array
+    from scipy.sparse.linalg import splu
+
+    scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(shift * scale**2)
+    factors = splu(
+        csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    return np.asarray(factors.solve(right))
+
+
+def _step_length(state: _State, step: _State, growth: Array) -> float:
+    """Stay inside the bounds, and let no cell change by more than a factor e³ at once."""
+    length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
+    for value, change in ((state.slacks, step.slacks), (state.duals, step.duals)):
+        shrink = float((-change / value).max(initial=0.0))
+        length = min(length, 0.995 / shrink) if shrink > 0.995 else length
+    return length

@@ -1,0 +1,204 @@
+"""The fitted distribution p*: exact probabilities, marginals and draws, in terms of the user's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.table import Codes, Counted, Reals
+from fairmaxent.errors import ColumnError, EvidenceError, InputError
+from fairmaxent.fit.raw_values import Details, Positions
+from fairmaxent.fit.request import read_columns
+from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.priors.mixture import rows_of, with_rows
+from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
+
+Evidence = Mapping[str, object]
+
+# A marginal with more cells than this is refused: it would not be read by anyone.
+LARGEST_MARGINAL = 10_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distribution:
+    """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
+
+    A binned number or a lumped column counts by its level: probabilities are those of the bin.
+    """
+
+    domain: Domain
+    blocks: Blocks
+    prior: Prior
+    potentials: Reals  # ⟨λ, φ⟩ of each level, with the logarithm of what evidence leaves of it
+    evidence: frozenset[int] = frozenset()  # attributes that evidence narrowed
+    details: Details | None = None  # raw values of real rows; None: numbers are always drawn inside their bins
+
+    def __repr__(self) -> str:
+        return f"<Distribution over {self.domain.size:,} points: {', '.join(self.domain.names)}>"
+
+    @classmethod
+    def of(cls, domain: Domain, optimum: Optimum) -> Distribution:
+        """The distribution that an optimum describes."""
+        return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
+
+    def detailed(
+        self, positions: Positions | None, table: Counted, design: Reals | None, *, relabelled: bool
+    ) -> Distribution:
+        """Let rows of the rows component keep the raw values of the real row they are."""
+        rows = rows_of(self.prior)
+        if rows is None or not positions:
+            return self
+        return replace(self, details=Details.of(positions, rows, table.collect(), design, relabelled=relabelled))
+
+    @cached_property
+    def tilted(self) -> Tilted:
+        """The tilted prior: the model in terms of block levels."""
+        return self.prior.tilt(self.potentials)
+
+    @property
+    def root_table(self) -> Reals:
+        """p(y, z): the exact table of outcome and protected attributes, one axis each."""
+        return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
+
+    def probability(self, frame: Any) -> Reals:
+        """Return the probability of each row of a frame, zero where it contradicts the evidence."""
+        result = np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
+        for index in sorted(self.evidence):
+            attribute = self.domain.attributes[index]
+            codes, values = frames.factorize(frames.column(frames.open_frame(frame), attribute.name))
+            result[~attribute.can_draw(values)[codes]] = 0.0
+        return result
+
+    def log_probability(self, pooled: Codes) -> Reals:
+        """log p* of rows given as block codes."""
+        return self.density.log_probability(pooled)
+
+    @property
+    def density(self) -> Density:
+        """The probability of rows given as block codes."""
+        return Density(self.prior, self.potentials, self.tilted.log_partition)
+
+    def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
+        """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""
+        if given:
+            return self.condition(given).marginal(columns)
+        names = read_columns("columns", columns)
+        table = self.joint([self.domain.index(name) for name in names])
+        if "probability" in names:
+            raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
+        cells = np.unravel_index(np.arange(table.size), table.shape)
+        shown = {name: self.domain.column_of(name, cell) for name, cell in zip(names, cells, strict=True)}
+        like = next(iter(shown.values()))
+        return frames.build(shown | {"probability": frames.number_column("probability", table.ravel(), like)})
+
+    def joint(self, attributes: Sequence[int]) -> Reals:
+        """Return the exact joint table of a few attributes, one axis each."""
+        if len(set(attributes)) != len(attributes) or not attributes:
+            names = [self.domain.names[attribute] for attribute in attributes]
+            raise ColumnError(f"a marginal of {names} was asked for; name each column once, and at least one")
+        wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
+        cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
+        if cells > LARGEST_MARGINAL:
+            raise InputError(
+                f"this marginal would have {cells:,} cells (at most {LARGEST_MARGINAL:,}); ask for fewer columns"
+            )
+        members = [attribute for block in wanted for attribute in self.blocks.members[block]]
+        table = self.tilted.joint(wanted).reshape([self.blocks.sizes[a] for a in members])
+        table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
+        kept = [a for a in members if a in attributes]
+        return np.asarray(table).transpose([kept.index(attribute) for attribute in attributes])
+
+    def expectation(self, column: str, *, given: Evidence | None = None) -> float:
+        """Return the mean of a numeric, boolean or date column, over the rows where it is not missing."""
+        if given:
+            return self.condition(given).expectation(column)
+        scores = self.domain.attribute(column).scores()
+        levels = self.joint([self.domain.index(column)])
+        present = ~np.isnan(scores)
+        if not levels[present].any():
+            raise EvidenceError(
+                f"column {column!r} is always missing given this, so it has no mean; relax the evidence"
+            )
+        return float(levels[present] @ scores[present] / levels[present].sum())
+
+    def condition(self, given: Evidence) -> Distribution:
+        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
+        if not isinstance(given, Mapping):
+            raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
+        changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # P(evidence | level): less than one where only some of a level's raw values are meant.
+            share = {
+                index: np.log(np.nan_to_num(new.level_counts() / self.domain.attributes[index].level_counts()))
+                for index, new in changed.items()
+            }
+        narrowed = replace(
+            self._with_details_given(changed, share),
+            domain=self.domain.with_attributes(changed),
+            potentials=self.potentials + self.blocks.spread(share),
+            evidence=self.evidence | changed.keys(),
+        )
+        if np.isneginf(narrowed.tilted.log_partition):
+            shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+            raise EvidenceError(
+                f"given {shown}: this has probability zero under the model, so there is nothing to condition on. "
+                "Relax the evidence; with base_share > 0 every combination that is not forbidden is possible."
+            )
+        return narrowed
+
+    def sample(
+        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+    ) -> Any:
+        """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
+
+        By default the table of outcome and protected columns is filled by quota (largest remainder), so that the drawn
+        rows themselves have the model's rates up to one row per cell; ``iid=True`` draws independently.
+        """
+        count = check_count(n)
+        rng = generator(random_state)
+        source = self.condition(given) if given else self
+        roots = source.root_table.ravel()
+        if iid:
+            cells = Choice.rows_of(roots[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
+        else:
+            cells = rng.permutation(np.repeat(np.arange(len(roots)), quota(roots, count)))
+        return source.draw(cells, rng, spread=not iid)
+
+    def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
+        """Draw one row for each wanted cell of the table of outcome and protected columns.
+
+        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
+        """
+        drawn = self.tilted.draw(cells, rng, spread=spread)
+        known = None if self.details is None else self.details.draw(drawn.places, rng)
+        return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
+
+    def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> Distribution:
+        """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence.
+
+        What ``share`` says of the levels of those columns is for the base alone, so it is taken off again here.
+        """
+        rows = rows_of(self.prior)
+        if self.details is None or rows is None:
+            return self
+        details = self.details.given(changed)
+        agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
+        levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)
+        return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
+
+    def _narrowed(self, name: str, value: object) -> Attribute:
+        values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+        if not values:
+            raise EvidenceError(f"given names no value for {name!r}; name one or more, or leave the column out")
+        return self.domain.attribute(name).narrowed(values)

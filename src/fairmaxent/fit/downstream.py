@@ -1,0 +1,172 @@
+"""Downstream: what a model trained on the result will do to the people that the data came from.
+
+Fair data do not make every model fair: what matters is whom a model trained on them decides for in the population as it
+is. This is estimated before anybody trains one, by cross-fitting: profiles are dealt to folds, the fit is repeated
+without a fold, a model learns from what it gives, and decides about the people of that fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.draws import quota
+from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.errors import InfeasibleError, InputError, check_choice
+from fairmaxent.fit.certificate import Downstream, Outlook
+from fairmaxent.metrics.scorecard import Judgement, judge
+from fairmaxent.relabelling.labellers import Labeller, check_model, deal, name_of
+from fairmaxent.relabelling.profiles import Profiles, root_shape
+
+if TYPE_CHECKING:
+    from fairmaxent.fit.fit import Fit
+
+DownstreamOption = Literal["rows", "weights"]
+
+FOLDS = 3
+
+Refit = Callable[
+    [Table], "Fit"
+]  # the same fit of other rows; soft labels anew, or they would tell of the fold left out
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Everybody in the data, by profile and outcome."""
+
+    truth: NDArray[np.intp]
+    group: NDArray[np.intp]
+    weights: Reals
+    profile: NDArray[np.intp]
+
+
+def check_downstream(output: object, student: object) -> None:
+    """Refuse a student that nothing is asked of, and what is no output to learn from."""
+    if output is not None:
+        check_choice("downstream", output, DownstreamOption)
+    elif student is not None:
+        raise InputError("student is given, but downstream is not; pass downstream='rows' or 'weights'")
+    check_model("student", student)
+
+
+def foresee(
+    fit: Fit,
+    refit: Refit,
+    student: Labeller,
+    *,
+    output: DownstreamOption,
+    folds: int = FOLDS,
+    progress: Callable[[str, float], None],
+) -> Downstream:
+    """Estimate how a student that learns from the fit's rows or weights treats the people of the data."""
+    blocks = fit.roles.blocks
+    table = fit.table.collect()
+    profiles = Profiles.per_row(table, blocks, table.counts)
+    fold = deal(profiles, folds)
+    before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
+    for number in range(folds):
+        progress("downstream", number / folds)
+        held = fold == number
+        before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
+        lesson = _lesson_without(held, fit, profiles, refit, output, seed=number)
+        after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
+    progress("downstream", 1.0)
+    people = _everybody(profiles)
+    return Downstream(
+        student=name_of(student),
+        output=output,
+        folds=folds,
+        threshold=float(fit.options["threshold"]),
+        remedy=_remedy(fit, output),
+        before=_outlook(fit, people, before),
+        after=_outlook(fit, people, after),
+    )
+
+
+def _lesson_without(
+    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: DownstreamOption, *, seed: int
+) -> Profiles:
+    """What a student gets to see of a fit that never saw some profiles."""
+    try:
+        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.places])), output, seed=seed)
+    except (InfeasibleError, InputError) as problem:
+        raise type(problem)(
+            f"the downstream estimate fits the table again without some of its rows, and there: {problem} Or leave "
+            "downstream out."
+        ) from problem
+
+
+def _remedy(fit: Fit, output: DownstreamOption) -> str:
+    """Name the next thing to try."""
+    if fit.options["absorb"] == "reweigh":
+        return "the other columns tell the old outcome. Relabelling helps: absorb='relabel', parity='predictions'"
+    if fit.options["parity"] == "probabilities":
+        return "its probabilities are fairer than its decisions. Also level these: parity='predictions'"
+    if output == "rows":
+        return "train on weights instead of rows, or use a smaller base_share"
+    return "there is nothing further to ask of labels; look at the smallest groups, or try another kind of model"
+
+
+def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
+    """Some of the distinct rows."""
+    return Table(table.codes[kept], table.counts[kept], table.rows[kept], table.squares[kept])
+
+
+def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
+    """What a student gets to see: the weighted rows, or as many drawn ones as there are."""
+    blocks = fit.roles.blocks
+    if output == "weights":
+        rows = fit.weighted.collect()
+        # A cell that lost its only row to the fold has nothing to weigh; the rest is what there is to learn from.
+        weights = rows.counts * fit.table.size if fit.certificate.filled_cells else fit.support_weights()
+        return Profiles.of(rows, blocks, weights)
+    rng = np.random.default_rng(seed)
+    roots = fit.distribution.root_table.ravel()
+    cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
+    drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.table.codes.dtype)
+    table = Table.compress(drawn, blocks.levels)
+    return Profiles.of(table, blocks, table.counts)
+
+
+def _everybody(profiles: Profiles) -> _People:
+    profile, truth = np.nonzero(profiles.counts)
+    return _People(truth, profiles.groups[profile], profiles.counts[profile, truth], profile)
+
+
+def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
+    """Judge the probabilities for each grouping."""
+    measure, shape = fit.certificate.measure, fit.roles.blocks.shape(0)
+    _, groups = root_shape(fit.roles.blocks)
+    levels = np.unravel_index(np.arange(groups), shape[1:])
+    found: dict[str, Judgement] = {}
+    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+        sizes = [shape[axis] for axis in grouping]
+        group_of = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
+        found[name] = judge(
+            people.truth,
+            chances[people.profile],
+            group_of[people.group],
+            people.weights,
+            favourable=measure.favourable,
+            group_count=int(np.prod(sizes)),
+            threshold=float(fit.options["threshold"]),
+        )
+    first = next(iter(found.values()))
+
+    def each(take: Callable[[Judgement], float]) -> dict[str, float | None]:
+        values = {name: take(judgement) for name, judgement in found.items()}
+        return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+    return Outlook(
+        accuracy=first.accuracy,
+        auc=first.auc,
+        by_predictions=each(lambda found: found.rate_by_predictions),
+        by_probabilities=each(lambda found: found.rate_by_probabilities),
+        equal_opportunity=each(lambda found: found.equal_opportunity),
+        equalised_odds=each(lambda found: found.equalised_odds),
+        calibration_gap=each(lambda found: found.calibration_gap),
+    )

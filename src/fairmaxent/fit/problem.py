@@ -1,0 +1,155 @@
+"""The problem: the data in codes, and what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Codes, Counted, Reals, Table
+from fairmaxent.errors import ForbiddenError, LevelError, TargetError
+from fairmaxent.fairness.fair_table import FairTable, fair_table
+from fairmaxent.fit.certificate import Measure
+from fairmaxent.maxent.features import root_marginals
+from fairmaxent.maxent.forbidden import Rule, break_any
+from fairmaxent.maxent.priors.bases import reachable_roots
+
+# A cell without rows that must have mass counts as half a row.
+HALF_A_ROW = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that the fair table, the prior, the target and the certificate are made from."""
+
+    roles: Roles
+    table: Counted  # distinct rows as block codes
+    measure: Measure
+    representation: tuple[float | None, ...]  # ρ of each grouping
+    statistical: tuple[float | None, ...]  # σ of each grouping
+    rules: tuple[Rule, ...] = ()
+    chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
+
+    @property
+    def blocks(self) -> Blocks:
+        """Outcome and protected attributes pooled as the root, the others on their own."""
+        return self.roles.blocks
+
+    @cached_property
+    def counted(self) -> Counted:
+        """The distinct rows with their n_α; rows that a rule forbids count zero."""
+        counted = self.table.without(partial(break_any, self.rules)) if self.rules else self.table
+        self._refuse_lost_levels(counted)
+        return counted
+
+    @cached_property
+    def data_table(self) -> Reals:
+        """The data's table of outcome and protected attributes, one axis each, forbidden rows and all."""
+        return self._root_table(self.table)
+
+    @cached_property
+    def empirical(self) -> Reals:
+        """e(y, z): the same table without the rows that a rule forbids."""
+        return self._root_table(self.counted)
+
+    @cached_property
+    def root_targets(self) -> dict[int, Reals]:
+        """Shares the user wants for outcome and protected attributes, by axis; None stands for the data's own."""
+        own = root_marginals(self.blocks, self.data_table.ravel())
+        wanted: dict[int, Reals] = {}
+        for axis, attribute in enumerate(self.roles.root):
+            if attribute in self.chosen:
+                share = self.chosen[attribute]
+                wanted[axis] = own[axis] if share is None else share
+                self._refuse_single_level(axis, wanted[axis])
+        return wanted
+
+    def fair_table(self, *, may_fill: bool) -> FairTable:
+        """t(y, z): the closest table with the wanted shares and rates."""
+        return self._closest_table(
+            self.measure.groupings,
+            self.representation,
+            self.statistical,
+            outcome_shares=self.root_targets.get(0),
+            may_fill=may_fill,
+        )
+
+    def relabelled_table(self) -> FairTable:
+        """t(y, z) for relabelling, which changes who has an outcome: how many there are stays, and who they are.
+
+        That is, each outcome's share is what the groups' own rates come to with the wanted group shares, and t(z) is
+        the data's for all protected columns together where no share of any is asked for. Targets go before.
+        """
+        groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
+        asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
+        if not asked and len(groupings) > 1:
+            groupings = (*groupings, tuple(range(1, len(self.roles.root))))
+            representation, statistical = (*representation, None), (*statistical, None)
+        outcomes = self.root_targets.get(0)
+        if outcomes is None:
+            nothing = (None,) * len(groupings)
+            found = self._closest_table(groupings, representation, nothing, outcome_shares=None, may_fill=True)
+            outcomes = found.table.sum(axis=tuple(range(1, found.table.ndim)))
+        return self._closest_table(groupings, representation, statistical, outcome_shares=outcomes, may_fill=True)
+
+    def _closest_table(
+        self,
+        groupings: tuple[tuple[int, ...], ...],
+        representation: tuple[float | None, ...],
+        statistical: tuple[float | None, ...],
+        *,
+        outcome_shares: Reals | None,
+        may_fill: bool,
+    ) -> FairTable:
+        return fair_table(
+            self.empirical,
+            groupings=groupings,
+            representation=representation,
+            statistical=statistical,
+            favourable=self.measure.favourable,
+            shares={axis: share for axis, share in self.root_targets.items() if axis},
+            outcome_shares=outcome_shares,
+            allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
+            fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
+            describe=self.roles.describe_cell,
+        )
+
+    def _root_table(self, rows: Counted) -> Reals:
+        (cells,) = rows.tables([(0,)], self.blocks.levels)
+        return np.asarray(cells / cells.sum()).reshape(self.blocks.shape(0))
+
+    def _refuse_lost_levels(self, counted: Counted) -> None:
+        """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
+        before, after = (
+            root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
+        )
+        for own, old, new in zip(self.roles.attributes, before, after, strict=True):
+            lost = np.flatnonzero((old > 0) & (new == 0))
+            if len(lost):
+                raise ForbiddenError(
+                    f"forbid leaves no row with {own.name} = {own.labels[lost[0]]}, a level of the outcome or a "
+                    "protected column; take those rows out of the table, or drop the rule"
+                )
+            if np.count_nonzero(new) < 2:
+                raise LevelError(
+                    f"column {own.name!r} has rows of positive weight in a single level "
+                    f"({own.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
+                    "Look at the weights, or choose another column."
+                )
+
+    def _refuse_single_level(self, axis: int, share: Reals) -> None:
+        if np.count_nonzero(share) < 2:
+            own = self.roles.attributes[axis]
+            raise TargetError(
+                f"target[{own.name!r}] leaves a single level, {own.labels[int(np.argmax(share))]!r}; at least two "
+                "are needed to compare. Take those rows alone, or give another level a share."
+            )
+
+
+def compress(roles: Roles, codes: Codes, weight: Reals | None = None) -> Table:
+    """Distinct rows of attribute codes, as block codes."""
+    return Table.compress(roles.blocks.pool(codes), roles.blocks.levels, weight)

@@ -1,0 +1,81 @@
+"""The dual h(λ) = log Σ q(α)e^{⟨λ, φ(α)⟩} − ⟨λ, θ⟩ of the maximum-entropy program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmaxent.data.table import Reals
+from fairmaxent.maxent.features import Features
+from fairmaxent.maxent.priors.protocol import Prior, Tilted
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The dual and its derivatives at one λ."""
+
+    multipliers: Reals
+    value: float
+    gradient: Reals  # E[φ] − θ
+    tilted: Tilted
+    features: Features
+
+    def hessian(self) -> Reals:
+        """Cov[φ]."""
+        return self.features.covariance(self.tilted.levels, self.tilted.pairs())
+
+    def variance(self) -> Reals:
+        """Var[φ] of each feature: the diagonal of the Hessian."""
+        return self.features.variance(self.tilted.levels)
+
+    @property
+    def residual(self) -> float:
+        """max |gradient|: how far the worst feature is from its target."""
+        return float(np.max(np.abs(self.gradient), initial=0.0))
+
+
+def unwatched(share: float) -> None:
+    """Look away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """A prior, the features, and what they should be on average."""
+
+    prior: Prior
+    features: Features
+    target: Reals  # θ
+    watch: Callable[[float], None] = unwatched  # told before each step how much of the way is done; it may raise
+
+    @property
+    def size(self) -> int:
+        """d: the number of multipliers."""
+        return self.features.count
+
+    @cached_property
+    def start(self) -> Point:
+        """The dual at λ = 0: the prior itself."""
+        return self.at(np.zeros(self.size))
+
+    def at(self, multipliers: Reals) -> Point:
+        """Evaluate value and gradient; the Hessian is there for the asking."""
+        tilted = self.prior.tilt(self.features.potentials(multipliers))
+        return Point(
+            multipliers=multipliers,
+            value=tilted.log_partition - float(multipliers @ self.target),
+            gradient=self.features.mean(tilted.levels) - self.target,
+            tilted=tilted,
+            features=self.features,
+        )
+
+    def thinned(self, rows: int) -> Dual:
+        """Give a dual that curves alike and costs less; itself where its prior stands on no more rows."""
+        prior = self.prior.thinned(rows)
+        return self if prior is self.prior else Dual(prior, self.features, self.target)
+
+    def floor(self) -> float:
+        """h(λ*) = −KL(p*‖q) ≥ −L_q wherever a solution exists (proof of Lemma 4.2)."""
+        return self.prior.log_floor()

@@ -1,0 +1,173 @@
+"""Features φ: what of a level the target speaks about.
+
+An attribute enters by one indicator per level (less a reference level, so that the Hessian is regular), or by its value
+alone, standardised (a *moment* feature). Features of a block depend on its level only, so they form one sparse matrix
+over the levels of all blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks, mask
+from fairmaxent.data.table import Reals, tally
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """φ as a sparse matrix over levels, feature by feature, with the levels that are possible at all."""
+
+    blocks: Blocks
+    starts: NDArray[np.intp]  # first entry of each feature; a feature has at least one entry
+    levels: NDArray[np.intp]  # level of each entry
+    values: Reals  # φ of that level
+    possible: NDArray[np.bool_]  # levels not removed by a target of zero
+
+    @property
+    def count(self) -> int:
+        """d: the number of features."""
+        return len(self.starts)
+
+    def potentials(self, multipliers: Reals) -> Reals:
+        """⟨λ, φ⟩ of each level, −∞ where the level was removed."""
+        lengths = np.diff(np.append(self.starts, len(self.levels)))
+        spread = tally(self.levels, self.values * np.repeat(multipliers, lengths), self.blocks.width)
+        return spread + mask(self.possible)
+
+    def mean(self, levels: Reals) -> Reals:
+        """E[φ] from the probability of each level."""
+        return self._sum(levels, self.values)
+
+    def variance(self, levels: Reals) -> Reals:
+        """Var[φ] of each feature on its own, from the probability of each level."""
+        return self._sum(levels, self.values**2) - self.mean(levels) ** 2
+
+    def covariance(self, levels: Reals, pairs: Reals) -> Reals:
+        """Cov[φ] from the probabilities of levels and pairs of levels."""
+        half = self._sum(pairs - np.outer(levels, levels), self.values[:, None])
+        return self._sum(half.T, self.values[:, None])
+
+    def precondition(self, levels: Reals, vector: Reals) -> Reals:
+        """Solve with the covariance of each block on its own, as if blocks were independent.
+
+        The indicators of a block have the covariance diag(p) − ppᵀ, whose inverse is diag(1/p) + 11ᵀ/p₀, with p₀ what
+        the reference has left (Sherman and Morrison). Other features stand alone with their variance.
+        """
+        variance = self.variance(levels)
+        alone = (np.diff(np.append(self.starts, len(self.levels))) == 1) & (self.values[self.starts] == 1.0)
+        share = np.where(alone, self.mean(levels), variance)
+        smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
+        result = vector / np.maximum(share, smallest)
+        block = self._blocks_of_features
+        count = len(self.blocks.levels)
+        left = 1.0 - tally(block[alone], share[alone], count)
+        together = tally(block[alone], vector[alone], count) / np.maximum(left, smallest)
+        return np.asarray(result + np.where(alone, together[block], 0.0))
+
+    @cached_property
+    def _blocks_of_features(self) -> NDArray[np.intp]:
+        ends = np.array([part.stop for part in self.blocks.slices])
+        return np.searchsorted(ends, self.levels[self.starts], side="right")
+
+    def prescribed(self) -> NDArray[np.bool_]:
+        """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""
+        alone = np.diff(np.append(self.starts, len(self.levels))) == 1
+        indicator = np.zeros(self.blocks.width, dtype=bool)
+        indicator[self.levels[self.starts[alone]]] = True
+        result = np.zeros(self.blocks.width, dtype=bool)
+        for part in self.blocks.slices:
+            result[part] = np.count_nonzero(indicator[part]) == np.count_nonzero(self.possible[part]) - 1
+        return result
+
+    def level_of(self, feature: int) -> int:
+        """Return a level that the feature speaks about, to name it by."""
+        return int(self.levels[self.starts[feature]])
+
+    def _sum(self, per_level: Reals, values: Reals) -> Reals:
+        """φᵀ·(something per level)."""
+        if not self.count:
+            return np.zeros((0, *per_level.shape[1:]))
+        return np.asarray(np.add.reduceat(values * per_level[self.levels], self.starts))
+
+
+def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
+    """Exact mode: the root enters by one indicator per cell, so its whole table is prescribed.
+
+    ``moments`` holds for each attribute its scores where it enters as a moment, else None; ``levels`` is the
+    wanted probability of each level. Levels wanted at probability zero are removed.
+    """
+    root = _indicators(levels[blocks.slices[0]])
+    return _assemble(blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0)
+
+
+def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
+    """Build the paper's own mode: every attribute enters by itself, also those pooled in the root.
+
+    The target then says nothing of single cells of the root, so none is removed for being wanted at zero.
+    """
+    own = root_marginals(blocks, levels)
+    level_of_cell = np.unravel_index(np.arange(blocks.levels[0]), blocks.shape(0))
+    root = [
+        _features_of(moments[attribute], share)[level]
+        for attribute, share, level in zip(blocks.members[0], own, level_of_cell, strict=True)
+    ]
+    possible = levels > 0
+    possible[blocks.slices[0]] = reduce(np.multiply.outer, own).ravel() > 0
+    return _assemble(blocks, [np.hstack(root), *_attribute_features(blocks, moments, levels)], possible)
+
+
+def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
+    """Share of each level of the attributes pooled in the root, whose levels come first in ``levels``."""
+    table = levels[blocks.slices[0]].reshape(blocks.shape(0))
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+
+
+def _assemble(blocks: Blocks, matrices: Sequence[Reals], possible: NDArray[np.bool_]) -> Features:
+    """Stack one matrix (levels × features) per block into one sparse matrix, feature by feature."""
+    starts, levels, values, entries = [], [], [], 0
+    for part, matrix in zip(blocks.slices, matrices, strict=True):
+        features, rows = np.nonzero(matrix.T)
+        starts.append(entries + np.searchsorted(features, np.arange(matrix.shape[1])))
+        levels.append(part.start + rows)
+        values.append(matrix.T[features, rows])
+        entries += len(rows)
+    return Features(blocks, np.concatenate(starts), np.concatenate(levels), np.concatenate(values), possible)
+
+
+def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[Reals]:
+    """Features of the blocks of a single attribute."""
+    return [
+        _features_of(moments[attribute], levels[part])
+        for (attribute,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
+    ]
+
+
+def _features_of(scores: Reals | None, levels: Reals) -> Reals:
+    return _indicators(levels) if scores is None else _moment(scores, levels)
+
+
+def _indicators(levels: Reals) -> Reals:
+    """One indicator per possible level but the likeliest, which is the best conditioned reference."""
+    kept = levels > 0
+    kept[np.argmax(levels)] = False
+    return np.eye(len(levels))[:, kept]
+
+
+def _moment(scores: Reals, levels: Reals) -> Reals:
+    """Standardised value of each level; a level without value (missing) gets an indicator of its own."""
+    absent = np.isnan(scores)
+    mass = np.where(absent, 0.0, levels)
+    values = np.where(absent, 0.0, scores)
+    total = mass.sum() or 1.0
+    mean = (mass @ values) / total
+    spread = np.sqrt((mass @ (values - mean) ** 2) / total)
+    columns = [np.where(absent, 0.0, (values - mean) / spread)] if spread > 0 else []
+    if 0 < total < levels.sum():
+        columns.append(absent.astype(np.float64))
+    return np.column_stack(columns) if columns else np.empty((len(scores), 0))

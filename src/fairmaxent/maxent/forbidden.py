@@ -1,0 +1,72 @@
+"""Impossible combinations, in the form the bases can honour exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Codes
+from fairmaxent.errors import ForbiddenError
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A partial assignment that must have probability zero."""
+
+    text: str  # for people
+    roots: NDArray[np.bool_]  # levels of the root it applies to
+    others: tuple[tuple[int, int], ...]  # (block, level) of the other blocks it names, by block
+
+    @classmethod
+    def of(cls, blocks: Blocks, assignment: Mapping[int, int], text: str) -> Rule:
+        """Build from levels of attributes.
+
+        Refuses what no base can do exactly: besides the root a tree has only pairs of blocks to say no to.
+        """
+        one_hot = {attribute: np.arange(blocks.sizes[attribute]) == level for attribute, level in assignment.items()}
+        roots = blocks.allowed_levels(one_hot)[blocks.slices[0]]
+        others = sorted(
+            (blocks.block_of(attribute), level)
+            for attribute, level in assignment.items()
+            if attribute not in blocks.members[0]
+        )
+        if len(others) > 2:
+            raise ForbiddenError(
+                f"forbid {text}: it names {len(others)} columns besides the outcome and the protected ones, and "
+                "at most 2 can be honoured exactly. Join columns into one, or state it in pairs."
+            )
+        return cls(text, roots, tuple(others))
+
+    def breaks(self, pooled: Codes) -> NDArray[np.bool_]:
+        """Say which rows of block codes break the rule."""
+        broken: NDArray[np.bool_] = self.roots[pooled[:, 0]]
+        for block, level in self.others:
+            broken = broken & (pooled[:, block] == level)
+        return broken
+
+
+def break_any(rules: Sequence[Rule], pooled: Codes) -> NDArray[np.bool_]:
+    """Say which rows of block codes break some rule."""
+    broken = np.zeros(len(pooled), dtype=bool)
+    for rule in rules:
+        broken |= rule.breaks(pooled)
+    return broken
+
+
+def allowed_roots(rules: Sequence[Rule], root_levels: int) -> NDArray[np.bool_]:
+    """Levels of the root that no rule forbids outright."""
+    allowed = np.ones(root_levels, dtype=bool)
+    for rule in rules:
+        if not rule.others:
+            allowed &= ~rule.roots
+    return allowed
+
+
+def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+    """Pairs of blocks that a tree must join, each once, in order."""
+    pairs = {(rule.others[0][0], rule.others[1][0]) for rule in rules if len(rule.others) == 2}
+    return sorted(pairs)

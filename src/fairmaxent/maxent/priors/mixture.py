@@ -1,0 +1,124 @@
+"""A mixture of priors: q = C·base + (1 − C)·rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.draws import Choice
+from fairmaxent.data.table import Codes, Reals
+from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tilted, log_sum_exp, softmax
+from fairmaxent.maxent.priors.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Parts with shares. The tilted share of a part is ∝ its share times its partition function."""
+
+    parts: tuple[Prior, ...]
+    log_shares: Reals
+
+    @classmethod
+    def of(cls, shares: Sequence[float], parts: Sequence[Prior]) -> Prior:
+        """Mix the parts of positive share; a single one needs no mixture."""
+        kept = [(share, part) for share, part in zip(shares, parts, strict=True) if share > 0]
+        if len(kept) == 1:
+            return kept[0][1]
+        return cls(tuple(part for _, part in kept), np.log([share for share, _ in kept]))
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks it is defined on."""
+        return self.parts[0].blocks
+
+    def tilt(self, potentials: Reals) -> TiltedMixture:
+        """Tilt by one potential per level."""
+        tilted = tuple(part.tilt(potentials) for part in self.parts)
+        log_partition, shares = softmax(self.log_shares + [part.log_partition for part in tilted])
+        return TiltedMixture(self.blocks, log_partition, shares, tilted)
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log q(α)."""
+        logs = np.stack([part.log_probability(codes) for part in self.parts], axis=-1)
+        return log_sum_exp(logs + self.log_shares)
+
+    def thinned(self, rows: int) -> Mixture:
+        """Thin every part."""
+        parts = tuple(part.thinned(rows) for part in self.parts)
+        return self if parts == self.parts else Mixture(parts, self.log_shares)
+
+    @property
+    def rows(self) -> int:
+        """The rows of its largest part."""
+        return max(part.rows for part in self.parts)
+
+    @property
+    def full_support(self) -> bool:
+        """Whether some part reaches everywhere."""
+        return any(part.full_support for part in self.parts)
+
+    def log_floor(self) -> float:
+        """Bound log q(α) from below, by a part that reaches everywhere, or else by the lowest of all parts."""
+        floors = self.log_shares + [part.log_floor() for part in self.parts]
+        everywhere = [part.full_support for part in self.parts]
+        return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
+
+
+def rows_of(prior: Prior) -> Rows | None:
+    """Return the rows component of a prior; None where it has none."""
+    parts = prior.parts if isinstance(prior, Mixture) else (prior,)
+    return next((part for part in parts if isinstance(part, Rows)), None)
+
+
+def with_rows(prior: Prior, rows: Rows) -> Prior:
+    """Return the prior with other weights on its rows component."""
+    if not isinstance(prior, Mixture):
+        return rows
+    return Mixture(tuple(rows if isinstance(part, Rows) else part for part in prior.parts), prior.log_shares)
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedMixture:
+    """Tilted parts with their new shares; everything follows by the law of total probability."""
+
+    blocks: Blocks
+    log_partition: float
+    shares: Reals
+    parts: tuple[Tilted, ...]
+
+    @cached_property
+    def levels(self) -> Reals:
+        """Probability of each level of each block."""
+        return self._mix([part.levels for part in self.parts])
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels."""
+        return self._mix([part.pairs() for part in self.parts])
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Joint table of a few blocks."""
+        return self._mix([part.joint(wanted) for part in self.parts])
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw the part, given the root, then inside it."""
+        chosen = self._part_given_root.draw(roots, rng)
+        codes = np.empty((len(roots), len(self.blocks.levels)), dtype=np.intp, order="F")
+        places = np.empty(len(roots), dtype=np.intp)
+        for number, part in enumerate(self.parts):
+            own = np.flatnonzero(chosen == number)
+            piece = part.draw(roots[own], rng, spread=spread)
+            codes[own], places[own] = piece.codes, piece.places
+        return Drawn(codes, places)
+
+    @cached_property
+    def _part_given_root(self) -> Choice:
+        roots = [part.levels[self.blocks.slices[0]] for part in self.parts]
+        return Choice.rows_of(self.shares * np.stack(roots, axis=-1))
+
+    def _mix(self, values: Sequence[Reals]) -> Reals:
+        return np.asarray(sum(share * value for share, value in zip(self.shares, values, strict=True)))

@@ -1,0 +1,128 @@
+"""The one protocol that carries the mathematics: a prior is anything that can be *tilted*.
+
+Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's level only. So a tilt is given by
+one *potential* per level, evidence is a potential of −∞ on the levels it excludes, and a prior never sees features,
+multipliers or evidence: only potentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Codes, Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Drawn rows of block codes."""
+
+    codes: Codes
+    places: NDArray[np.intp]  # which row of the data's own each one is, as the rows component numbers them; -1: none
+
+
+class Tilted(Protocol):
+    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, and exact draws."""
+
+    @property
+    def log_partition(self) -> float:
+        """log Σ q(α) e^{potential(α)}; −∞ where nothing is left, and then every probability below is zero."""
+        ...
+
+    @property
+    def levels(self) -> Reals:
+        """Probability of each level of each block."""
+        ...
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels."""
+        ...
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Exact joint table of a few blocks, one axis per wanted block."""
+        ...
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw one row for each wanted level of the root block.
+
+        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
+        What a base makes up is independent either way.
+        """
+        ...
+
+
+class Prior(Protocol):
+    """A distribution q over the domain."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks it is defined on."""
+        ...
+
+    def tilt(self, potentials: Reals) -> Tilted:
+        """Tilt by one potential per level."""
+        ...
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log q(α) for rows of block codes."""
+        ...
+
+    def thinned(self, rows: int) -> Prior:
+        """Give a prior that curves alike and stands on at most this many rows; itself where it does already."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows it stands on."""
+        ...
+
+    @property
+    def full_support(self) -> bool:
+        """Whether every point of the domain has positive probability."""
+        ...
+
+    def log_floor(self) -> float:
+        """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The probability of single rows under a tilted prior."""
+
+    prior: Prior
+    potentials: Reals
+    log_partition: float
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
+        result = self.prior.log_probability(codes) - self.log_partition
+        for column, part in zip(codes.T, self.prior.blocks.split(self.potentials), strict=True):
+            result += part[column]
+        return result
+
+
+def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
+    """log Σ e^{value} along an axis, −∞ for an empty sum.
+
+    Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
+    """
+    top = values.max(axis=axis, keepdims=True)
+    if np.isfinite(top).all():
+        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
+
+
+def softmax(scores: Reals) -> tuple[float, Reals]:
+    """log Σ e^{score} and the normalised e^{score}; all zero where every score is −∞."""
+    log_partition = float(log_sum_exp(scores))
+    if np.isneginf(log_partition):
+        return log_partition, np.zeros_like(scores)
+    return log_partition, np.exp(scores - log_partition)

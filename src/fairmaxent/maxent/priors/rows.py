@@ -1,0 +1,165 @@
+"""The rows themselves as a prior: weights w on the distinct rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks, ravel
+from fairmaxent.data.draws import Choice
+from fairmaxent.data.table import Codes, Reals, Table, equal_steps, match_rows, tally
+from fairmaxent.maxent.priors.protocol import Drawn, softmax
+
+# Tables of this many numbers stay in the fastest memory while the rows pass by.
+_LARGEST_PACK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Blocks ``first`` to ``last`` (exclusive) of every row as one number."""
+
+    first: int
+    last: int
+    shape: tuple[int, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> Pack:
+        """Pack some blocks."""
+        shape = blocks.levels[first:last]
+        if len(shape) == 1:
+            return cls(first, last, shape, codes[:, first])
+        packed = ravel(codes[:, first:last], shape)
+        return cls(first, last, shape, packed.astype(np.min_scalar_type(math.prod(shape) - 1)))
+
+    def marginals(self, weights: Reals) -> list[Reals]:
+        """Total weight of each level of each block."""
+        table = tally(self.codes, weights, math.prod(self.shape)).reshape(self.shape)
+        axes = range(len(self.shape))
+        return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the rows."""
+
+    blocks: Blocks
+    codes: Codes  # distinct rows in lexicographic order, so equal roots stand together
+    log_weights: Reals
+
+    @classmethod
+    def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> Rows:
+        """Keep the rows of positive weight and normalise."""
+        kept = weights > 0
+        return cls(blocks, np.asfortranarray(codes[kept]), np.log(weights[kept] / weights[kept].sum()))
+
+    @classmethod
+    def of(cls, blocks: Blocks, table: Table) -> Rows:
+        """Take the counts of distinct rows as their weights."""
+        return cls.weighted(blocks, table.codes, table.counts)
+
+    def tilt(self, potentials: Reals) -> TiltedRows:
+        """Tilt by one potential per level."""
+        log_partition, weights = softmax(self.log_weights + self.scores(potentials))
+        return TiltedRows(self, log_partition, weights)
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log w(α), −∞ off the rows."""
+        position = match_rows(self.codes, codes, self.blocks.levels)
+        return np.where(position >= 0, self.log_weights[position], -np.inf)
+
+    def thinned(self, rows: int) -> Rows:
+        """Take rows at equal steps of the running weight; being sorted, neighbours stand for each other."""
+        if len(self.codes) <= rows:
+            return self
+        chosen = equal_steps(np.exp(self.log_weights), rows)
+        return Rows(self.blocks, np.asfortranarray(self.codes[chosen]), np.full(rows, -np.log(rows)))
+
+    @property
+    def rows(self) -> int:
+        """How many rows it stands on."""
+        return len(self.codes)
+
+    @property
+    def full_support(self) -> bool:
+        """Rows rarely are all there could be; no bound relies on it."""
+        return False
+
+    def log_floor(self) -> float:
+        """Return the smallest log w(α)."""
+        return float(self.log_weights.min())
+
+    def scores(self, potentials: Reals) -> Reals:
+        """Sum of each row's potentials."""
+        total = np.zeros(len(self.codes))
+        parts = self.blocks.split(potentials)
+        for pack in self.packs:
+            table = reduce(np.add.outer, parts[pack.first : pack.last]).ravel()
+            if table.any():
+                total += table.take(pack.codes)
+        return total
+
+    @cached_property
+    def packs(self) -> tuple[Pack, ...]:
+        """Neighbouring blocks packed into one alphabet while it is small: a row is visited once for all of them."""
+        largest = min(_LARGEST_PACK, len(self.codes) // 4)
+        packs: list[Pack] = []
+        first = 0
+        for block, size in enumerate((*self.blocks.levels[1:], largest + 1), start=1):
+            if math.prod(self.blocks.levels[first:block]) * size > largest:
+                packs.append(Pack.of(self.blocks, self.codes, first, block))
+                first = block
+        return tuple(packs)
+
+    @cached_property
+    def root_starts(self) -> NDArray[np.intp]:
+        """Where the rows of each level of the root begin."""
+        return np.searchsorted(self.codes[:, 0], np.arange(self.blocks.levels[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedRows:
+    """Rows with new weights."""
+
+    rows: Rows
+    log_partition: float
+    weights: Reals
+
+    @cached_property
+    def levels(self) -> Reals:
+        """Probability of each level, by counting."""
+        return np.concatenate([part for pack in self.rows.packs for part in pack.marginals(self.weights)])
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels, by counting block against block."""
+        blocks, codes = self.rows.blocks, self.rows.codes
+        slices, sizes = blocks.slices, blocks.levels
+        result = np.diag(self.levels)
+        for first, part in enumerate(slices):
+            column = codes[:, first].astype(np.intp)
+            for second in range(first):
+                cells = column * sizes[second] + codes[:, second]
+                table = tally(cells, self.weights, sizes[first] * sizes[second])
+                result[part, slices[second]] = table.reshape(sizes[first], sizes[second])
+                result[slices[second], part] = result[part, slices[second]].T
+        return result
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Joint table of a few blocks, by counting."""
+        shape = [self.rows.blocks.levels[block] for block in wanted]
+        cells = ravel(self.rows.codes[:, list(wanted)], shape)
+        return tally(cells, self.weights, int(np.prod(shape))).reshape(shape)
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw one of the distinct rows for each wanted root level."""
+        places = self.rows.root_starts[roots] + self._choice.draw(roots, rng, spread=spread)
+        return Drawn(self.rows.codes[places], places)
+
+    @cached_property
+    def _choice(self) -> Choice:
+        return Choice.grouped(self.weights, self.rows.root_starts)

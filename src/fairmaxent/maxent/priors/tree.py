@@ -1,0 +1,219 @@
+"""The rooted tree: given the root's level, the other blocks form a tree.
+
+Every block but the root has two parents, the root and at most one other block. So for each level of the
+root the rest is an ordinary tree, on which sum-product is exact, and the levels of the root form a
+mixture. Cost is linear in the number of blocks, never in the size of the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.draws import Choice
+from fairmaxent.data.table import Codes, Reals
+from fairmaxent.maxent.priors.protocol import Drawn, log_sum_exp, softmax
+
+# Pairwise probabilities are built for several root levels at a time, in at most this many numbers.
+_BUFFER = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r)."""
+
+    blocks: Blocks
+    parents: tuple[int, ...]  # parent of blocks 1, 2, …; 0 where the root is the only one
+    log_root: Reals  # (root levels,)
+    log_tables: tuple[Reals, ...]  # of blocks 1, 2, …: (root levels, parent levels or 1, levels)
+
+    @classmethod
+    def of(cls, blocks: Blocks, parents: Sequence[int], root: Reals, tables: Sequence[Reals]) -> Tree:
+        """Build from non-negative tables; zeros are honoured and the whole is normalised."""
+        with np.errstate(divide="ignore"):
+            log_root, logs = np.log(root), tuple(np.log(table) for table in tables)
+        tree = cls(blocks, tuple(parents), log_root, logs)
+        excess = tree.tilt(np.zeros(blocks.width)).log_partition
+        return cls(blocks, tree.parents, log_root - excess, logs)
+
+    def tilt(self, potentials: Reals) -> TiltedTree:
+        """Tilt by one potential per level: sum-product towards the root, in log space, for all its levels at once."""
+        parts = self.blocks.split(potentials)
+        beliefs = [part[None, :] for part in parts[1:]]
+        scores = self.log_root + parts[0]
+        conditionals: list[Reals] = [np.empty(0)] * len(self.parents)
+        for block in reversed(self.order):
+            log_joint = self.log_tables[block - 1] + beliefs[block - 1][:, None, :]
+            message = log_sum_exp(log_joint)
+            shift = np.where(np.isfinite(message), message, 0.0)
+            conditionals[block - 1] = np.exp(log_joint - shift[:, :, None])
+            parent = self.parents[block - 1]
+            if parent:
+                beliefs[parent - 1] = beliefs[parent - 1] + message
+            else:
+                scores = scores + message[:, 0]
+        log_partition, root = softmax(scores)
+        return TiltedTree(self, log_partition, root, conditionals)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The blocks but the root, each behind its parent."""
+        return _parents_first(self.parents)
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log q(α)."""
+        roots = codes[:, 0]
+        result = self.log_root[roots].copy()
+        for block, (parent, table) in enumerate(zip(self.parents, self.log_tables, strict=True), start=1):
+            above = codes[:, parent] if parent else 0
+            result += table[roots, above, codes[:, block]]
+        return result
+
+    def thinned(self, rows: int) -> Tree:
+        """Return itself: it stands on no rows."""
+        return self
+
+    @property
+    def rows(self) -> int:
+        """None: it is made of tables."""
+        return 0
+
+    @property
+    def full_support(self) -> bool:
+        """Whether no cell was struck out."""
+        return all(bool(np.isfinite(table).all()) for table in (self.log_root, *self.log_tables))
+
+    def log_floor(self) -> float:
+        """Bound log q(α) from below on the support, table by table."""
+        floor = self.log_root[np.isfinite(self.log_root)].min()
+        return float(floor + sum(table[np.isfinite(table)].min() for table in self.log_tables))
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedTree:
+    """A tilted tree is a tree again: a root distribution and conditional tables, now normalised."""
+
+    tree: Tree
+    log_partition: float
+    root: Reals
+    conditionals: list[Reals]  # P(α_b | α_parent, r) for blocks 1, 2, …
+
+    @cached_property
+    def given_root(self) -> list[Reals]:
+        """P(α_b | r) for blocks 1, 2, …, by passing down from the root."""
+        tables: list[Reals] = [np.empty(0)] * len(self.conditionals)
+        for block in self.tree.order:
+            parent, conditional = self.tree.parents[block - 1], self.conditionals[block - 1]
+            if parent:
+                tables[block - 1] = np.matmul(tables[parent - 1][:, None, :], conditional)[:, 0, :]
+            else:
+                tables[block - 1] = conditional[:, 0, :]
+        return tables
+
+    @cached_property
+    def levels(self) -> Reals:
+        """Probability of each level of each block."""
+        return np.concatenate([self.root, *(self.root @ part for part in self.given_root)])
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels: exact within each level of the root, then mixed."""
+        slices, width = self.tree.blocks.slices, self.tree.blocks.width
+        result = np.diag(self.levels)
+        for part, table in zip(slices[1:], self.given_root, strict=True):
+            result[slices[0], part] = self.root[:, None] * table
+            result[part, slices[0]] = result[slices[0], part].T
+        inner = slice(slices[0].stop, width)
+        result[inner, inner] = 0.0
+        live = np.flatnonzero(self.root > 0) if self.conditionals else np.empty(0, dtype=np.intp)
+        batch = max(1, _BUFFER // max(1, (width - slices[0].stop) ** 2))
+        for begin in range(0, len(live), batch):
+            roots = live[begin : begin + batch]
+            result[inner, inner] += np.tensordot(self.root[roots], self._pairs_given_root(roots), axes=1)
+        return result
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Joint table of a few blocks.
+
+        Sum-product from the leaves upwards in which a wanted block is not summed out but kept as an axis.
+        """
+        roots, sizes = len(self.root), self.tree.blocks.levels
+        # Message to each block: its table over the wanted blocks below, flattened, and which they are.
+        below: dict[int, tuple[Reals, list[int]]] = {0: (np.ones((roots, 1, 1)), [])}
+        for block in reversed(self.tree.order):
+            table, kept = below.pop(block, (np.ones((roots, sizes[block], 1)), []))
+            if block in wanted:
+                table, kept = _keep_axis(table), [block, *kept]
+            message = self.conditionals[block - 1] @ table
+            parent = self.tree.parents[block - 1]
+            above, above_kept = below.get(parent, (np.ones((roots, message.shape[1], 1)), []))
+            merged = above[:, :, :, None] * message[:, :, None, :]
+            below[parent] = (merged.reshape(*merged.shape[:2], -1), above_kept + kept)
+        table, kept = below[0]
+        shaped = (self.root[:, None] * table[:, 0, :]).reshape(roots, *(sizes[block] for block in kept))
+        if 0 not in wanted:
+            return np.asarray(shaped.sum(axis=0)).transpose([kept.index(block) for block in wanted])
+        return shaped.transpose([[0, *kept].index(block) for block in wanted])
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw each block given its parents, parents first."""
+        codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
+        codes[:, 0] = roots
+        for block in self.tree.order:
+            parent = self.tree.parents[block - 1]
+            given = roots * self.tree.blocks.levels[parent] + codes[:, parent] if parent else roots
+            codes[:, block] = self._choices[block - 1].draw(given, rng)
+        return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
+
+    @cached_property
+    def _choices(self) -> list[Choice]:
+        return [Choice.rows_of(table.reshape(-1, table.shape[-1])) for table in self.conditionals]
+
+    def _pairs_given_root(self, roots: NDArray[np.intp]) -> Reals:
+        """P(α_i, α_j | r): a block depends on all blocks placed before it only through its parent."""
+        blocks = self.tree.blocks
+        first = blocks.levels[0]
+        inner = [slice(part.start - first, part.stop - first) for part in blocks.slices[1:]]
+        marginals = np.concatenate([part[roots] for part in self.given_root], axis=1)
+        tables = np.zeros((len(roots), blocks.width - first, blocks.width - first))
+        placed = np.zeros(0, dtype=np.intp)
+        for block in self.tree.order:
+            own, parent = inner[block - 1], self.tree.parents[block - 1]
+            conditional = self.conditionals[block - 1][roots]
+            if parent:
+                cross = tables[:, placed, inner[parent - 1]] @ conditional
+            else:
+                cross = marginals[:, placed, None] * conditional
+            tables[:, placed, own] = cross
+            tables[:, own, placed] = cross.transpose(0, 2, 1)
+            diagonal = np.arange(own.start, own.stop)
+            tables[:, diagonal, diagonal] = marginals[:, own]
+            placed = np.concatenate([placed, diagonal])
+        return tables
+
+
+def _parents_first(parents: Sequence[int]) -> tuple[int, ...]:
+    """Order the blocks so that each stands behind its parent."""
+    children: dict[int, list[int]] = {}
+    for block, parent in enumerate(parents, start=1):
+        children.setdefault(parent, []).append(block)
+    order: list[int] = []
+    waiting = children.get(0, [])[::-1]
+    while waiting:
+        block = waiting.pop()
+        order.append(block)
+        waiting.extend(children.get(block, [])[::-1])
+    return tuple(order)
+
+
+def _keep_axis(table: Reals) -> Reals:
+    """Turn (roots, levels, rest) into (roots, levels, levels·rest), diagonal in the two level axes."""
+    roots, levels, rest = table.shape
+    kept = np.zeros((roots, levels, levels, rest))
+    diagonal = np.arange(levels)
+    kept[:, diagonal, diagonal, :] = table
+    return kept.reshape(roots, levels, levels * rest)

@@ -1,0 +1,1 @@
+"""Metrics: what frames, predictions and models are like, with intervals."""

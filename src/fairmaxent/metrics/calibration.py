@@ -1,0 +1,232 @@
+"""Calibration by group: whether a probability means the same for everybody.
+
+Probabilities p of an outcome y are calibrated in a group if among its people with p = 0.3 three in ten have y. What
+happened over what was promised, P(Y = y | g) − the mean of p in g, is the group's *surplus*; the *gap* is the largest
+difference between two groups' surpluses. Its interval allows for every pair of groups at once, as that of a rate does.
+
+A group's *expected calibration error* is |P(Y = y | bin) − the mean of p in the bin|, averaged over bins. The bins have
+equal weight in all rows together, so that a bin means the same in each group. The error is never negative: chance alone
+makes it positive, the more so the smaller the group. `by_chance` is what it would be on average were p the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.table import tally
+from fairmaxent.errors import InputError
+from fairmaxent.fairness.rates import Array, Mask
+from fairmaxent.metrics.group_rates import (
+    Interval,
+    Pair,
+    check_confidence,
+    group_text,
+    interval_text,
+    normal_quantile,
+    pair_text,
+    wilson_interval,
+)
+from fairmaxent.metrics.groups import (
+    Codes,
+    groupings_of,
+    groups_of,
+    levels_of,
+    one_favourable,
+    open_sample,
+    outcome_column,
+    probabilities_of,
+    refuse_protected,
+)
+from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows with probabilities from `lowest` to `highest`: their mean, the share that has the outcome, its interval."""
+
+    lowest: float
+    highest: float
+    predicted: float
+    observed: float
+    count: int
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class GroupCalibration:
+    """One group: mean probability, share that has the outcome and its interval, expected calibration error, bins."""
+
+    columns: tuple[str, ...]
+    group: tuple[object, ...]
+    predicted: float
+    observed: float
+    count: int
+    interval: Interval
+    error: float
+    by_chance: float
+    bins: tuple[Bin, ...]
+
+    @property
+    def surplus(self) -> float:
+        """What happened over what was promised: the observed share minus the mean probability."""
+        return self.observed - self.predicted
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The largest gap between two groups, with its interval, and every group's own calibration.
+
+    `worst.lowest` is the group that is promised too much compared with `worst.highest`.
+    """
+
+    gap: float
+    interval: Interval
+    worst: Pair
+    groups: tuple[GroupCalibration, ...]
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error of the worst group."""
+        return max(group.error for group in self.groups)
+
+    def __str__(self) -> str:
+        worst = max(self.groups, key=lambda group: group.error)
+        error = f"error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in {group_text(worst.group)}"
+        return f"gap {self.gap:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}; {error}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Rows with a probability: whether they have the outcome, their weights, and the bins they are in."""
+
+    positive: Mask
+    chance: Array
+    weights: Array
+    bin_of: Codes
+
+    def only(self, rows: Mask) -> _Scored:
+        return _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
+
+    @property
+    def mass(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def size(self) -> float:
+        """Effective number of rows (Σw)² / Σw²."""
+        return self.mass**2 / float(self.weights @ self.weights)
+
+    def mean(self, values: Array | Mask) -> float:
+        return float(self.weights @ values) / self.mass
+
+    def observed_interval(self, z: float) -> Interval:
+        low, high = wilson_interval(np.array(self.mean(self.positive)), np.array(self.size), z)
+        return float(low), float(high)
+
+    def error(self) -> float:
+        everybody = np.zeros(len(self.chance), dtype=np.intp)
+        return float(calibration_errors(self.positive, self.chance, everybody, self.weights, self.bin_of, 1)[0])
+
+    def error_by_chance(self) -> float:
+        """Mean error were the probabilities true: a bin's surplus is near normal, and E|x| = σ·√(2/π)."""
+        variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
+        return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
+
+    def surplus_variance(self) -> float:
+        """Variance of the surplus; few rows that happen to agree count as if the probabilities were true."""
+        surplus = self.positive - self.chance
+        spread = self.mean((surplus - self.mean(surplus)) ** 2)
+        freedom = self.size - 1
+        return max(spread, self.mean(self.chance * (1 - self.chance))) / freedom if freedom > 1e-9 else np.inf
+
+
+def calibration(
+    frame: Any,
+    outcome: Any,
+    probabilities: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object,
+    bins: int = 10,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Compare what a model promised with what happened, in each group: the mean probability with the observed share.
+
+    `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each a column of
+    the frame, or an array with one value per row. The result has the largest `gap` between two groups of observed share
+    minus mean probability, and for each group its calibration `error` over `bins` of equal weight, and what that would
+    be by chance alone. A row whose outcome is missing counts as one without the favourable outcome. The other options
+    are those of `representation_rate`.
+    """
+    check_confidence(confidence)
+    if not isinstance(bins, int) or bins < 1:
+        raise InputError(f"bins is {bins!r}; pass how many, at least 1, e.g. 10")
+    rows = open_sample(frame, weight)
+    truth, outcomes = levels_of(outcome_column(rows.frame, outcome, what="outcomes"), domain)
+    place = one_favourable(outcomes, favourable)
+    chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
+    scored = _Scored(truth == place, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
+    z = normal_quantile((1 + confidence) / 2)
+    judged = []
+    for columns in groupings_of(protected, groups):
+        refuse_protected(outcome, columns)
+        group, labels = groups_of(rows.frame, columns, domain)
+        for code, label in enumerate(labels):
+            part = scored.only(group == code)
+            if part.mass > 0:
+                judged.append((_describe(part, columns, label, z), part.surplus_variance()))
+    return _widest(judged, outcomes[place], confidence)
+
+
+def _describe(rows: _Scored, columns: tuple[str, ...], group: tuple[object, ...], z: float) -> GroupCalibration:
+    parts = [rows.only(rows.bin_of == code) for code in np.unique(rows.bin_of)]
+    return GroupCalibration(
+        columns,
+        group,
+        predicted=rows.mean(rows.chance),
+        observed=rows.mean(rows.positive),
+        count=len(rows.chance),
+        interval=rows.observed_interval(z),
+        error=rows.error(),
+        by_chance=rows.error_by_chance(),
+        bins=tuple(_bin(part, z) for part in parts if part.mass > 0),
+    )
+
+
+def _bin(rows: _Scored, z: float) -> Bin:
+    return Bin(
+        lowest=float(rows.chance.min()),
+        highest=float(rows.chance.max()),
+        predicted=rows.mean(rows.chance),
+        observed=rows.mean(rows.positive),
+        count=len(rows.chance),
+        interval=rows.observed_interval(z),
+    )
+
+
+def _widest(judged: list[tuple[GroupCalibration, float]], outcome: object, confidence: float) -> Calibration:
+    """Take the widest gap over all pairs of groups; its interval holds for all of them at once (Bonferroni)."""
+    groups = tuple(group for group, _ in judged)
+    pairs = [(a, b) for a, b in combinations(judged, 2) if a[0].columns == b[0].columns]
+    if not pairs:
+        alone = groups[0]
+        return Calibration(0.0, (0.0, 0.0), Pair(alone.columns, outcome, alone.group, alone.group), groups)
+    gaps = np.array([b.surplus - a.surplus for (a, _), (b, _) in pairs])
+    z = -normal_quantile((1 - confidence) / 2 / len(pairs))
+    margins = z * np.sqrt([a + b for (_, a), (_, b) in pairs])
+    low, high = (np.abs(gaps) - margins).max(), (np.abs(gaps) + margins).max()
+    widest = int(np.abs(gaps).argmax())
+    first, second = (group for group, _ in pairs[widest])
+    lowest, highest = (first, second) if gaps[widest] >= 0 else (second, first)
+    worst = Pair(first.columns, outcome, lowest.group, highest.group)
+    return Calibration(float(abs(gaps[widest])), (max(0.0, float(low)), min(2.0, float(high))), worst, groups)

@@ -1,0 +1,351 @@
+"""Rates of a frame, of predictions, or of a fitted distribution, with intervals and the groups behind them.
+
+Definitions 2.1 and 2.2 are in `rates`; this module finds the groups in the user's columns and says how sure a rate is.
+
+A rate is a minimum over pairs of groups, so the pair that looks worst is partly the unluckiest one. The interval allows
+for that: log P(a) − log P(b) gets a delta-method interval for *every* pair of groups at once (Bonferroni), and the
+rate's ends are the smallest lower and the smallest upper end. With two groups it is the usual interval of a risk ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.table import tally
+from fairmaxent.errors import InputError, LevelError, did_you_mean
+from fairmaxent.fairness import rates
+from fairmaxent.fairness.rates import Array
+from fairmaxent.metrics.groups import (
+    Codes,
+    Groups,
+    Levels,
+    Rows,
+    favourable_places,
+    groupings_of,
+    groups_of,
+    is_distribution,
+    levels_of,
+    open_rows,
+    outcome_column,
+    probabilities_of,
+    refuse_protected,
+    source_of,
+    sums_of,
+)
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the rows it is taken from."""
+
+    columns: tuple[str, ...]
+    group: tuple[object, ...]
+    outcome: object
+    rate: float
+    count: int | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Where a rate comes from: the lowest and the highest group, for this outcome."""
+
+    columns: tuple[str, ...]
+    outcome: object
+    lowest: tuple[object, ...]
+    highest: tuple[object, ...]
+
+
+class Number:
+    """What has a value and can stand where a number is wanted."""
+
+    value: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.value, digits)
+
+    def __format__(self, how: str) -> str:
+        return format(self.value, how) if how else str(self)
+
+    def __lt__(self, other: float) -> bool:
+        return self.value < float(other)
+
+    def __gt__(self, other: float) -> bool:
+        return self.value > float(other)
+
+    def __le__(self, other: float) -> bool:
+        return self.value <= float(other)
+
+    def __ge__(self, other: float) -> bool:
+        return self.value >= float(other)
+
+
+@dataclass(frozen=True)
+class Rate(Number):
+    """The worst ratio between two groups, its confidence interval (None: exact), and every group's own rate.
+
+    Groups without weight in the rows that a rate is taken from have none: they take no part, and are `left_out`.
+    """
+
+    value: float
+    interval: Interval | None
+    worst: Pair
+    groups: tuple[GroupRate, ...]
+    left_out: tuple[GroupRate, ...] = ()
+
+    @property
+    def difference(self) -> float:
+        """The largest difference between the rates of two groups, for the same outcome."""
+        rates_of: dict[tuple[object, object], list[float]] = {}
+        for group in self.groups:
+            rates_of.setdefault((group.columns, group.outcome), []).append(group.rate)
+        return max(max(compared) - min(compared) for compared in rates_of.values())
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
+
+
+def group_text(group: tuple[object, ...]) -> str:
+    """Name a group by its levels."""
+    return " × ".join(map(str, group))
+
+
+def left_out_text(groups: Sequence[GroupRate]) -> str:
+    """Name the groups that took no part, as it follows a comparison."""
+    names = sorted({group_text(group.group) for group in groups})
+    return f"; left out, without a row that counts: {', '.join(names)}" if names else ""
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Say between what a value lies, as it follows the value."""
+    return "" if interval is None else f" (between {interval[0]:.3f} and {interval[1]:.3f})"
+
+
+def pair_text(pair: Pair) -> str:
+    """Say which groups of which columns are compared, and for which outcome."""
+    about = "" if pair.outcome is None else f" for outcome {pair.outcome}"
+    lowest, highest = group_text(pair.lowest), group_text(pair.highest)
+    groups = "all groups alike" if lowest == highest else f"{lowest} against {highest}"
+    return f"{' × '.join(pair.columns)}, {groups}{about}"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A table outcome × groups for one grouping, and how many rows it stands on."""
+
+    columns: tuple[str, ...]
+    groups: list[tuple[object, ...]]
+    outcomes: list[object]
+    favourable: list[int]
+    table: Array
+    counts: Codes | None  # rows of each group; None: the table is exact
+    sizes: Array  # effective number of rows behind each group's rate
+
+
+def representation_rate(
+    data: Any,
+    protected: str | Sequence[str],
+    *,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Rate:
+    """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
+
+    `data` is a frame, or a fit or its distribution (then the rate is exact). With several protected columns the worst
+    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own; a group
+    without a row is not known here and takes no part. `weight` is a column, or one number per row, such as
+    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are compared (bins, say) instead of values.
+    """
+    data = source_of(data)
+    parts = []
+    for columns in groupings_of(protected, groups):
+        rows = open_rows(data, columns, weight)
+        group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
+        mass, counts, _ = sums_of(group, rows.weights, len(labels))
+        sizes = np.full(len(labels), mass.sum() ** 2 / (rows.weights**2).sum())
+        parts.append(Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
+    return compare(parts, confidence)
+
+
+def statistical_rate(
+    data: Any,
+    outcome: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object = None,
+    as_probability: bool = False,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Rate:
+    """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
+
+    `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
+    the favourable outcome, and groups are compared by its mean. `favourable` is a level, a list of levels, or None for
+    every level, each compared on its own. The other options are those of `representation_rate`.
+    """
+    data = source_of(data)
+    exact = is_distribution(data)
+    if exact and (as_probability or not isinstance(outcome, str)):
+        raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
+    parts = []
+    for columns in groupings_of(protected, groups):
+        refuse_protected(outcome, columns)
+        rows = open_rows(data, (outcome, *columns) if exact else columns, weight)
+        values = outcome_column(rows.frame, outcome)
+        levels = None if exact else domain
+        groups_of_rows = groups_of(rows.frame, columns, levels)
+        if as_probability:
+            parts.append(_by_mean(rows, values, groups_of_rows, columns, favourable))
+        else:
+            parts.append(_by_count(rows, levels_of(values, levels), groups_of_rows, columns, favourable))
+    return compare(parts, confidence)
+
+
+# ---------------------------------------------------------------- counting
+
+
+def _by_count(rows: Rows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object) -> Grouped:
+    """Count outcome levels in each group."""
+    group, labels = groups
+    codes, outcomes = levels
+    _, counts, sizes = sums_of(group, rows.weights, len(labels))
+    cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
+    table = cells.reshape(len(outcomes), len(labels))
+    chosen = favourable_places(outcomes, favourable)
+    if favourable is not None and not table[chosen].sum(axis=1).all():
+        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
+    return Grouped(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
+
+
+def _by_mean(
+    rows: Rows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
+) -> Grouped:
+    """Sum probabilities of the favourable outcome in each group."""
+    group, labels = groups
+    chance = probabilities_of(values)
+    mass, counts, sizes = sums_of(group, rows.weights, len(labels))
+    yes, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
+    mean = yes / np.maximum(mass, np.finfo(float).tiny)
+    spread = squares / np.maximum(mass, np.finfo(float).tiny) - mean**2
+    # Probabilities vary less than labels: as many labels as would give the mean the same error.
+    sizes = sizes * np.clip(mean * (1 - mean), 1e-12, None) / np.clip(spread, 1e-12, None)
+    return Grouped(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
+
+
+# ---------------------------------------------------------------- rates and intervals
+
+
+def compare(parts: list[Grouped], confidence: float) -> Rate:
+    """Take the worst pair over all groupings and favourable outcomes."""
+    check_confidence(confidence)
+    pairs = [_pair(part) for part in parts]
+    worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
+    part, pair = parts[worst], pairs[worst]
+    lowest, highest = part.groups[pair.lowest[0]], part.groups[pair.highest[0]]
+    outcome = None if pair.outcome is None else part.outcomes[pair.outcome]
+    return Rate(
+        pair.rate,
+        _interval(parts, pair.rate, confidence) if part.counts is not None else None,
+        Pair(part.columns, outcome, lowest, highest),
+        tuple(group for part in parts for group in _group_rates(part, confidence)),
+        tuple(group for part in parts for group in _left_out(part)),
+    )
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence outside (0, 1)."""
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1, e.g. 0.95")
+
+
+def _is_share(part: Grouped) -> bool:
+    return len(part.outcomes) == 1 and part.outcomes[0] is None
+
+
+def _pair(part: Grouped) -> rates.WorstPair:
+    if _is_share(part):
+        return rates.representation_pair(part.table, (1,))
+    return rates.statistical_pair(part.table, (1,), part.favourable)
+
+
+def _values(part: Grouped) -> Array:
+    """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
+    if _is_share(part):
+        shares = rates.group_shares(part.table, (1,))
+        return np.where(shares > 0, shares, np.nan)[np.newaxis]
+    return rates.outcome_rates(part.table, (1,))[part.favourable]
+
+
+def _left_out(part: Grouped) -> Iterator[GroupRate]:
+    for row, column in np.argwhere(np.isnan(_values(part))):
+        label = part.outcomes[part.favourable[row]]
+        yield GroupRate(part.columns, part.groups[column], label, math.nan, _count(part, int(column)), None)
+
+
+def _count(part: Grouped, group: int) -> int | None:
+    return None if part.counts is None else int(part.counts[group])
+
+
+def _group_rates(part: Grouped, confidence: float) -> Iterator[GroupRate]:
+    values = _values(part)
+    low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
+    for row, place in enumerate(part.favourable):
+        for column in np.flatnonzero(~np.isnan(values[row])):
+            count = _count(part, int(column))
+            ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
+            label = part.outcomes[place]
+            yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
+
+
+def normal_quantile(probability: float) -> float:
+    """Return the standard normal distribution's quantile."""
+    from statistics import NormalDist  # slow to import
+
+    return NormalDist().inv_cdf(probability)
+
+
+def wilson_interval(share: Array, size: Array, z: float) -> tuple[Array, Array]:
+    """Wilson's interval of a share seen in `size` rows."""
+    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def _interval(parts: list[Grouped], value: float, confidence: float) -> Interval:
+    """Interval of the rate: simultaneous for all pairs of groups, see the head of this module."""
+    compared = [(row[~np.isnan(row)], part.sizes[~np.isnan(row)], part) for part in parts for row in _values(part)]
+    comparisons = sum(len(row) * (len(row) - 1) // 2 for row, _, _ in compared)
+    z = -normal_quantile((1 - confidence) / 2 / max(comparisons, 1))
+    ends = [_pair_ends(row, size, z, share=_is_share(part)) for row, size, part in compared if len(row) > 1]
+    low, high = (min((end[side] for end in ends), default=1.0) for side in (0, 1))
+    return min(low, value), max(min(high, 1.0), value)
+
+
+def _pair_ends(shares: Array, sizes: Array, z: float, *, share: bool) -> Interval:
+    """Smallest lower and smallest upper end of a ratio over all pairs; half a row keeps empty cells finite."""
+    seen = shares * sizes + 0.5
+    logs = np.log(seen / (sizes + 1))
+    # Shares compete for the same rows (multinomial); rates of groups are independent (binomial).
+    variance = 1 / seen - (0.0 if share else 1 / (sizes + 1))
+    difference = logs[:, np.newaxis] - logs
+    margin = z * np.sqrt(np.maximum(variance[:, np.newaxis] + variance, 0.0))
+    itself = np.eye(len(shares), dtype=bool)
+    low, high = (float(np.exp(np.where(itself, np.inf, difference + sign * margin).min())) for sign in (-1, 1))
+    return low, high

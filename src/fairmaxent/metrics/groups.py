@@ -1,0 +1,172 @@
+"""What metrics compare: rows with weights, the groups they are in, and the levels of their outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import value_text
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.table import check_weights, row_keys, tally
+from fairmaxent.engines.reading import read_weights
+from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
+from fairmaxent.fairness.rates import Array
+from fairmaxent.fit.request import read_columns
+
+MISSING = "missing"
+
+Codes = NDArray[np.intp]
+Levels = tuple[Codes, list[object]]  # level of each row, and the levels
+Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
+
+    frame: nw.DataFrame[Any]
+    weights: Array
+    exact: bool
+
+
+def groupings_of(protected: str | Sequence[str], groups: GroupsOption) -> list[tuple[str, ...]]:
+    """Columns whose levels, or intersections of levels, are compared with each other."""
+    check_choice("groups", groups, GroupsOption)
+    names = tuple(read_columns("protected", protected))
+    if not names or len(set(names)) != len(names):
+        raise ColumnError(f"name each protected column once, and at least one; got {list(names)}")
+    return [names] if groups == "joint" else [(name,) for name in names]
+
+
+def source_of(data: Any) -> Any:
+    """Return the distribution of a fit, anything else as it is."""
+    inner = getattr(data, "distribution", None)
+    return inner if is_distribution(inner) else data
+
+
+def is_distribution(data: Any) -> bool:
+    """Whether it has marginals as a method; a frame may have a column of that name."""
+    return callable(getattr(type(data), "marginal", None))
+
+
+def refuse_protected(outcome: Any, columns: Sequence[str]) -> None:
+    """Refuse an outcome that is one of the protected columns."""
+    if isinstance(outcome, str) and outcome in columns:
+        raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
+
+
+def open_rows(data: Any, columns: Sequence[str], weight: Any) -> Rows:
+    """Open a frame with its weights, or the exact marginal of the columns."""
+    if is_distribution(data):
+        if weight is not None:
+            raise InputError("a fitted distribution has no rows to weigh; leave weight out")
+        frame = frames.open_frame(data.marginal(columns))
+        return Rows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
+    frame = frames.open_frame(data)
+    weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
+    return Rows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
+
+
+def open_sample(data: Any, weight: Any) -> Rows:
+    """Open a frame with its weights; nothing is predicted for a distribution."""
+    if is_distribution(source_of(data)):
+        raise InputError(
+            "a fitted distribution has no rows to predict; pass a frame, e.g. of people not used to fit it"
+        )
+    return open_rows(data, (), weight)
+
+
+def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predictions") -> frames.Column:
+    """Return the outcome as a column: one of the frame's, or predictions for its rows."""
+    if isinstance(outcome, str):
+        return frames.column(frame, outcome)
+    column = nw.from_native(outcome, series_only=True, pass_through=True)
+    if not isinstance(column, nw.Series):
+        values = np.asarray(outcome)
+        if values.ndim != 1:
+            raise InputError(f"{what} have shape {values.shape}; pass one per row, e.g. column 1 of predict_proba")
+        column = nw.new_series("outcome", values.tolist(), backend=frame.implementation)
+    if len(column) != len(frame):
+        raise InputError(f"{len(column)} {what} for {len(frame)} rows; pass one per row, in the same order")
+    return column
+
+
+def probabilities_of(column: frames.Column) -> Array:
+    """Read probabilities, one per row."""
+    chance = frames.to_numbers(column)
+    outside = ~((chance >= 0) & (chance <= 1))
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(f"row {row} has probability {chance[row]}; give each row one between 0 and 1")
+    return chance
+
+
+def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
+    """Codes and labels of a column; missing is a level of its own, the last one."""
+    codes, values = frames.factorize(series)
+    labels: list[object] = values.to_list()
+    if domain is not None and series.name in domain.names:
+        attribute = domain.attribute(series.name)
+        codes = np.append(attribute.levels_of(values), -1)[codes]
+        raw = attribute.values.to_list() if attribute.is_value_coded else attribute.labels
+        labels = list(raw[: attribute.size - (attribute.missing is not None)])
+    if (codes < 0).any():
+        codes, labels = np.where(codes < 0, len(labels), codes), [*labels, MISSING]
+    return codes, labels
+
+
+def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> Groups:
+    """Group of each row and the groups' labels; of intersections only those that occur."""
+    levels = [levels_of(frames.column(frame, name), domain) for name in columns]
+    codes = np.column_stack([part for part, _ in levels])
+    keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    named = [[labels[code] for code in part[first]] for part, labels in levels]
+    return group, list(zip(*named, strict=True))
+
+
+def sums_of(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array]:
+    """Mass and rows of each group, and its effective number of rows (Σw)² / Σw²."""
+    mass, squares = tally(group, weights, count), tally(group, weights**2, count)
+    sizes = np.divide(mass**2, squares, out=np.full(count, np.nan), where=squares > 0)
+    return mass, np.bincount(group, minlength=count), np.asarray(sizes)
+
+
+def favourable_places(outcomes: list[object], favourable: object) -> list[int]:
+    """Places of the favourable levels; None means every level."""
+    if favourable is None:
+        return list(range(len(outcomes)))
+    wanted = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+    wanted = [MISSING if frames.is_missing(value) else value for value in wanted]
+    if not wanted:
+        raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
+    return sorted({_place(outcomes, value) for value in wanted})
+
+
+def one_favourable(outcomes: list[object], favourable: object) -> int:
+    """Place of the outcome that probabilities are of."""
+    if favourable is None or len(places := favourable_places(outcomes, favourable)) != 1:
+        raise InputError(f"favourable is {favourable!r}; name the one outcome that the probabilities are of")
+    return places[0]
+
+
+def _place(outcomes: list[object], value: object) -> int:
+    place = place_of(outcomes, value)
+    if place is None:
+        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
+    return place
+
+
+def place_of(levels: list[object], value: object) -> int | None:
+    """Find a level by value, or by its text."""
+    if value in levels:
+        return levels.index(value)
+    texts = [value_text(level) for level in levels]
+    return texts.index(value_text(value)) if value_text(value) in texts else None

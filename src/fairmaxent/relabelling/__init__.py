@@ -1,0 +1,1 @@
+"""Relabelling: profiles, labellers, and soft labels tilted to wanted means."""

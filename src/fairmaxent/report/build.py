@@ -1,0 +1,122 @@
+"""The report: every number that is shown, as plain Python values."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fairmaxent.errors import InputError
+from fairmaxent.fit.fit import Fit
+from fairmaxent.report.associations import Associations, associations
+from fairmaxent.report.copies import Copies, check_data, copies
+from fairmaxent.report.delivered import Mode, absences, deliver
+from fairmaxent.report.rates import Reached, reached
+from fairmaxent.report.request_text import call, wishes
+from fairmaxent.report.shares import Grouping, Marginal, Move, groupings, largest_moves, marginals
+from fairmaxent.report.source import Source
+from fairmaxent.report.trade_off import TradeOff, trade_off
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was asked, what was reached, what moved, what it costs, and how to repeat it."""
+
+    outcome: str
+    protected: tuple[str, ...]
+    rows: int
+    distinct_rows: int  # as combinations of levels
+    columns: int
+    points: int  # |Ω|, all combinations of levels
+    wishes: tuple[str, ...]
+    rates: tuple[Reached, ...]
+    warnings: tuple[str, ...]
+    certificate: dict[str, Any]
+    groupings: tuple[Grouping, ...]
+    moves: tuple[Move, ...]
+    marginals: tuple[Marginal, ...]
+    associations: Associations
+    trade_off: TradeOff
+    mode: Mode
+    relabelled: bool  # rows got other outcomes in part, and not only other weights
+    iid: bool
+    new_rows: int  # drawn, or added
+    for_report: bool  # drawn for this report and not handed over
+    copies: Copies | None  # None: no row is new
+    seed: int | None  # of the new rows; None: not known, or nothing is random
+    source: Source
+    call: str
+    versions: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON; a number that is not finite is None."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def build_report(
+    fit: Fit,
+    *,
+    data: Any = None,
+    delivered: Any = None,
+    mode: Mode = "rows",
+    iid: bool = False,
+    seed: int | None = None,
+    source: Source | None = None,
+    trade_off: bool = True,
+) -> Report:
+    """Compute everything a report shows; the options are those of :func:`write_report`."""
+    if not isinstance(fit, Fit):
+        raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
+    if data is not None:
+        check_data(fit, data)
+    made = deliver(fit, delivered, mode=mode, iid=iid, seed=seed)
+    origin = Source() if source is None else source
+    columns = marginals(fit)
+    return Report(
+        outcome=fit.roles.names[0],
+        protected=fit.roles.names[1:],
+        rows=fit.table.size,
+        distinct_rows=len(fit.table.codes),
+        columns=len(fit.domain.names),
+        points=fit.domain.size,
+        wishes=wishes(fit),
+        rates=reached(fit, made),
+        warnings=(*absences(fit, made.table), *fit.certificate.warnings),
+        certificate=fit.certificate.to_dict(),
+        groupings=groupings(fit),
+        moves=largest_moves(columns),
+        marginals=columns,
+        associations=associations(fit),
+        trade_off=_trade_off(fit, wanted=trade_off),
+        mode=mode,
+        relabelled=fit.soft is not None,
+        iid=iid,
+        new_rows=made.rows,
+        for_report=delivered is None,
+        copies=copies(fit, made, data),
+        seed=made.seed,
+        source=origin,
+        call=call(fit, made, origin),
+        versions=_versions(fit),
+    )
+
+
+def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
+    return trade_off(fit) if wanted else TradeOff((), "it was not asked for")
+
+
+def _versions(fit: Fit) -> dict[str, str]:
+    """Versions of what took part."""
+    libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

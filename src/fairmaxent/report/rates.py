@@ -1,0 +1,114 @@
+"""What was reached: each rate as wanted, in the data, in the fitted distribution, and in what was delivered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairmaxent.data.table import Reals
+from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.target import read_target
+from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
+
+# Solvers stop a little short of an exact rate.
+_SLACK = 1e-6
+
+
+@dataclass(frozen=True)
+class Reached:
+    """One rate of one grouping. `achieved` is exact, `delivered` is measured on what was handed over.
+
+    `met` asks both of them; `interval` is where independent draws of as many rows fall, 95 % of the time.
+    """
+
+    kind: str
+    grouping: str
+    wanted: float | None
+    from_target: bool  # what is wanted follows from shares of the user's own
+    before: float
+    achieved: float
+    delivered: float | None  # None: there is nothing to compare
+    interval: tuple[float, float] | None  # None: no rows were drawn on their own
+    worst_before: str
+    met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
+    met: bool | None  # by it, and by what was delivered
+
+
+def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
+    """Compare the rates."""
+    certificate, measure = fit.certificate, fit.certificate.measure
+    rates = delivered_rates(fit, delivered.table)
+    intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
+    before = data_table(fit)
+    found = []
+    for kind, names in certificate.wanted.items():
+        for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
+            achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
+            shares = _target_shares(fit, axes) if kind == "representation_rate" else None
+            exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
+            if shares is not None:
+                exactly, as_delivered = (_has(shares, table, axes) for table in (certificate.table, delivered.table))
+            found.append(
+                Reached(
+                    kind=kind,
+                    grouping=name,
+                    wanted=wanted,
+                    from_target=shares is not None,
+                    before=_number(certificate.before[kind][name]),
+                    achieved=achieved,
+                    delivered=rate,
+                    interval=None if intervals is None else intervals[kind][name],
+                    worst_before=_worst(fit, kind, axes, before),
+                    met_exactly=exactly,
+                    met=exactly and as_delivered,
+                )
+            )
+    return tuple(found)
+
+
+def is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
+    """Whether the user named the shares of a grouping's only column."""
+    return len(axes) == 1 and fit.roles.names[axes[0]] in (fit.options.get("target") or {})
+
+
+def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
+    """The shares that the user named for a grouping; a column kept as it is has those of the data."""
+    if not is_targeted(fit, axes):
+        return None
+    name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
+    named = read_target(fit.domain, {name: fit.options["target"][name]})[index]
+    return group_shares(data_table(fit), axes) if named is None else named
+
+
+def _has(shares: Reals, table: Reals, axes: tuple[int, ...]) -> bool:
+    return bool(np.abs(group_shares(table, axes) - shares).max() <= _SLACK)
+
+
+def _met(wanted: float | None, rate: float | None) -> bool | None:
+    return None if wanted is None else rate is not None and rate >= wanted - _SLACK
+
+
+def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
+    """Name the lowest and the highest group in the data."""
+    if kind == "representation_rate":
+        pair = representation_pair(table, axes)
+    else:
+        pair = statistical_pair(table, axes, fit.certificate.measure.favourable)
+    lowest, highest = (_group(fit, axes, group) for group in (pair.lowest, pair.highest))
+    return f"{lowest} against {highest}{_about(fit, pair)}"
+
+
+def _group(fit: Fit, axes: tuple[int, ...], group: tuple[int, ...]) -> str:
+    return " × ".join(fit.roles.attributes[axis].labels[level] for axis, level in zip(axes, group, strict=True))
+
+
+def _about(fit: Fit, pair: WorstPair) -> str:
+    own = fit.roles.attributes[0]
+    return "" if pair.outcome is None else f", {own.name} = {own.labels[pair.outcome]}"
+
+
+def _number(rate: float | None) -> float:
+    """Rates of a table always have a value; only wanted ones may be None."""
+    return float("nan") if rate is None else rate

@@ -1,0 +1,104 @@
+"""``fairmaxent compare``: every method on one table, against the methods called by hand."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from sklearn.tree import DecisionTreeClassifier
+
+import fairmaxent
+from clifiles import ROLES, biased_table
+from fairmaxent import baselines
+from fairmaxent.baselines import comparison
+from fairmaxent.baselines.comparison import methods
+from fairmaxent.cli.group import group
+from fairmaxent.files.tables import read_table
+
+FAVOURED = [*ROLES, "--favourable", ">50K"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().drop("age", "weight").write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, ["compare", *args])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_every_method_is_scored_or_says_why_not(folder):
+    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, "--json"))}
+    assert len(found) == 9
+    scored = {name: own for name, own in found.items() if own["refused"] is None}
+    assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
+    for ours in ("fairmaxent, weights", "relabel, probabilities", "relabel, predictions"):
+        assert min(scored[ours][rate] for rate in ("representation_rate", "statistical_rate")) > 0.999
+    assert scored["Kamiran-Calders"]["statistical_rate"] > 0.9 > 0.6 > scored["raw"]["statistical_rate"]
+    assert scored["King-Zeng"]["representation_rate"] > 0.95 > 0.6 > scored["raw"]["representation_rate"]
+    assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
+
+
+def test_scores_are_those_of_the_folds_taken_by_hand(folder):
+    german = fairmaxent.datasets.load("german", library="polars").frame
+    german.write_csv("german.csv")
+    roles = ["--outcome", "credit", "--protected", "sex", "--favourable", "good"]
+    found = {own["method"]: own for own in json.loads(run("german.csv", *roles, "--json", "--folds", "2"))}
+    frame = read_table("german.csv").frame
+    domain = fairmaxent.Domain.infer(frame)
+    fold_of_row = np.random.default_rng(0).permutation(len(frame)) % 2
+    accuracy, rate = [], []
+    for fold in range(2):
+        train, test = (frame.filter(pl.Series(mask)) for mask in (fold_of_row != fold, fold_of_row == fold))
+        weights = baselines.kamiran_calders(train, "credit", "sex", domain=domain).weights()
+        features, wanted = (np.delete(domain.encode(part), domain.index("credit"), axis=1) for part in (train, test))
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        tree = tree.fit(features, train["credit"].to_numpy(), weights)
+        predicted = tree.predict(wanted)
+        accuracy.append((predicted == test["credit"].to_numpy()).mean())
+        shares = [np.mean(predicted[test["sex"].to_numpy() == sex] == "good") for sex in test["sex"].unique()]
+        rate.append(min(shares) / max(shares))
+    assert len(set(accuracy)) > 1
+    np.testing.assert_allclose(found["Kamiran-Calders"]["accuracy"], np.mean(accuracy))
+    np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], np.mean(rate))
+
+
+def test_ours_is_asked_what_debias_is_asked(folder):
+    wishes = ["--statistical-rate", "0.8", "--representation-rate", "none"]
+    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, *wishes, "--json", "--folds", "2"))}
+    assert found["fairmaxent, weights"]["statistical_rate"] == pytest.approx(0.8, abs=1e-6)
+    assert found["fairmaxent, weights"]["representation_rate"] == pytest.approx(found["raw"]["representation_rate"])
+
+
+def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
+    def refuse(*_, **__):
+        raise fairmaxent.InputError("far too large; drop columns")
+
+    monkeypatch.setitem(comparison._BASELINES, "Calmon et al.", refuse)
+    shown = run("data.csv", *FAVOURED, "--classifier", "logistic", "--folds", "2")
+    assert "Calmon et al. refused: far too large; drop columns" in shown
+    assert "fairmaxent, rows" in shown
+
+
+def test_each_line_is_shown_as_soon_as_it_is_known(folder, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(comparison._BASELINES, "raw", stopped)
+    result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--folds", "2"])
+    assert result.exit_code == 130
+    head, *lines = result.stdout.splitlines()
+    assert head.split("  ")[-2:] == ["rate of its predictions", " CPU s"]
+    assert [line.split("  ")[0] for line in lines] == list(methods(None))[:4]
+    assert len({len(line) for line in (head, *lines)}) == 1
+
+
+def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sklearn" else object())
+    shown = run("data.csv", *FAVOURED, "--folds", "2")
+    assert "pip install scikit-learn" in shown

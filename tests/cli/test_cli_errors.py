@@ -1,0 +1,264 @@
+"""Bad invocations of the command line: one clear line, the right code, no traceback, no file left behind.
+
+One table of cases drives one test: what is typed, the exit code, and what the line says.
+"""
+
+import gzip
+from dataclasses import dataclass
+
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table, listing
+from fairmaxent import debias
+from fairmaxent.cli.group import group
+
+HEADER = "sex,income\n"
+FILES = {
+    "empty.csv": b"",
+    "blank.csv": b"\n \n\n",
+    "header.csv": HEADER.encode(),
+    "long.csv": (HEADER + "F,1\nM,0,9\n").encode(),
+    "short.csv": (HEADER + "F,1\nM\n").encode(),
+    "twice.csv": b"sex,income,sex\nF,1,F\nM,0,M\n",
+    "quote.csv": (HEADER + 'F,"1\nM,0\n').encode(),
+    "nothing.bin": bytes(range(256)) * 4,
+    "book.xlsx": b"PK\x03\x04" + b"\0" * 50,
+    "paper.pdf": b"%PDF-1.7 \n",
+    "old.csv.bz2": b"BZh91AY",
+    "half.csv.gz": gzip.compress(b"sex,income\nF,1\n" * 100)[:40],
+    "half.csv.zst": b"\x28\xb5\x2f\xfd\x00\x00",
+    "half.parquet": b"PAR1 and no more",
+    "half.arrow": b"ARROW1\0\0 and no more",
+    "half.jsonl": b'{"sex": "F", "income": 1}\n{"sex": \n',
+    "array.json": b'[{"sex": "F"}]',
+    "latin.csv": "sex,income\nFrau Müller,1\nM,0\n".encode("latin-1"),
+    "nameless.csv": b"39,Male,>50K\n28,Female,<=50K\n",
+    "one.csv": (HEADER + "F,1\nM,1\n").encode(),
+    "split.csv": (HEADER + "F,1\n" * 40 + "M,0\n" * 40).encode(),
+    "exists.csv": b"precious",
+    "broken.toml": b"outcome = \n",
+    "latin.toml": "outcome = 'ü'\n".encode("latin-1"),
+    "unknown.toml": b"outcom = 'income'\n",
+    "dashes.toml": b"base-share = 0.5\n",
+    "outputs.toml": b"output = 'a.csv'\n",
+    "both.toml": b"representation_rate = 1.0\n[target.sex]\nFemale = 0.6\nMale = 0.4\n",
+    "flat.toml": b"target = 0.5\n",
+    "number.toml": b"protected = 3\n",
+    "word.toml": b"base_share = 'much'\n",
+    "half.fme": b"PK\x05\x06",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is typed, the exit code, and texts that the line must hold."""
+
+    typed: str
+    code: int
+    says: tuple[str, ...]
+    typed_in: bytes | None = None
+
+    @property
+    def args(self):
+        return [part.replace("~", " ") for part in self.typed.split()]
+
+
+R = " ".join(ROLES)
+OUT = f"{R} -o new.csv"
+
+CASES = [
+    # usage
+    Case("nonsense", 2, ("no command 'nonsense'", "known:")),
+    Case("debia good.csv", 2, ("did you mean 'debias'",)),
+    Case("--nonsense", 2, ("--nonsense", "--help")),
+    Case("debias", 2, ("DATA", "debias --help")),
+    Case("debias good.csv", 2, ("--outcome",)),
+    Case("debias good.csv --outcome income", 2, ("--protected",)),
+    Case(f"debias good.csv {OUT} --representation-rat 1", 2, ("--representation-rate",)),
+    Case(f"debias good.csv {OUT} --mode sometimes", 2, ("sometimes", "top-up")),
+    Case(f"debias good.csv {OUT} --base tre", 2, ("tre", "tree")),
+    Case(f"debias good.csv {OUT} --groups some", 2, ("some", "joint")),
+    Case(f"debias good.csv {OUT} --base-share half", 2, ("half",)),
+    Case(f"debias good.csv {OUT} --seed luck", 2, ("luck",)),
+    Case(f"debias good.csv {OUT} --rows many", 2, ("many",)),
+    Case(f"debias good.csv {OUT} --mode weights --rows 5", 2, ("--mode rows",)),
+    Case(f"debias good.csv {OUT} --statistical-rate high", 2, ("'high' is not a number",)),
+    Case(f"debias good.csv {OUT} --statistical-rate sex=", 2, ("column=value",)),
+    Case(f"debias good.csv {OUT} --target Female=0.6", 2, ("sex: Female=0.6",)),
+    Case(f"debias good.csv {OUT} --target sex:~Female", 2, ("level=share",)),
+    Case(f"debias good.csv {OUT} --forbid sex", 2, ("column=value",)),
+    Case(f"debias good.csv {OUT} --forbid sex=Male,sex=Female", 2, ("twice",)),
+    Case(f"debias good.csv {OUT} --bins age", 2, ("whole number",)),
+    Case(f"debias good.csv {OUT} --bins age:~0,young", 2, ("'young' is not a number",)),
+    Case(f"debias good.csv {OUT} --kinds age", 2, ("zip: categorical",)),
+    Case(f"debias good.csv {OUT} --drop job,,age", 2, ("list of columns",)),
+    Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
+    Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
+    Case("sample model.fme", 2, ("--rows",)),
+    Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
+    Case("sample model.fme -n few", 2, ("few",)),
+    Case("sample model.fme -n 5 --given Female", 2, ("column=value",)),
+    Case(
+        f"debias good.csv {OUT} --representation-rate 0.9 --target sex:~Female=0.6,~Male=0.4",
+        2,
+        ("--representation-rate", "--target", "'sex'"),
+    ),
+    Case(
+        "debias good.csv --outcome income --protected sex,race --representation-rate sex=1,race=0.9 --target sex:~keep",
+        2,
+        ("--representation-rate", "--target", "'sex'", "race=…"),
+    ),
+    Case(f"debias good.csv {OUT} --config both.toml", 2, ("--representation-rate", "--target", "'sex'")),
+    Case(f"compare good.csv {R} --weight weight", 2, ("--weight",)),
+    Case(f"compare good.csv {R} --folds 1", 2, ("folds",)),
+    # data and options that cannot be used
+    Case(f"debias empty.csv {OUT}", 3, ("empty.csv is empty",)),
+    Case(f"debias blank.csv {OUT}", 3, ("blank.csv is empty",)),
+    Case(f"debias - {OUT}", 3, ("- is empty",), typed_in=b""),
+    Case(f"debias header.csv {OUT}", 3, ("no rows",)),
+    Case(f"debias twice.csv {OUT}", 3, ("columns 1 and 3", "'sex'")),
+    Case(f"debias one.csv {OUT}", 3, ("single level", "'income'")),
+    Case("debias good.csv --outcome incme --protected sex -o new.csv", 3, ("'incme'", "did you mean 'income'")),
+    Case("debias good.csv --outcome income --protected sex,rac -o new.csv", 3, ("did you mean 'race'",)),
+    Case("debias good.csv --outcome income --protected income -o new.csv", 3, ("both the outcome and protected",)),
+    Case("debias good.csv --outcome income --protected sex,sex -o new.csv", 3, ("twice",)),
+    Case(f"debias nameless.csv {OUT}", 3, ("no column 'income'", "--columns")),
+    Case(f"debias nameless.csv {OUT} --columns age,sex", 3, ("3 columns and 2 names",)),
+    Case(f"debias good.csv {OUT} --drop jop", 3, ("did you mean 'job'",)),
+    Case(f"debias good.csv {OUT} --drop sex", 3, ("'sex'", "--drop", "a role")),
+    Case(f"debias good.csv {OUT} --delimiter ;", 3, ("no column 'income'", "parted by ','", "--delimiter")),
+    Case(f"debias good.csv {OUT} --weight wight", 3, ("did you mean 'weight'",)),
+    Case(f"debias good.csv {OUT} --weight job", 3, ("not numbers",)),
+    Case(f"debias good.csv {OUT} --favourable 50K", 3, ("'50K'", "did you mean")),
+    Case(f"debias good.csv {OUT} --representation-rate 1.5", 3, ("--representation-rate is 1.5", "'none'")),
+    Case(f"debias good.csv {OUT} --representation-rate race=1", 3, ("'race'", "not protected")),
+    Case(f"debias good.csv {OUT} --base-share 2", 3, ("--base-share is 2",)),
+    Case(f"debias good.csv {OUT} --seed -1", 3, ("--seed is -1",)),
+    Case(f"debias good.csv {OUT} --rows 0", 2, ("--rows", "x>=1")),
+    Case(f"debias good.csv {R} --rows -5", 2, ("--rows", "x>=1")),
+    Case(f"debias good.csv {OUT} --target sex:~Female=0.6,~Male=0.6", 3, ("target",)),
+    Case(f"debias good.csv {OUT} --target sx:~Female=0.6,~Male=0.4", 3, ("did you mean 'sex'",)),
+    Case(f"debias good.csv {OUT} --forbid sex=Mal,job=cook", 3, ("did you mean 'Male'",)),
+    Case(f"debias good.csv {OUT} --kinds age:~categoricl", 3, ("did you mean 'categorical'",)),
+    Case(f"debias good.csv {OUT} --bins ag:~4", 3, ("'ag'",)),
+    Case(f"debias good.csv {OUT} --order job:~nurse,cook", 3, ("'clerk'",)),
+    Case(f"debias good.csv {OUT} --bins 4 --bins age:~5", 3, ("one of the two",)),
+    Case(f"debias good.csv {OUT} --target age:keep --target age:keep", 3, ("twice", "'age'")),
+    Case(f"debias good.csv {OUT} --rows 1000000000000", 3, ("memory",)),
+    Case(f"debias good.csv {OUT} --max-levels 1", 2, ("--max-levels", "x>=2")),
+    Case(f"debias good.csv {OUT} --max-levels 0", 2, ("--max-levels", "x>=2")),
+    Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("'age' already",)),
+    Case(f"debias good.csv {OUT} --delimiter ab", 3, ("one character",)),
+    Case(f"debias good.csv {OUT} --encoding klingon", 3, ("'klingon' is not known",)),
+    Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "known:", ".gz or .zst")),
+    Case(f"debias good.csv {R} -o new.parquet.gz", 3, ("compressed inside",)),
+    Case(f"debias good.csv {OUT} --model new.csv", 3, ("written twice",)),
+    Case(f"debias good.csv {OUT} --config broken.toml", 3, ("broken.toml is not TOML", "line 1")),
+    Case(f"debias good.csv {OUT} --config unknown.toml", 3, ("'outcom'", "did you mean 'outcome'")),
+    Case(f"debias good.csv {OUT} --config dashes.toml", 3, ("'base-share'", "did you mean 'base_share'")),
+    Case(f"debias good.csv {OUT} --config outputs.toml", 3, ("'output'", "said each time", "--output")),
+    Case(f"debias good.csv {OUT} --config flat.toml", 3, ("target is 0.5", "[target]")),
+    Case("debias good.csv --outcome income -o new.csv --config number.toml", 2, ("3 is not columns",)),
+    Case(f"debias good.csv {OUT} --config word.toml", 2, ("'much'",)),
+    Case("sample model.fme -n 0", 2, ("--rows", "x>=1")),
+    Case("sample model.fme -n 5 --given sx=Female", 3, ("did you mean 'sex'",)),
+    Case("sample model.fme -n 5 --given sex=Femal", 3, ("did you mean 'Female'",)),
+    Case("inspect good.csv --outcome income --protected job,job", 3, ("twice",)),
+    Case(f"compare good.csv {R} --favourable 50K", 3, ("'50K'", "did you mean")),
+    Case("compare good.csv --outcome sex --protected sex", 3, ("both the outcome and protected",)),
+    # what was asked for cannot be reached
+    Case(f"debias split.csv {OUT} --base-share 0", 4, ("income", "set --base-share > 0", "or lower the rate")),
+    Case(f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)),
+    Case("sample rows_only.fme -n 5 --given sex=F,income=1", 4, ("probability zero",)),
+    # files that cannot be read or written
+    Case(f"debias gone.csv {OUT}", 5, ("cannot read gone.csv", "No such file")),
+    Case(f"debias god.csv {OUT}", 5, ("did you mean 'good.csv'",)),
+    Case(f"debias folder {OUT}", 5, ("folder is a folder",)),
+    Case(f"debias nothing.bin {OUT}", 5, ("not text",)),
+    Case(f"debias book.xlsx {OUT}", 5, ("Excel",)),
+    Case(f"debias paper.pdf {OUT}", 5, ("PDF",)),
+    Case(f"debias old.csv.bz2 {OUT}", 5, ("bzip2",)),
+    Case(f"debias half.csv.gz {OUT}", 5, ("gzip",)),
+    Case(f"debias half.csv.zst {OUT}", 5, ("decompress",)),
+    Case(f"debias half.parquet {OUT}", 5, ("half.parquet as parquet",)),
+    Case(f"debias half.arrow {OUT}", 5, ("half.arrow as arrow",)),
+    Case(f"debias half.jsonl {OUT}", 5, ("half.jsonl as jsonl",)),
+    Case(f"debias array.json {OUT}", 5, ("one object per line",)),
+    Case(f"debias good.csv {OUT} --input-format parquet", 5, ("good.csv as parquet",)),
+    Case(f"debias long.csv {OUT}", 5, ("long.csv, line 3: 3 cells", "2 columns")),
+    Case(f"debias short.csv {OUT}", 5, ("short.csv, line 3: 1 cells",)),
+    Case(f"debias quote.csv {OUT}", 5, ("quotes",)),
+    Case(f"debias latin.csv {OUT} --encoding utf-8", 5, ("latin.csv is not utf-8", "byte 18")),
+    Case(f"debias good.csv {R} -o exists.csv", 5, ("exists.csv exists", "--force")),
+    Case(f"debias good.csv {R} -o good.csv --force", 2, ("good.csv is read", "another file")),
+    Case(f"debias good.csv {OUT} --report ./good.csv --force", 2, ("good.csv is read",)),
+    Case(f"inspect good.csv {R} --write-config good.csv --force", 2, ("good.csv is read",)),
+    Case("sample model.fme -n 5 -o model.fme --force", 2, ("model.fme is read",)),
+    Case(f"debias good.csv {OUT} --model exists.csv", 5, ("exists.csv exists",)),
+    Case(f"debias good.csv {R} -o folder", 5, ("folder is a folder",)),
+    Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("there is no folder",)),
+    Case(f"debias good.csv {OUT} --model no/model.fme", 5, ("there is no folder",)),
+    Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
+    Case(f"debias good.csv {R} -o /proc/new.csv", 5, ("cannot write in /proc",)),
+    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full", "No space left")),
+    Case(f"debias good.csv {OUT} --config gone.toml", 5, ("gone.toml", "No such file")),
+    Case(f"debias good.csv {OUT} --config folder", 5, ("folder",)),
+    Case(f"debias good.csv {OUT} --config latin.toml", 5, ("latin.toml",)),
+    Case("sample gone.fme -n 5", 5, ("gone.fme", "No such file")),
+    Case("sample good.csv -n 5", 5, ("good.csv is damaged or was not written by fairmaxent",)),
+    Case("sample half.fme -n 5", 5, ("half.fme",)),
+    Case("sample model.fme -n 5 -o exists.csv", 5, ("exists.csv exists",)),
+    Case(f"inspect gone.csv {R}", 5, ("gone.csv",)),
+    Case(f"inspect good.csv {R} --write-config exists.csv", 5, ("exists.csv exists",)),
+    Case(f"compare gone.csv {R}", 5, ("gone.csv",)),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    table = biased_table()
+    table.write_csv(folder / "good.csv")
+    debias(table, "income", "sex").save(folder / "model.fme")
+    split = table.select(sex=table["sex"].replace({"Female": "F", "Male": "M"}), income=table["sex"] == "Male")
+    split = split.with_columns(split["income"].cast(int))
+    options = {"representation_rate": None, "statistical_rate": None, "base_share": 0}
+    debias(split, "income", "sex", **options).save(folder / "rows_only.fme")
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.typed)
+def test_one_line_the_right_code_and_nothing_left_behind(case, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = listing(folder)
+    result = CliRunner().invoke(group, case.args, input=case.typed_in)
+    assert result.exit_code == case.code, result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    for text in case.says:
+        assert text in result.stderr
+    assert listing(folder) == before
+
+
+def test_the_table_of_cases_is_long_and_has_no_repeats():
+    assert len({case.typed for case in CASES}) == len(CASES) >= 60
+
+
+def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("lost")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("fairmaxent.files.tables.read_table", broken)
+    result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
+    assert result.exit_code == 1
+    assert "a bug in fairmaxent" in result.stderr
+    assert "--debug" in result.stderr
+    shown = CliRunner().invoke(group, ["--debug", "debias", "good.csv", *ROLES])
+    assert isinstance(shown.exception, KeyError)

@@ -1,0 +1,198 @@
+"""inspection.py and ``fairmaxent inspect``: what a table is like, against counts taken by hand."""
+
+import itertools
+import json
+import tomllib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from sklearn.metrics import mutual_info_score
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table, listing
+from fairmaxent import ColumnError, debias
+from fairmaxent.cli.group import group
+from fairmaxent.files.tables import read_table
+from fairmaxent.inspection import inspect, told_share
+from mixed import TABLES
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with_id = biased_table().with_columns(id=pl.Series([f"p{row}" for row in range(ROWS)]))
+    with_id.write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+# ---------------------------------------------------------------- the library part
+
+
+def test_rates_are_those_of_a_group_by():
+    found = inspect(biased_table(), "income", ["sex", "race"], favourable=">50K")
+    table = biased_table().to_pandas()
+    for grouping, name in zip(found.groupings, ["sex", "race"], strict=True):
+        shares = table[name].value_counts(normalize=True)
+        rates = (table["income"] == ">50K").groupby(table[name]).mean()
+        assert grouping.name == name
+        np.testing.assert_allclose(grouping.representation.value, shares.min() / shares.max())
+        np.testing.assert_allclose(grouping.statistical.value, rates.min() / rates.max())
+        assert grouping.statistical.worst.lowest == (rates.idxmin(),)
+        assert {own.group[0]: own.rate for own in grouping.statistical.groups} == pytest.approx(rates.to_dict())
+        assert all(own.interval[0] < own.rate < own.interval[1] for own in grouping.statistical.groups)
+
+
+def test_joint_groups_are_one_grouping():
+    found = inspect(biased_table(), "income", ["sex", "race"], groups="joint")
+    assert [own.name for own in found.groupings] == ["sex × race"]
+    assert len(found.groupings[0].representation.groups) == 6
+
+
+def test_columns_are_summed_up():
+    table = biased_table().with_columns(
+        pl.when(pl.col("age") < 30).then(None).otherwise(pl.col("job")).alias("job"),
+        id=pl.Series(range(1000, 1000 + ROWS)),
+        name=pl.Series([f"n{row}" for row in range(ROWS)]),
+        real=pl.Series(np.random.default_rng(0).random(ROWS)),
+    )
+    found = inspect(table, "income", "sex")
+    by_name = {column.name: column for column in found.columns}
+    assert by_name["job"].missing == table["job"].null_count()
+    assert by_name["job"].levels == 4
+    assert by_name["job"].values == 3
+    assert by_name["age"].kind == "numeric"
+    assert by_name["age"].values == table["age"].n_unique()
+    assert by_name["age"].levels <= 16
+    assert found.identifiers == ("id", "name")  # a measured number differs in every row and is none
+
+
+def test_empty_cells_are_named():
+    table = biased_table().filter(
+        (pl.col("sex") == "Male") | (pl.col("race") != "Other") | (pl.col("income") == "<=50K")
+    )
+    found = inspect(table, "income", ["sex", "race"])
+    counts = table.group_by("income", "sex", "race").len()
+    assert len(counts) == 11
+    assert found.empty_cells == ("income = >50K, sex = Female, race = Other",)
+
+
+def test_cost_is_counted():
+    table = biased_table().select("sex", "race", "job", "income")
+    cost = inspect(table, "income", "sex").cost
+    assert cost.distinct_rows == len(table.unique())
+    assert cost.cells == 4
+    assert cost.features == 4 + 3 + 3
+    assert cost.domain_size == 2 * 2 * 3 * 3
+    assert cost.words == "under a second, little memory"
+
+
+def test_every_library_is_told_the_same():
+    options = {"outcome": "member", "protected": ["sex", "rank"]}
+    found = [inspect(make(), **options).to_dict() for make in TABLES.values()]
+    assert found[0] == found[1] == found[2]
+
+
+def test_design_weights_count():
+    table = biased_table()
+    found = inspect(table, "income", "sex", weight="weight")
+    expected = fairmaxent.representation_rate(table, "sex", weight="weight")
+    assert found.groupings[0].representation.value == expected.value
+    assert "weight" not in [column.name for column in found.columns]
+    equal = inspect(table.with_columns(w=pl.lit(2.0)), "income", "sex", weight="w").proxies
+    assert equal == inspect(table, "income", "sex").proxies
+
+
+def test_a_column_in_two_roles_is_refused():
+    with pytest.raises(ColumnError, match="both"):
+        inspect(biased_table(), "sex", "sex")
+
+
+# ---------------------------------------------------------------- proxies
+
+
+def test_mutual_information_is_that_of_scikit_learn():
+    table = biased_table()
+    counts = pd.crosstab(table["sex"].to_numpy(), table["job"].to_numpy()).to_numpy().astype(float)
+    shares = counts.sum(axis=1) / ROWS
+    entropy, chance = -(shares * np.log(shares)).sum(), 1 * 2 / (2 * ROWS)
+    told = mutual_info_score(table["sex"].to_numpy(), table["job"].to_numpy())
+    np.testing.assert_allclose(told_share(counts, ROWS), (told - chance) / (entropy - chance))
+
+
+def test_columns_that_tell_nothing_score_nothing_on_average():
+    """Without the correction a column of many levels would seem to tell a few percent by chance."""
+    rng = np.random.default_rng(1)
+    scores, raw = [], []
+    for _ in range(60):
+        group, other = rng.integers(0, 2, 400), rng.integers(0, 20, 400)
+        counts = np.bincount(group * 20 + other, minlength=40).reshape(2, 20).astype(float)
+        scores.append(told_share(counts, 400))
+        raw.append(mutual_info_score(group, other) / np.log(2))
+    assert np.mean(raw) > 0.03
+    assert np.mean(scores) < 0.01
+
+
+def test_the_strongest_proxy_comes_first():
+    table = biased_table().with_columns(copy=pl.col("sex").replace({"Female": "a", "Male": "b"}))
+    proxies = inspect(table, "income", ["sex", "race"]).proxies
+    assert (proxies[0].column, proxies[0].protected) == ("copy", "sex")
+    np.testing.assert_allclose(proxies[0].strength, 1.0)
+    of_sex = [own.column for own in proxies if own.protected == "sex"]
+    assert of_sex[1] == "job"
+    assert "income" not in of_sex
+    assert all(left.strength >= right.strength for left, right in itertools.pairwise(proxies))
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_what_is_shown(folder):
+    before = listing(folder)
+    shown = run("inspect", "data.csv", *ROLES, "--favourable", ">50K")
+    for text in ("240 rows, 7 columns", "95 % interval", "Female against Male", "--drop id", "under a second"):
+        assert text in shown
+    assert any(line.split()[:2] == ["sex", "job"] for line in shown.splitlines())
+    assert listing(folder) == before
+
+
+def test_json_is_the_inspection(folder):
+    record = json.loads(run("inspect", "data.csv", *ROLES, "--json"))
+    found = inspect(read_table("data.csv").frame, "income", "sex")
+    assert record["rows"] == ROWS
+    assert record["groupings"][0]["statistical_rate"]["value"] == found.groupings[0].statistical.value
+    assert [own["name"] for own in record["columns"]] == [own.name for own in found.columns]
+    assert record["cost"]["domain_size"] == found.cost.domain_size
+
+
+def test_the_config_it_writes_is_taken_by_debias(folder):
+    told = [*ROLES, "--favourable", ">50K", "--bins", "age: 0, 50, 100", "--write-config", "c.toml"]
+    assert run("inspect", "data.csv", *told).endswith("\nwrote c.toml\n")
+    config = tomllib.loads((folder / "c.toml").read_text())
+    assert "drop" not in config  # a suggestion is no setting
+    assert config["kinds"]["age"] == "numeric"
+    assert "id" not in config["kinds"]
+    (folder / "c.toml").write_text((folder / "c.toml").read_text().replace("# drop =", "drop ="))
+    result = CliRunner().invoke(group, ["debias", "data.csv", "--config", "c.toml", "-o", "fair.csv"])
+    assert result.exit_code == 0, result.stderr
+    domain = fairmaxent.Domain.infer(biased_table(), bins={"age": [0, 50, 100]})
+    fit = debias(biased_table(), "income", "sex", favourable=">50K", domain=domain)
+    assert read_table("fair.csv").frame.equals(fit.sample(ROWS, random_state=0))
+
+
+def test_odd_names_survive_the_config(folder):
+    table = biased_table().rename({"sex": 'the "sex", [x] = 1', "job": "ä\\b"})
+    table.write_csv("odd.csv")
+    (folder / "roles.toml").write_text('outcome = "income"\nprotected = [\'the "sex", [x] = 1\']\n')
+    run("inspect", "odd.csv", "--config", "roles.toml", "--write-config", "c.toml")
+    result = CliRunner().invoke(group, ["debias", "odd.csv", "--config", "c.toml", "-o", "fair.csv"])
+    assert result.exit_code == 0, result.stderr
+    assert read_table("fair.csv").frame.columns == table.columns

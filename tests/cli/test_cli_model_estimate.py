@@ -1,0 +1,176 @@
+"""Relabelling and what a model will do, on the command line: the same as in Python, and said in time."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table
+from fairmaxent import debias
+from fairmaxent.cli import model_estimate
+from fairmaxent.cli.group import group
+from fairmaxent.files.tables import read_table
+
+FAVOURED = [*ROLES, "--favourable", ">50K"]
+RELABEL = ["--absorb", "relabel"]
+QUIET = ["--downstream", "none"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, ["debias", *(str(arg) for arg in args)])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def fit_of(**options):
+    return debias(biased_table(), "income", "sex", favourable=">50K", **options)
+
+
+# ---------------------------------------------------------------- relabelling
+
+
+@pytest.mark.parametrize(
+    ("typed", "options"),
+    [
+        ([], {}),
+        (["--parity", "predictions"], {"parity": "predictions"}),
+        (["--parity", "predictions", "--threshold", "0.4"], {"parity": "predictions", "threshold": 0.4}),
+    ],
+    ids=str,
+)
+def test_every_option_means_what_it_means_in_python(typed, options, folder):
+    run("data.csv", *FAVOURED, *RELABEL, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
+    fit = fit_of(absorb="relabel", random_state=1, **options)
+    assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
+
+
+def test_weights_stand_beside_each_row_once_per_outcome(folder):
+    shown = run("data.csv", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.csv", "--weight-name", "w")
+    fair = pl.read_csv("fair.csv")
+    assert_frame_equal(fair, fit_of(absorb="relabel").weigh(biased_table(), name="w"))
+    assert f"({2 * ROWS:,} rows)" in shown
+    np.testing.assert_allclose(fair["w"].sum(), ROWS)
+    rate = fairmaxent.statistical_rate(fair, "income", "sex", favourable=">50K", weight="w")
+    assert float(rate) == pytest.approx(1, abs=1e-8)
+
+
+def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
+    args = [*FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "--drop", "weight,age"]
+    run("data.csv", *args, "-o", "fair.csv")
+    fair = pl.read_csv("fair.csv")
+    assert fair.columns == [*biased_table().columns, "fair_weight"]
+    once = fair.filter(pl.col("income") == ">50K").drop("income", "fair_weight")
+    assert once.equals(biased_table().drop("income"))
+
+
+def test_a_parquet_file_is_relabelled_too(folder):
+    biased_table().write_parquet("data.parquet")
+    run("data.parquet", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.parquet")
+    assert_frame_equal(pl.read_parquet("fair.parquet"), fit_of(absorb="relabel").weigh(biased_table()))
+
+
+def test_a_file_holds_the_same_options(folder):
+    (folder / "options.toml").write_text('absorb = "relabel"\nparity = "predictions"\ndownstream = "none"\n')
+    run("data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv", "--seed", 1, "--report", "report.md")
+    fit = fit_of(absorb="relabel", parity="predictions", random_state=1)
+    assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
+    assert "--absorb relabel --parity predictions" in (folder / "report.md").read_text()
+
+
+def test_what_needs_relabelling_says_so_in_options(folder):
+    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--parity", "predictions"])
+    assert result.exit_code == 3
+    assert "it needs --absorb relabel" in result.stderr
+
+
+def test_a_taken_name_of_the_weights_is_refused(folder):
+    taken = ["--mode", "weights", "--weight-name", "job", "-o", "y.csv", *QUIET]
+    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *taken])
+    assert result.exit_code == 3
+    assert "has a column 'job' already; name another one with --weight-name" in result.stderr
+
+
+# ---------------------------------------------------------------- what a model will do
+
+
+@pytest.mark.parametrize("mode", ["rows", "weights"])
+def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
+    shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
+    found = fit_of(downstream=mode).certificate.downstream
+    assert f"gradient boosting trained on the {mode}" in shown
+    for name, before, after in (
+        ("Accuracy", found.before.accuracy, found.after.accuracy),
+        ("AUC", found.before.auc, found.after.auc),
+        (
+            "Statistical rate of its predictions, sex",
+            *(own.by_predictions["sex"] for own in (found.before, found.after)),
+        ),
+    ):
+        assert [line.split()[-2:] for line in shown.splitlines() if line.startswith(name)] == [
+            [f"{before:.4f}", f"{after:.4f}"]
+        ]
+
+
+def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
+    monkeypatch.setattr("fairmaxent.fit.certificate._DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
+    shown = run("data.csv", *FAVOURED)
+    assert "Relabelling helps: --absorb relabel, --parity predictions" in shown
+
+
+def test_json_has_all_of_it(folder):
+    record = json.loads(run("data.csv", *FAVOURED, "--json", "--downstream", "weights", "--mode", "rows"))
+    expected = fit_of(downstream="weights").certificate.to_dict()["downstream"]
+    assert record["certificate"]["downstream"] == expected
+
+
+@pytest.mark.parametrize("typed", [QUIET, ["--statistical-rate", "none"]], ids=" ".join)
+def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
+    assert "trained on" not in run("data.csv", *FAVOURED, *typed)
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("large", "as it takes long for 235 distinct rows; ask with --downstream rows"),
+        ("no scikit-learn", "as scikit-learn is not installed; install it, or ask with --downstream rows"),
+        ("top-up", "ask with --downstream rows or weights"),
+    ],
+)
+def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, monkeypatch):
+    if case == "large":
+        monkeypatch.setattr(model_estimate, "LARGEST", 100)
+    if case == "no scikit-learn":
+        monkeypatch.setattr(model_estimate, "has_library", lambda _: False)
+    shown = run("data.csv", *FAVOURED, *(["--mode", "top-up"] if case == "top-up" else []))
+    notes = [line for line in shown.splitlines() if "was not estimated" in line]
+    assert len(notes) == 1
+    assert said in notes[0]
+
+
+def test_a_table_that_is_too_small_for_it_is_still_made_fair(folder):
+    biased_table().select("sex", "income").write_csv("tiny.csv")
+    shown = run("tiny.csv", *FAVOURED, "-o", "fair.csv")
+    assert "was not estimated: 2 distinct profiles are too few" in shown
+    assert "--downstream none" in shown
+    result = CliRunner().invoke(group, ["debias", "tiny.csv", *FAVOURED, "--downstream", "rows"])
+    assert result.exit_code == 3
+    assert "use --absorb reweigh and --downstream none" in result.stderr
+
+
+def test_a_saved_model_remembers_it(folder):
+    run("data.csv", *FAVOURED, "--model", "model.fme", "--seed", 1)
+    result = CliRunner().invoke(group, ["report", "model.fme", "-o", "report.md", "--no-trade-off"])
+    assert result.exit_code == 0, result.stderr
+    found = fairmaxent.load("model.fme").certificate.downstream
+    assert f"| AUC | {found.before.auc:.3f} | {found.after.auc:.3f} |" in (folder / "report.md").read_text()

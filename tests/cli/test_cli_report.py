@@ -1,0 +1,272 @@
+"""``fairmaxent debias --report``: the report is about the file that was written, and says how to write it again."""
+
+import hashlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table
+from fairmaxent.cli.group import group
+from fairmaxent.fit import certificate
+
+FAVOURED = [*ROLES, "--favourable", ">50K"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(certificate, "_DRAWS", 40)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+    table = biased_table().with_columns(id=pl.Series([f"p{row}" for row in range(ROWS)]))
+    table.write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def sr(frame, **options):
+    return float(fairmaxent.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+
+
+def reported(path="report.json"):
+    return json.loads(Path(path).read_text())
+
+
+def delivered(report):
+    return {rate["kind"]: rate["delivered"] for rate in report["rates"]}
+
+
+# ---------------------------------------------------------------- the report is about the file
+
+
+def test_rows(folder):
+    run(
+        "debias", "data.csv", *FAVOURED, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"
+    )
+    report = reported()
+    assert (report["mode"], report["iid"], report["new_rows"]) == ("rows", True, 50)
+    assert delivered(report)["statistical_rate"] == pytest.approx(sr(pl.read_csv("fair.csv")))
+    assert [rate["met"] for rate in report["rates"]] == [False, False]
+    assert report["source"]["file"] == "data.csv"
+    assert report["source"]["sha256"] == hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
+
+
+def test_weights_and_the_columns_that_took_no_part():
+    args = ["--mode", "weights", "--weight", "weight", "--drop", "id,age", "-o", "fair.csv", "--report", "report.json"]
+    run("debias", "data.csv", *FAVOURED, *args)
+    fair = pl.read_csv("fair.csv")
+    assert fair.drop("fair_weight").equals(pl.read_csv("data.csv"))  # dropped from the fit, not from the file
+    report = reported()
+    assert (report["mode"], report["columns"], report["copies"]) == ("weights", 4, None)
+    assert delivered(report)["statistical_rate"] == pytest.approx(sr(fair, weight="fair_weight"))
+    assert report["call"].endswith("weights = fit.weights()")
+    space = {"frame": pl.read_csv("data.csv")}
+    exec(report["call"], space)
+    np.testing.assert_allclose(space["weights"], fair["fair_weight"])
+
+
+def test_weights_of_parquet_keep_the_dropped_columns_too():
+    pl.read_csv("data.csv").write_parquet("data.parquet")
+    run("debias", "data.parquet", *FAVOURED, "--mode", "weights", "--drop", "id,age", "-o", "fair.parquet")
+    fair = pl.read_parquet("fair.parquet")
+    assert set(fair.columns) == {*pl.read_csv("data.csv").columns, "fair_weight"}
+    np.testing.assert_allclose(sr(fair, weight="fair_weight"), 1.0, atol=1e-6)
+
+
+def test_top_up():
+    run(
+        "debias", "data.csv", *FAVOURED, "--drop", "id", "--mode", "top-up", "-o", "more.csv", "--report", "report.json"
+    )
+    report, more = reported(), pl.read_csv("more.csv")
+    together = pl.concat([pl.read_csv("data.csv").drop("id"), more])
+    assert (report["mode"], report["new_rows"]) == ("top-up", len(more))
+    assert delivered(report)["statistical_rate"] == pytest.approx(sr(together))
+    space = {"frame": pl.read_csv("data.csv")}
+    exec(report["call"], space)
+    assert space["added"].equals(more)
+
+
+@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
+def test_a_report_on_a_saved_model_knows_its_mode(mode):
+    run("debias", "data.csv", *FAVOURED, "--drop", "id", "--model", "model.fme", "--seed", 1)
+    run(
+        "report",
+        "model.fme",
+        "--mode",
+        mode,
+        "--data",
+        "data.csv",
+        "--drop",
+        "id",
+        "-o",
+        "report.json",
+        "--no-trade-off",
+    )
+    report = reported()
+    assert report["mode"] == mode
+    assert report["source"]["file"] == "data.csv"
+    assert (report["copies"] is None) == (mode == "weights")
+
+
+# ---------------------------------------------------------------- console and report say the same
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 50])
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_console_and_report_have_the_same_rates(rows, groups):
+    roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K", "--groups", groups]
+    args = [*roles, "--rows", rows, "--iid", "--seed", 2, "-o", "fair.csv", "--report", "report.json", "--json"]
+    record = json.loads(run("debias", "data.csv", *args).stdout)
+    for rate in reported()["rates"]:
+        assert record["after"][rate["kind"]][rate["grouping"]] == rate["delivered"]
+
+
+def test_a_group_that_vanishes_is_named_and_has_share_zero():
+    result = run("debias", "data.csv", *FAVOURED, "--rows", 1, "--seed", 1, "-o", "fair.csv", "--report", "report.md")
+    kept = pl.read_csv("fair.csv")["sex"][0]
+    gone = {"Male": "Female", "Female": "Male"}[kept]
+    assert f"Note: no row of sex = {gone}: its share is 0" in result.stdout
+    assert re.search(rf"sex = {gone} +share +0\.\d+ +0\.0000", result.stdout)
+    assert re.search(r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout)
+    assert f"no row of sex = {gone}" in Path("report.md").read_text()
+
+
+def test_a_note_is_printed_once():
+    args = ["--drop", "id", "--bins", "age: 20, 40, 80", "--downstream", "none"]
+    shown = run("debias", "data.csv", *FAVOURED, *args).stdout
+    notes = [line for line in shown.splitlines() if line.startswith("Note: ")]
+    assert len(notes) == len(set(notes)) == 1
+    table = biased_table()
+    outside = len(table.filter((pl.col("age") < 20) | (pl.col("age") > 80)))
+    assert f"{outside} rows outside the edges 20 … 80" in notes[0]
+
+
+# ---------------------------------------------------------------- how to repeat it
+
+
+def test_without_a_seed_the_report_still_says_how_to_repeat_it():
+    run("debias", "data.csv", *FAVOURED, "-o", "fair.csv", "--report", "report.json")
+    first = pl.read_csv("fair.csv")
+    again = shlex.split(reported()["source"]["command"])
+    run(*again[1:], "--force")
+    assert pl.read_csv("fair.csv").equals(first)
+    space = {"frame": pl.read_csv("data.csv")}
+    exec(reported()["call"], space)
+    assert space["rows"].equals(first)
+
+
+CONFIG = """
+outcome = "income"
+protected = ["sex", "race"]
+favourable = ">50K"
+statistical_rate = 0.9
+base_share = 0.2
+random_state = 11
+drop = ["id", "weight"]
+iid = true
+forbid = [{sex = "Male", job = "nurse"}]
+
+[representation_rate]
+sex = 0.8
+race = "none"
+
+[target]
+job = "keep"
+
+[target.income]
+"<=50K" = 0.7
+">50K" = 0.3
+
+[bins]
+age = [0, 40, 100]
+
+[order]
+job = ["nurse", "clerk", "cook"]
+"""
+
+
+def test_what_a_config_file_said_is_in_the_command(folder):
+    (folder / "options.toml").write_text(CONFIG)
+    run("debias", "data.csv", "--config", "options.toml", "-o", "fair.csv", "--report", "report.json", "--rows", 60)
+    first, report = pl.read_csv("fair.csv"), reported()
+    command = shlex.split(report["source"]["command"])
+    assert not any("config" in token or token == "options.toml" for token in command)
+    (folder / "options.toml").unlink()
+    run(*command[1:], "--force")
+    assert pl.read_csv("fair.csv").equals(first)
+    space = {"frame": pl.read_csv("data.csv")}
+    exec(report["call"], space)
+    assert space["rows"].equals(first)
+
+
+def test_what_cannot_be_typed_stays_in_the_file(folder):
+    pl.read_csv("data.csv").rename({"sex": "sex, at birth"}).write_csv("odd.csv")
+    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\n')
+    run("debias", "odd.csv", "--config=options.toml", "-o", "fair.csv", "--report", "report.json", "--seed", 1)
+    assert "--config=options.toml" in reported()["source"]["command"]
+
+
+# ---------------------------------------------------------------- samples of a model
+
+
+def test_a_sample_without_a_seed_is_a_new_one():
+    run("debias", "data.csv", *FAVOURED, "--drop", "id", "--seed", 1, "-o", "fair.csv", "--model", "model.fme")
+    drawn = [run("sample", "model.fme", "-n", ROWS).stdout for _ in range(2)]
+    fair = Path("fair.csv").read_text()
+    assert len({*drawn, fair}) == 3
+    assert (
+        run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
+        == run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
+    )
+
+
+# ---------------------------------------------------------------- values as people type them
+
+
+@pytest.mark.parametrize("typed", ["true", "True", "TRUE"])
+def test_a_truth_value_is_favourable_by_value(typed):
+    table = biased_table().select("sex", "job", high=pl.col("income") == ">50K")
+    table.write_csv("truth.csv")
+    roles = ["--outcome", "high", "--protected", "sex", "--favourable", typed]
+    run("debias", "truth.csv", *roles, "-o", "fair.csv", "--seed", 1)
+    fit = fairmaxent.debias(table, "high", "sex", favourable=True, random_state=1)
+    assert pl.read_csv("fair.csv").equals(fit.sample(ROWS))
+    fit.save("model.fme")
+    drawn = run("sample", "model.fme", "-n", 5, "--given", f"high={typed}").stdout
+    assert pl.read_csv(io.StringIO(drawn))["high"].to_list() == [True] * 5
+
+
+@pytest.mark.parametrize("typed", ["1", "1.0", "1e0"])
+def test_a_number_is_favourable_by_value(typed):
+    biased_table().select("sex", "job", high=(pl.col("income") == ">50K").cast(int)).write_csv("number.csv")
+    roles = ["--outcome", "high", "--protected", "sex", "--favourable", typed]
+    record = json.loads(run("debias", "number.csv", *roles, "--json").stdout)
+    assert record["certificate"]["achieved"]["statistical_rate"]["sex"] == pytest.approx(1.0)
+
+
+def test_a_line_break_in_a_cell_does_not_break_a_table():
+    biased_table().with_columns(pl.col("sex").replace({"Male": "Ma\nle"})).write_csv("broken.csv")
+    shown = run("debias", "broken.csv", *ROLES).stdout
+    assert "sex = Ma⏎le" in shown
+
+
+def test_the_decimal_mark_is_an_option():
+    table = biased_table().with_columns(age=pl.col("age").map_elements(lambda age: f"{age},5", pl.String))
+    table.write_csv("comma.csv", separator=";")
+    shown = run("inspect", "comma.csv", *ROLES).stdout
+    assert re.search(r"^age +numeric", shown, flags=re.M)
+    assert "a comma was read as the decimal mark" in shown
+    shown = run("inspect", "comma.csv", *ROLES, "--decimal", ".").stdout
+    assert re.search(r"^age +categorical", shown, flags=re.M)

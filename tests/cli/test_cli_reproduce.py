@@ -1,0 +1,98 @@
+"""``fairmaxent reproduce`` and ``fairmaxent demo``, from the command to the files."""
+
+from __future__ import annotations
+
+import html.parser
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent.cli.group import group
+from fairmaxent.experiments import plan, reproduce
+
+BLOCK = ("compas-small", "sex")
+
+
+@pytest.fixture
+def small_plan(monkeypatch, tmp_path):
+    """One data set, one fold, one repetition; and a folder without the files of COMPAS large."""
+    monkeypatch.setattr(reproduce, "QUICK", plan.Plan((0,), 2, (0,), 1))
+    monkeypatch.setattr(reproduce, "TABLE_2_BLOCKS", (BLOCK, ("compas-large", "sex")))
+    monkeypatch.setattr(reproduce, "CURVE_BLOCKS", (BLOCK,))
+    monkeypatch.setattr(plan, "SHARES", (0.0, 1.0))
+    monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
+
+
+def run(*arguments):
+    return CliRunner().invoke(group, [str(argument) for argument in arguments])
+
+
+def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, tmp_path, monkeypatch):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    done = run("reproduce", "--quick", "--out", whole, "--workers", 2)
+    assert done.exit_code == 0, done.output
+    assert f"Wrote {whole / 'index.html'}" in done.stdout
+    assert "Cells: 100 %" in done.stderr
+    assert "Left out: " in done.stderr
+    assert "compas-scores.csv" in done.stderr
+
+    monkeypatch.setattr("fairmaxent.cli.commands.reproduce._tenths", lambda what: interrupt_halfway)
+    stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
+    assert stopped.exit_code == 130
+    assert "the same command goes on from there" in stopped.stderr
+    finished = len(list((broken / "cells").glob("*.json")))
+    assert 0 < finished < len(list((whole / "cells").glob("*.json")))
+    assert not (broken / "index.html").exists()
+    monkeypatch.undo()
+
+
+def interrupt_halfway(share: float) -> None:
+    if share > 0.5:
+        raise KeyboardInterrupt
+
+
+def test_tables_figures_and_page(small_plan, tmp_path):
+    folder = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        reproduce.reproduce(folder, quick=True, workers=2, progress=interrupt_halfway)
+    shares = []
+    reproduce.reproduce(folder, quick=True, workers=1, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    again = tmp_path / "again"
+    reproduce.reproduce(again, quick=True, workers=2)
+    for name in ("table2.csv", "curves.csv"):
+        assert (folder / name).read_bytes() == (again / name).read_bytes()
+    table = pd.read_csv(folder / "table2.csv")
+    assert list(table.columns) == ["dataset", "protected", "method", "metric", "mean", "sd"]
+    assert set(table["method"]) == set(plan.TABLE_2_METHODS)
+    curves = pd.read_csv(folder / "curves.csv")
+    assert len(curves.drop_duplicates(["prior", "theta", "C"])) == 3 * 2 * 2
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".png"}
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    html.parser.HTMLParser().feed(page)
+    assert "Left out: compas-large" in page
+
+
+def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else True)
+    with pytest.raises(fairmaxent.DependencyError, match=r"needs matplotlib; pip install 'fairmaxent\[experiments\]'"):
+        reproduce.reproduce(tmp_path / "out", quick=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_demo_leaves_data_rows_model_and_report(tmp_path):
+    folder = tmp_path / "demo"
+    done = run("demo", "--out", folder)
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in folder.iterdir()} == {"adult.csv", "fair.csv", "model.fme", "report.html"}
+    assert "$ fairmaxent debias" in done.stdout
+    assert "statistical rate of sex" in done.stdout
+    fair = pd.read_csv(folder / "fair.csv")
+    rates = (fair["income"] == ">50K").groupby(fair["sex"]).mean()
+    assert rates.min() / rates.max() > 0.999
+    assert len(fair) == 48_842
+    assert fairmaxent.load(folder / "model.fme").certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
+    assert run("demo", "--out", folder).exit_code == 0  # an earlier demo is replaced

@@ -1,0 +1,256 @@
+"""domain.py: that a table survives the way to codes and back."""
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import ColumnError, InputError, LevelError
+from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, raw_columns, same_tables, schema
+
+# ---------------------------------------------------------------- there and back
+
+
+def test_decode_keeps_columns_order_dtypes_and_categories(table):
+    domain, codes = Domain.learn(table)
+    assert schema(domain.decode(codes, rng=generator())) == schema(table)
+
+
+def test_encoding_what_was_decoded_gives_the_codes_again(table):
+    domain, codes = Domain.learn(table)
+    assert np.array_equal(domain.encode(domain.decode(codes, rng=generator())), codes)
+    assert np.array_equal(domain.encode(table), codes)
+
+
+def test_columns_coded_by_value_come_back_equal(table):
+    domain, codes = Domain.learn(table)
+    decoded = domain.decode(codes, rng=generator())
+    by_value = [attribute.name for attribute in domain.attributes if attribute.is_value_coded]
+    assert by_value == [name for name in domain.names if name not in (*BINNED, LUMPED)]
+    assert all(cells(decoded, name) == cells(table, name) for name in by_value)
+
+
+def test_a_stored_domain_decodes_the_same_table_for_the_same_seed(table):
+    domain, codes = Domain.learn(table)
+    record, arrays = domain.to_storage()
+    restored = Domain.from_storage(json.loads(json.dumps(record)), arrays)
+    assert same_tables(restored.decode(codes, rng=generator()), domain.decode(codes, rng=generator()))
+    assert np.array_equal(restored.encode(table), codes)
+    again, arrays_again = restored.to_storage()
+    assert again == record
+    assert {key: array.tobytes() for key, array in arrays_again.items()} == {
+        key: array.tobytes() for key, array in arrays.items()
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_three_libraries_give_the_same_codes_labels_and_notes(seed):
+    learned = [Domain.learn(make(seed)) for make in TABLES.values()]
+    first, codes = learned[0]
+    for domain, other_codes in learned[1:]:
+        assert np.array_equal(other_codes, codes)
+        assert [a.labels for a in domain.attributes] == [a.labels for a in first.attributes]
+        assert [a.kind for a in domain.attributes] == [a.kind for a in first.attributes]
+        assert domain.notes == first.notes
+
+
+@pytest.mark.parametrize("other", TABLES)
+def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(table, other):
+    domain, codes = Domain.learn(table)
+    again = TABLES[other]()
+    assert np.array_equal(
+        domain.encode(again.select(list(reversed(domain.names))) if other != "pandas" else again), codes
+    )
+
+
+def test_codes_are_small_unsigned_and_in_fortran_order(table):
+    domain, codes = Domain.learn(table)
+    assert codes.dtype == np.uint8
+    assert codes.flags.f_contiguous
+    assert codes.shape == (ROWS, len(domain.names))
+    wide = Domain.learn(pl.DataFrame({"x": [str(i) for i in range(300)]}), max_levels=300)[1]
+    assert wide.dtype == np.uint16
+
+
+value = st.one_of(st.none(), st.sampled_from(["a", "b", "é", "other", "missing", "1", ""]))
+number = st.one_of(st.none(), st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False, width=32))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(value, number, st.booleans()), min_size=1, max_size=60), st.integers(1, 6))
+def test_any_small_table_survives_the_round_trip(rows, bins):
+    words, numbers, truths = map(list, zip(*rows, strict=True))
+    numbers = [None if one is None else float(one) for one in numbers]
+    table = pl.DataFrame(
+        {"w": words, "n": numbers, "t": truths}, schema={"w": pl.String, "n": pl.Float64, "t": pl.Boolean}
+    )
+    domain, codes = Domain.learn(table, bins=bins, max_levels=3)
+    assert all(len(set(attribute.labels)) == attribute.size for attribute in domain.attributes)
+    decoded = domain.decode(codes, rng=generator())
+    assert decoded.schema == table.schema
+    assert np.array_equal(domain.encode(decoded), codes)
+    other_codes = Domain.learn(table.to_pandas(), bins=bins, max_levels=3)[1]
+    assert np.array_equal(other_codes, codes)
+
+
+# ---------------------------------------------------------------- determinism and lean imports
+
+SCRIPT = """
+import hashlib, json, sys
+if {block_pandas}:
+    sys.modules["pandas"] = sys.modules["pyarrow"] = None
+import numpy as np, polars as pl
+from fairmaxent.data.domain import Domain
+rng = np.random.default_rng(0)
+table = pl.DataFrame({{
+    "word": rng.choice([f"w{{i}}" for i in range(90)], 500), "number": rng.normal(size=500),
+    "kind": pl.Series(rng.choice(["a", "b"], 500), dtype=pl.Categorical), "day": pl.Series(range(500)).cast(pl.Date),
+}})
+domain, codes = Domain.learn(table)
+record, arrays = domain.to_storage()
+decoded = Domain.from_storage(json.loads(json.dumps(record)), arrays).decode(codes, rng=np.random.default_rng(1))
+assert decoded.schema == table.schema
+stored = json.dumps(record).encode() + b"".join(arrays[key].tobytes() for key in arrays)
+print(hashlib.sha256(decoded.write_csv().encode() + codes.tobytes() + stored).hexdigest())
+"""
+
+
+def run_script(*, hash_seed, block_pandas):
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(block_pandas=block_pandas)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_decoding_does_not_depend_on_the_hash_seed_nor_on_pandas_and_pyarrow_being_there():
+    shown = {run_script(hash_seed="1", block_pandas=True), run_script(hash_seed="2", block_pandas=False)}
+    assert len(shown) == 1
+
+
+# ---------------------------------------------------------------- levels, scores, columns
+
+
+def test_true_one_and_their_texts_are_not_confused():
+    table = pd.DataFrame(
+        {"mixed": pd.Series([True, 1, "1", "True"], dtype=object), "int": [0, 1, 0, 1], "text": ["0", "1", "0", "1"]}
+    )
+    domain = Domain.infer(table)
+    mixed = domain.attribute("mixed")
+    assert mixed.size == len({mixed.level(value) for value in (True, 1, "1", "True")}) == 4
+    assert domain.attribute("int").level("1") == domain.attribute("int").level(np.int8(1)) == 1
+    for name, value in (("int", True), ("text", 1), ("text", True)):
+        with pytest.raises(LevelError, match=f"column '{name}' has no level"):
+            domain.attribute(name).level(value)
+
+
+def test_levels_are_found_by_value_bin_label_and_none(table):
+    domain = Domain.infer(table)
+    age = domain.attribute("age")
+    assert age.level(40) == age.level(40.0) == age.level(np.float32(40))
+    assert age.level(age.labels[3]) == 3
+    assert domain.attribute("few").level(None) == domain.attribute("few").level(float("nan")) == 4
+    when = domain.attribute("when")
+    assert when.level(dt.datetime(1900, 1, 1)) == 0
+    assert when.level(np.datetime64("2100-01-01")) == when.size - 2
+    assert domain.attribute("born").level(dt.date(2000, 1, 3)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("sex", "f", "column 'sex' has no level 'f'"),
+        ("rank", "hgh", "did you mean 'high'"),
+        ("sex", None, "column 'sex' had no missing values"),
+        ("age", "forty", "no level 'forty'"),
+        ("sex", [1], "no level"),
+    ],
+)
+def test_an_unknown_level_names_column_and_value(table, name, value, words):
+    with pytest.raises(LevelError, match=words):
+        Domain.infer(table).attribute(name).level(value)
+
+
+def test_scores_are_the_mean_raw_values_of_the_levels(table):
+    domain, codes = Domain.learn(table)
+    ages, levels = np.array(raw_columns()["age"]), codes[:, domain.index("age")]
+    expected = [ages[levels == level].mean() for level in range(domain.attribute("age").size)]
+    assert domain.attribute("age").scores() == pytest.approx(expected)
+    assert np.array_equal(domain.attribute("paid").scores(), [0, 1, np.nan], equal_nan=True)
+    assert domain.attribute("born").scores()[0] == dt.datetime(2000, 1, 1, tzinfo=dt.UTC).timestamp()
+    with pytest.raises(InputError, match="column 'sex' is categorical"):
+        domain.attribute("sex").scores()
+
+
+def test_decoding_a_bin_draws_its_values_as_often_as_they_were_seen():
+    domain = Domain.infer(pl.DataFrame({"x": [1, 1, 1, 2, 5, 6]}), bins={"x": [0, 5, 9]})
+    drawn = domain.decode(np.zeros((8_000, 1), dtype=np.uint8), rng=generator())["x"].to_numpy()
+    assert set(drawn) == {1, 2}
+    assert np.mean(drawn == 1) == pytest.approx(0.75, abs=0.02)
+
+
+def test_draws_are_one_array_per_column_that_needs_them():
+    table = pl.DataFrame({"value": ["a", "b"] * 50, "bin": range(100)})
+    domain, codes = Domain.learn(table)
+    rng, twin = generator(), generator()
+    domain.decode(codes, rng=rng)
+    twin.random(100)
+    assert rng.random() == twin.random()
+
+
+def test_column_of_shows_values_or_labels(table):
+    domain = Domain.infer(table)
+    assert domain.column_of("rank", np.array([2, 0])).to_list() == ["high", "low"]
+    shown = domain.column_of("age", np.array([0, 1], dtype=np.uint8))
+    assert shown.to_list() == list(domain.attribute("age").labels[:2])
+    assert shown.name == "age"
+
+
+def test_sizes_and_positions(table):
+    domain = Domain.infer(table)
+    assert domain.names == tuple(raw_columns())
+    assert domain.sizes == tuple(attribute.size for attribute in domain.attributes)
+    assert domain.size == np.prod(np.array(domain.sizes, dtype=object))
+    assert domain.index("sex") == 5
+    with pytest.raises(ColumnError, match="did you mean 'height'"):
+        domain.index("hight")
+
+
+# ---------------------------------------------------------------- what encode and decode refuse
+
+
+def test_encode_refuses_what_was_not_learned():
+    domain = Domain.infer(pl.DataFrame({"word": ["apple", "pear"], "number": [1, 2]}), bins={"number": [0, 2, 3]})
+    with pytest.raises(ColumnError, match="no column 'number'"):
+        domain.encode(pl.DataFrame({"word": ["apple"]}))
+    with pytest.raises(LevelError, match=r"column 'word' holds 'aple'.*did you mean 'apple'.*replace it"):
+        domain.encode(pl.DataFrame({"word": ["aple"], "number": [1]}))
+    with pytest.raises(LevelError, match="column 'word' had no missing values"):
+        domain.encode(pl.DataFrame({"word": [None, "pear"], "number": [1, 2]}))
+    with pytest.raises(LevelError, match="column 'number' was learned as numeric but now is String"):
+        domain.encode(pl.DataFrame({"word": ["pear"], "number": ["1"]}))
+    extra = domain.encode(pl.DataFrame({"extra": [0], "number": [99], "word": ["pear"]}))
+    assert extra.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("codes", [np.zeros(2, int), np.zeros((2, 3), int), np.zeros((2, 1))])
+def test_decode_refuses_codes_of_the_wrong_shape(codes):
+    with pytest.raises(InputError, match="codes must be integers"):
+        Domain.infer(pl.DataFrame({"x": ["a"]})).decode(codes, rng=generator())
+
+
+@pytest.mark.parametrize("code", [-1, 2])
+def test_decode_refuses_codes_out_of_range(code):
+    with pytest.raises(LevelError, match="column 'x' must lie in 0 … 1"):
+        Domain.infer(pl.DataFrame({"x": ["a", "b"]})).decode(np.array([[code]]), rng=generator())

@@ -1,0 +1,61 @@
+"""Exact draws: the guide table finds what a plain search finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairmaxent.data.draws import Choice
+
+
+class Fixed:
+    """A generator that returns given numbers."""
+
+    def __init__(self, numbers):
+        self.numbers = np.asarray(numbers, dtype=float)
+
+    def random(self, count):
+        assert count == len(self.numbers)
+        return self.numbers
+
+
+def by_search(weights, starts, groups, uniform):
+    """The slow twin: the first item at which the running share of its group exceeds u."""
+    ends = [*starts[1:], len(weights)]
+    result = []
+    for group, u in zip(groups, uniform, strict=True):
+        own = weights[starts[group] : ends[group]]
+        running = np.cumsum(own / own.sum())
+        exceeding = np.flatnonzero((running > u) & (own > 0))
+        result.append(exceeding[0] if len(exceeding) else np.flatnonzero(own > 0)[-1])
+    return np.array(result)
+
+
+@pytest.mark.parametrize("skew", [0.02, 0.3, 3.0], ids=["one item has nearly all", "uneven", "even"])
+def test_draws_equal_a_plain_search(skew):
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        lengths = rng.integers(1, 30, size=int(rng.integers(1, 12)))
+        starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+        weights = rng.gamma(skew, size=lengths.sum())
+        weights[rng.random(len(weights)) < 0.2] = 0.0
+        weights[starts + rng.integers(0, lengths)] = 0.7  # no group is empty
+        groups = rng.integers(0, len(lengths), 300)
+        uniform = rng.random(300)
+        drawn = Choice.grouped(weights, starts).draw(groups, Fixed(uniform))
+        np.testing.assert_array_equal(drawn, by_search(weights, starts, groups, uniform))
+
+
+def test_the_ends_of_the_unit_interval_stay_inside_the_group_and_miss_impossible_items():
+    weights = np.array([[0.0, 0.0, 1.0, 0.0], [0.1, 0.0, 0.9, 0.0], [0.0, 1e-300, 0.0, 0.0]])
+    choice = Choice.rows_of(weights)
+    for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
+        drawn = choice.draw(np.arange(3), Fixed([u] * 3))
+        assert (weights[np.arange(3), drawn] > 0).all()
+
+
+def test_many_groups_keep_to_themselves():
+    groups = 100_000
+    choice = Choice.rows_of(np.tile([0.5, 0.5, 0.0], (groups, 1)))
+    drawn = choice.draw(np.arange(groups), Fixed(np.full(groups, np.nextafter(1.0, 0.0))))
+    assert (drawn == 1).all()

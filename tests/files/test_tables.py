@@ -1,0 +1,362 @@
+"""files.py and csv_text.py: tables in files, read as people mean them and written whole or not at all."""
+
+import csv
+import datetime as dt
+import gzip
+import io
+import os
+import random
+import stat
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from clifiles import biased_table, listing
+from fairmaxent import ColumnError, InputError, StorageError, debias
+from fairmaxent.files.tables import Staging, as_polars, output_format, read_table, write_table
+
+SUFFIXES = [
+    "csv",
+    "tsv",
+    "csv.gz",
+    "csv.zst",
+    "parquet",
+    "arrow",
+    "feather",
+    "jsonl",
+    "ndjson",
+    "jsonl.gz",
+    "jsonl.zst",
+]
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write content to a file and return its path."""
+
+    def put(content, name="table.csv"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return put
+
+
+def mixed_table():
+    return pl.DataFrame(
+        {
+            "text": ["a", "b, c", 'say "hi"', "two\nlines", None],
+            "number": [1, 2, None, 4, 5],
+            "share": [0.1, 1e-9, 3.0, None, -2.5],
+            "truth": [True, False, None, True, False],
+            "day": [dt.date(2020, 2, day) for day in range(1, 5)] + [None],
+            "time": [dt.datetime(2020, 2, 1, 10, 0, 5, 250000 * part) for part in range(4)] + [None],
+        }
+    )
+
+
+# ---------------------------------------------------------------- round trips
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_written_is_read_back(suffix, tmp_path):
+    table = mixed_table()
+    write_table(table, tmp_path / f"table.{suffix}")
+    back = read_table(tmp_path / f"table.{suffix}").frame
+    if "json" in suffix:  # JSON has no dates
+        back = back.with_columns(pl.col("day").str.to_date(), pl.col("time").str.to_datetime(time_unit="us"))
+    assert back.schema == table.schema
+    assert back.equals(table)
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst", "parquet", "arrow", "jsonl"])
+def test_the_first_bytes_say_the_format(suffix, put, tmp_path):
+    write_table(biased_table(), tmp_path / f"table.{suffix}")
+    renamed = put((tmp_path / f"table.{suffix}").read_bytes(), "table")
+    assert read_table(renamed).frame.equals(biased_table())
+
+
+def test_a_clean_csv_is_read_as_polars_reads_it(tmp_path):
+    biased_table().write_csv(tmp_path / "table.csv")
+    assert read_table(tmp_path / "table.csv").frame.equals(pl.read_csv(tmp_path / "table.csv"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cells_of_any_text_come_back_as_pythons_csv_module_reads_them(seed, put):
+    rng = random.Random(seed)
+    pieces = ["x", "y z", ",", ";", '"', "\n", "ü", "|", "", "\t", " "]
+    rows = [[f"{i}{''.join(rng.choices(pieces, k=4))}." for i in range(3)] for _ in range(12)]
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator=rng.choice(["\n", "\r\n"])).writerows([["a", "b", "c"], *rows])
+    assert read_table(put(buffer.getvalue()), delimiter=",").frame.rows() == [tuple(row) for row in rows]
+
+
+# ---------------------------------------------------------------- text as people write it
+
+
+def test_the_original_census_file_reads_well(put):
+    content = "39, State-gov, 77516, Male, <=50K\n50, ?, 83311, Female, >50K\n\n"
+    table = read_table(put(content, "adult.data"), columns=["age", "work", "weight", "sex", "income"])
+    assert table.frame.rows() == [(39, "State-gov", 77516, "Male", "<=50K"), (50, None, 83311, "Female", ">50K")]
+    assert table.notes == ("'?' was read as missing (work 1)",)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(delimiter, put):
+    other = ";" if delimiter == "," else ","
+    content = delimiter.join(["sex", "job", "note\nF", "cook", f"a{other}b{other}c\nM", "nurse", "d\n"])
+    frame = read_table(put(content)).frame
+    assert frame.columns == ["sex", "job", "note"]
+    assert len(frame) == 2
+
+
+def test_a_single_column_needs_no_delimiter(put):
+    assert read_table(put("word\none\ntwo\n")).frame.rows() == [("one",), ("two",)]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "noted"),
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("latin-1", "cp1252"),
+        ("cp1252", "cp1252"),
+    ],
+)
+def test_the_encoding_is_found(encoding, noted, put):
+    content = "name,city\nMüller,Köln\nSørensen,Århus\nGarção,São Paulo\n"
+    table = read_table(put(content.encode(encoding)))
+    assert table.frame.rows()[0] == ("Müller", "Köln")
+    assert table.frame.columns == ["name", "city"]
+    assert [note.split(" read as ")[1] for note in table.notes] == ([noted] if noted else [])
+
+
+def test_byte_81_is_no_cp1252_so_it_is_latin_1(put):
+    table = read_table(put(b"a,b\nx\x81,\xe9\n"))
+    assert table.frame.rows() == [("x\x81", "é")]
+    assert "latin-1" in table.notes[0]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_system(ends, put):
+    assert read_table(put(ends.join(["a,b", "1,x", "2,y", ""]))).frame.rows() == [(1, "x"), (2, "y")]
+
+
+def test_a_space_before_a_quote_is_no_part_of_the_cell(put):
+    assert read_table(put('a, b\n1, "x, y"\n2, "z"\n')).frame.rows() == [(1, "x, y"), (2, "z")]
+    assert read_table(put('a, b\n1, "x"\n2, "z"\n')).frame.rows() == [(1, "x"), (2, "z")]
+
+
+def test_empty_lines_are_no_rows(put):
+    assert read_table(put("\n\na,b\n\n1,2\n\n\n3,4\n\n")).frame.rows() == [(1, 2), (3, 4)]
+    assert read_table(put("\n1,2\n\n3,4"), columns=["a", "b"]).frame.rows() == [(1, 2), (3, 4)]
+
+
+def test_a_quote_inside_a_word_is_a_quote(put):
+    assert read_table(put('size,n\n5" pipe,1\n6" pipe,2\n')).frame["size"].to_list() == ['5" pipe', '6" pipe']
+
+
+def test_names_may_be_quoted_over_two_lines_and_missing(put):
+    table = read_table(put('"a\nb",,c\n1,2,3\n'))
+    assert table.frame.columns == ["a\nb", "column_2", "c"]
+    assert "column_2" in table.notes[0]
+
+
+# ---------------------------------------------------------------- kinds and missing values
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "-2", "+3"], pl.Int64),
+        (["1", "2.5", "1e3"], pl.Float64),
+        (["007", "010", "123"], pl.String),
+        (["0", "10", "0.5"], pl.Float64),
+        (["12345678901234567890", "1", "2"], pl.String),
+        (["1", "2", "x"], pl.String),
+        (["1,5", "2,5", "3"], pl.String),
+        (["true", "false", "true"], pl.Boolean),
+        (["True", "False", "True"], pl.String),
+        (["2020-01-31", "2020-02-01", "1999-12-31"], pl.Date),
+        (["2020-01-31", "2020-02-31", "1999-12-31"], pl.String),
+        (["2020-01-31 10:00:00", "2020-01-31T10:00:00.5", "2020-01-31 10:00:01"], pl.Datetime("us")),
+        (["01/02/2020", "02/02/2020", "03/02/2020"], pl.String),
+    ],
+)
+def test_a_column_is_of_a_kind_only_if_all_of_it_is(cells, kind, put):
+    lines = "".join(f'"{cell}",x\n' for cell in [*cells[:2], "", *cells[2:]])
+    column = read_table(put(f"a,b\n{lines}")).frame["a"]
+    assert column.dtype == kind
+    assert column.null_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1,5", "-2", "0,25"], [1.5, -2.0, 0.25]),
+        (["1.234,5", "12", "1.234.567,0"], [1234.5, 12.0, 1234567.0]),
+        (["1,5", "2,5", "x"], ["1,5", "2,5", "x"]),
+        (["1,5", "0.5", "2,5"], ["1,5", "0.5", "2,5"]),  # no number is written in both ways
+        (["0,5,1", "1,5", "2"], ["0,5,1", "1,5", "2"]),
+        (["01,5", "1,5", "2"], ["01,5", "1,5", "2"]),
+        (["31.12.2020", "1.2.1999", "29.02.2020"], [dt.date(2020, 12, 31), dt.date(1999, 2, 1), dt.date(2020, 2, 29)]),
+        (["31.12.2020", "31.02.2020", "1.1.2020"], ["31.12.2020", "31.02.2020", "1.1.2020"]),
+        (["12.31.2020", "1.1.2020", "1.1.2020"], ["12.31.2020", "1.1.2020", "1.1.2020"]),
+    ],
+)
+def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
+    lines = "".join(f"{cell};x\n" for cell in [*cells[:2], "NA", *cells[2:]])
+    assert read_table(put(f"a;b\n{lines}")).frame["a"].to_list() == [*values[:2], None, *values[2:]]
+
+
+def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
+    found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
+    assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]
+    assert found.notes == ("a comma was read as the decimal mark, a point as parting thousands (a, b)",)
+    without = read_table(put("a;b\n1;1.234\n2;2.500\n"))
+    assert without.frame["b"].to_list() == [1.234, 2.5]
+    assert without.notes == ()
+
+
+def test_the_decimal_mark_can_be_said(put):
+    path = put('a,b\n"1,5",1.5\n"2,5",2.5\n')
+    assert read_table(path).frame["a"].to_list() == ["1,5", "2,5"]
+    assert read_table(path, decimal=",").frame.rows() == [(1.5, "1.5"), (2.5, "2.5")]
+    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), decimal=".").frame["a"].to_list() == ["1,5", "2,5"]
+    with pytest.raises(InputError, match="decimal is ';'"):
+        read_table(path, decimal=";")
+
+
+def test_codes_with_leading_zeros_stay_as_they_are(put):
+    assert read_table(put("zip,n\n01234,1\n98765,2\n")).frame["zip"].to_list() == ["01234", "98765"]
+
+
+def test_markers_of_missing_values_can_be_chosen(put):
+    path = put("a,b\n?,NA\n-9,x\n")
+    assert read_table(path).frame.rows() == [(None, None), (-9, "x")]
+    chosen = read_table(path, missing=["-9"])
+    assert chosen.frame.rows() == [("?", "NA"), (None, "x")]
+    assert chosen.notes == ("'-9' was read as missing (a 1)",)
+
+
+def test_notes_count_each_marker_by_column(put):
+    notes = read_table(put("a,b,c\n?,NA,1\n?,x,2\n,NA,3\n")).notes
+    assert notes == ("'?' was read as missing (a 2)", "'NA' was read as missing (b 2)")
+
+
+# ---------------------------------------------------------------- refusals name the place
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        ("a,b\n1,2\n3\n", StorageError, "line 3: 1 cells"),
+        ("a,b\n1,2\n\n3\n", StorageError, "line 4: 1 cells"),
+        ('a,b\n"x\ny",2\n3,4,5\n', StorageError, "line 4: 3 cells"),
+        ('a,b\n1,"x\n', StorageError, "quotes"),
+        ("a,b,a\n1,2,3\n", ColumnError, "columns 1 and 3 are both called 'a'"),
+        ("a,b\n", InputError, "no rows"),
+        (b"a,b\n1,\x002\n", StorageError, "not text"),
+    ],
+)
+def test_refusals_name_the_place(content, error, says, put):
+    with pytest.raises(error, match=says):
+        read_table(put(content))
+
+
+def test_parquet_with_no_rows_is_refused(tmp_path):
+    biased_table().clear().write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="no rows"):
+        read_table(tmp_path / "none.parquet")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def test_the_suffix_says_format_and_compression():
+    assert output_format("a.csv.gz") == ("csv", "gzip")
+    assert output_format("a.b.tsv") == ("tsv", "uncompressed")
+    assert output_format("-") == ("csv", "uncompressed")
+    assert output_format("fair", "parquet") == ("parquet", "uncompressed")
+    assert output_format("fair.2020.csv.zst", "jsonl") == ("jsonl", "zstd")
+
+
+def test_gzip_is_gzip(tmp_path):
+    write_table(biased_table(), tmp_path / "t.csv.gz")
+    assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()).decode() == biased_table().write_csv()
+
+
+def test_an_existing_file_stays_without_force_and_keeps_its_rights_with_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("precious")
+    path.chmod(0o640)
+    with pytest.raises(StorageError, match="exists"):
+        write_table(biased_table(), path)
+    assert path.read_text() == "precious"
+    write_table(biased_table(), path, force=True)
+    assert read_table(path).frame.equals(biased_table())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_table(biased_table(), tmp_path / "link.csv", force=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert read_table(tmp_path / "real.csv").frame.equals(biased_table())
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    with Staging([os.devnull]) as staging:
+        staging.place(os.devnull).write_text("into the void")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_several_files_appear_together_or_not_at_all(problem, tmp_path):
+    targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.raises(problem), Staging(targets) as staging:  # noqa: PT012
+        staging.write_table(biased_table(), targets[0])
+        staging.place(targets[1]).write_text("half")
+        raise problem
+    assert listing(tmp_path) == {}
+    with Staging(targets) as staging:
+        for target in targets:
+            staging.write_table(biased_table(), target)
+        assert not targets[0].exists()
+    assert sorted(listing(tmp_path)) == ["a.csv", "b.csv"]
+
+
+def test_a_file_named_in_staging_but_not_written_is_an_error_and_leaves_nothing(tmp_path):
+    with pytest.raises(StorageError, match=r"a\.csv"), Staging([tmp_path / "a.csv"]):
+        pass
+    assert listing(tmp_path) == {}
+
+
+def test_tables_of_other_libraries_become_polars():
+    table = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    assert as_polars(table).rows() == [(1, "x"), (2, None)]
+    own = biased_table()
+    assert as_polars(own) is own
+
+
+def test_a_file_gives_the_same_fair_rows_as_the_table_itself(tmp_path):
+    biased_table().write_csv(tmp_path / "t.csv")
+    fits = [debias(frame, "income", "sex") for frame in (read_table(tmp_path / "t.csv").frame, biased_table())]
+    first, second = (fit.sample(200, random_state=3) for fit in fits)
+    assert first.equals(second)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,\n-,x\n", "a,b\n1,\n\n-,x\n", 'a,b\n1,\n-, "x"\n'])
+def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    frame = read_table(tmp_path / "t.csv", missing=["-"]).frame
+    assert frame.to_dict(as_series=False) == {"a": [1, None], "b": [None, "x"]}
+
+
+def test_an_empty_line_is_no_row_of_a_single_column(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n\n2\n")
+    assert read_table(tmp_path / "t.csv").frame["a"].to_list() == [1, 2]

@@ -1,0 +1,278 @@
+"""The front door: exact fairness and its options."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import InfeasibleError
+from fairmaxent.fit.pipeline import debias
+from tables import as_table, random_frame, rates_of
+
+GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
+SHARES = [0.0, 0.1, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.parametrize("groups", ["each", "joint"])
+@pytest.mark.parametrize("sizes", GROUP_SIZES, ids=str)
+def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
+    names = [f"z{i}" for i in range(len(sizes))]
+    groupings = [[name] for name in names] if groups == "each" else [names]
+    cases = itertools.product(["uniform", "product", "tree"], SHARES)
+    for number, (base, share) in enumerate(cases):
+        rng = np.random.default_rng([seed, number, *sizes])
+        outcomes = int(rng.integers(2, 5))
+        frame = random_frame(rng, sizes, outcomes)
+        representation, statistical = rng.choice([0.5, 0.8, 1.0], 2)
+        try:
+            fit = debias(
+                frame, "y", names, groups=groups, base=base, base_share=share,
+                representation_rate=representation, statistical_rate=statistical,
+            )  # fmt: skip
+        except InfeasibleError:
+            if share > 0:
+                raise
+            continue  # rows alone cannot fill an empty cell
+        table = fit.distribution.marginal([*names, "y"])
+        assert table["probability"].sum() == pytest.approx(1, abs=1e-12)
+        for columns in groupings:
+            shares_before, rate_before = rates_of(as_table(frame), columns, "y")
+            shares_after, rate_after = rates_of(table, columns, "y")
+            assert shares_after == pytest.approx(max(shares_before, representation), abs=1e-8)
+            assert rate_after >= statistical - 1e-8
+            if len(groupings) == 1 and not fit.certificate.filled_cells and shares_before >= representation:
+                assert rate_after == pytest.approx(max(rate_before, statistical), abs=1e-8)
+            name = " × ".join(columns)
+            assert fit.certificate.achieved["statistical_rate"][name] == pytest.approx(rate_after, abs=1e-10)
+            assert fit.certificate.before["statistical_rate"][name] == pytest.approx(rate_before, abs=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.8, 1.0])
+def test_a_rate_below_one_is_met_with_equality_where_the_data_are_worse(rate):
+    for seed in range(5):
+        frame = random_frame(np.random.default_rng(seed), (3,), 2)
+        _, before = rates_of(as_table(frame), ["z0"], "y", "o1")
+        fit = debias(frame, "y", "z0", representation_rate=None, statistical_rate=rate, favourable="o1")
+        shares, after = rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y", "o1")
+        assert after == pytest.approx(max(before, rate), abs=1e-8)
+        assert shares == pytest.approx(rates_of(as_table(frame), ["z0"], "y")[0], abs=1e-10)
+
+
+def test_nothing_asked_gives_the_data_back():
+    frame = random_frame(np.random.default_rng(3), (2, 3), 3)
+    fit = debias(frame, "y", ["z0", "z1"], representation_rate=None, statistical_rate=None, base_share=0)
+    np.testing.assert_allclose(fit.weights(), 1.0, atol=1e-9)
+    assert fit.certificate.distance["from_data"] == pytest.approx(0, abs=1e-9)
+
+
+def test_rates_by_column():
+    frame = random_frame(np.random.default_rng(4), (2, 3), 2)
+    fit = debias(frame, "y", ["z0", "z1"], representation_rate={"z0": 0.9, "z1": None}, statistical_rate={"z1": 0.7})
+    before = {name: rates_of(as_table(frame), [name], "y") for name in ("z0", "z1")}
+    after = {name: rates_of(fit.distribution.marginal([name, "y"]), [name], "y") for name in ("z0", "z1")}
+    assert after["z0"][0] == pytest.approx(max(0.9, before["z0"][0]), abs=1e-8)
+    assert after["z1"][0] == pytest.approx(before["z1"][0], abs=1e-8)
+    assert after["z1"][1] >= 0.7 - 1e-8
+
+
+def test_twenty_to_sixty_percent_keep_the_rest():
+    """A target on a protected column: its shares are met, and p(x | y, z) stays."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"sex": rng.choice(["F", "M"], 2000, p=[0.2, 0.8])})
+    frame["y"] = rng.random(2000) < np.where(frame["sex"] == "F", 0.2, 0.4)
+    frame["job"] = rng.choice(["a", "b", "c"], 2000)
+    fit = debias(frame, "y", "sex", target={"sex": {"F": 0.6, "M": 0.4}}, statistical_rate=None, base_share=0)
+    shares = fit.distribution.marginal("sex").set_index("sex")["probability"]
+    assert shares["F"] == pytest.approx(0.6, abs=1e-10)
+    for sex, y in itertools.product("FM", [True, False]):
+        own = frame[(frame["sex"] == sex) & (frame["y"] == y)]["job"].value_counts(normalize=True)
+        kept = fit.distribution.marginal("job", given={"sex": sex, "y": y}).set_index("job")["probability"]
+        np.testing.assert_allclose(kept[own.index], own, atol=1e-9)
+
+
+def test_targets_on_outcome_and_other_columns():
+    frame = random_frame(np.random.default_rng(6), (2,), 2)
+    wanted = {"v0": 0.4, "v1": 0.3, "v2": 0.2, "v3": 0.1}
+    fit = debias(frame, "y", "z0", target={"y": {"o0": 0.5, "o1": 0.5}, "x0": wanted, "x2": None})
+    distribution = fit.distribution
+    np.testing.assert_allclose(distribution.marginal("y")["probability"], 0.5, atol=1e-9)
+    np.testing.assert_allclose(distribution.marginal("x0")["probability"], list(wanted.values()), atol=1e-9)
+    own = [1 - frame["x2"].mean(), frame["x2"].mean()]
+    np.testing.assert_allclose(distribution.marginal("x2")["probability"], own, atol=1e-9)
+    assert rates_of(distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+    weighted = frame.assign(probability=fit.weights() / len(frame)).groupby("x0")["probability"].sum()
+    np.testing.assert_allclose(weighted, list(wanted.values()), atol=1e-9)
+
+
+def test_a_level_with_target_zero_is_removed_and_said():
+    frame = random_frame(np.random.default_rng(7), (3,), 2)
+    fit = debias(frame, "y", "z0", target={"x0": {"v0": 0.5, "v1": 0.5}, "z0": {"g0": 0.5, "g1": 0.5}})
+    assert fit.certificate.removed_levels == ("z0 = g2", "x0 = v2", "x0 = v3")
+    drawn = fit.sample(500, random_state=0)
+    assert set(drawn["x0"]) == {"v0", "v1"}
+    assert set(drawn["z0"]) == {"g0", "g1"}
+
+
+@pytest.mark.parametrize("base", ["uniform", "product", "tree"])
+def test_forbidden_combinations_have_probability_zero(base):
+    rng = np.random.default_rng(8)
+    frame = random_frame(rng, (2,), 2)
+    frame["w"] = rng.choice(["p", "q", "r"], len(frame))
+    rules = [
+        {"z0": "g0", "y": "o1", "x0": "v1"},  # root with one other column
+        {"x0": "v2", "x2": True},  # two other columns
+        {"z0": "g1", "x0": "v3", "w": "r"},  # root with two others
+    ]
+    for share in (0.3, 1.0):
+        fit = debias(frame, "y", "z0", base=base, base_share=share, forbid=rules)
+        for rule in rules:
+            table = fit.distribution.marginal(list(rule))
+            hit = np.logical_and.reduce([table[name] == value for name, value in rule.items()])
+            assert table[hit]["probability"].tolist() == [0.0]
+            assert table["probability"].sum() == pytest.approx(1, abs=1e-12)
+        drawn = fit.sample(2000, random_state=1, iid=True)
+        for rule in rules:
+            assert not np.logical_and.reduce([drawn[name] == value for name, value in rule.items()]).any()
+        assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+        broken = ((frame["x0"] == "v2") & frame["x2"]).sum()
+        assert any(f"{broken} rows with forbidden x0 = v2, x2 = True" in note for note in fit.certificate.notes)
+        assert (fit.weights()[(frame["x0"] == "v2") & frame["x2"]] == 0).all()
+
+
+def test_a_forbidden_cell_of_the_fair_table_stays_empty():
+    frame = random_frame(np.random.default_rng(9), (2, 2), 2)
+    rule = {"z0": "g0", "z1": "g1"}
+    frame = frame[~((frame["z0"] == "g0") & (frame["z1"] == "g1"))]
+    fit = debias(frame, "y", ["z0", "z1"], forbid=[rule], representation_rate=0.5, statistical_rate=0.8)
+    table = fit.distribution.marginal(["z0", "z1"])
+    assert table[(table["z0"] == "g0") & (table["z1"] == "g1")]["probability"].item() == 0
+    for name in ("z0", "z1"):
+        assert rates_of(fit.distribution.marginal([name, "y"]), [name], "y")[1] >= 0.8 - 1e-8
+
+
+def test_an_empty_cell_is_filled_by_the_base_and_said():
+    frame = pd.DataFrame({"z": ["a"] * 60 + ["b"] * 40, "y": ["no"] * 30 + ["yes"] * 30 + ["no"] * 40})
+    frame["x"] = np.arange(100) % 3
+    with pytest.raises(InfeasibleError, match="z = b"):
+        debias(frame, "y", "z", base_share=0)
+    fit = debias(frame, "y", "z", base_share=0.5)
+    assert fit.certificate.filled_cells == ("y = yes, z = b",)
+    assert any("outcome y = yes falls from 30.0% to" in note for note in fit.certificate.notes)
+    assert rates_of(fit.distribution.marginal(["z", "y"]), ["z"], "y")[1] == pytest.approx(1, abs=1e-8)
+    with pytest.raises(InfeasibleError, match=r"y = yes, z = b.*sample\(\)"):
+        fit.weights()
+
+
+def test_small_groups_are_said():
+    frame = random_frame(np.random.default_rng(10), (2,), 2)
+    few = frame[frame["z0"] == "g0"].head(7)
+    frame = pd.concat([few, frame[frame["z0"] == "g1"]])
+    fit = debias(frame, "y", "z0", statistical_rate=0.5)
+    assert fit.certificate.small_groups == ("z0 = g0 (7 rows)",)
+    assert "small group: z0 = g0 (7 rows)" in str(fit.certificate)
+
+
+def test_moment_features_keep_the_mean():
+    frame = random_frame(np.random.default_rng(15), (2,), 2)
+    domain = Domain.infer(frame, features={"x1": "moment"})
+    fit = debias(frame, "y", "z0", domain=domain, base="uniform")
+    weights = debias(frame, "y", "z0", base_share=0).weights()
+    scores = domain.attribute("x1").scores()
+    levels = domain.encode(frame)[:, domain.index("x1")]
+    assert fit.distribution.expectation("x1") == pytest.approx(np.average(scores[levels], weights=weights), abs=1e-8)
+    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_options_of_the_front_door():
+    import inspect
+
+    names = list(inspect.signature(debias).parameters)
+    assert names == [
+        "frame", "outcome", "protected", "representation_rate", "statistical_rate", "favourable", "groups", "target",
+        "base", "base_share", "absorb", "parity", "threshold", "labeller", "downstream", "student", "detail", "weight",
+        "forbid", "domain", "random_state", "progress",
+    ]  # fmt: skip
+
+
+def test_a_table_of_nothing_but_outcome_and_protected():
+    frame = random_frame(np.random.default_rng(18), (2,), 2)[["y", "z0"]]
+    for base, share in itertools.product(["uniform", "product", "tree"], SHARES):
+        fit = debias(frame, "y", "z0", base=base, base_share=share)
+        assert rates_of(as_table(fit.sample(10_000, random_state=0)), ["z0"], "y")[1] == pytest.approx(1, abs=1e-3)
+
+
+def test_a_root_column_with_target_none_keeps_its_marginal():
+    frame = random_frame(np.random.default_rng(20), (2,), 3)
+    fit = debias(frame, "y", "z0", target={"z0": None, "y": None})
+    for name in ("z0", "y"):
+        own = frame[name].value_counts(normalize=True).sort_index()
+        np.testing.assert_allclose(fit.distribution.marginal(name)["probability"], own, atol=1e-9)
+    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
+    frame = random_frame(np.random.default_rng(21), (2, 2), 2)
+    fit = debias(frame, "y", "z0", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    assert fit.certificate.wanted["representation_rate"]["z0"] == pytest.approx(2 / 3)
+    assert fit.certificate.achieved["representation_rate"]["z0"] == pytest.approx(2 / 3)
+    joint = debias(frame, "y", ["z0", "z1"], groups="joint", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    assert joint.certificate.wanted["representation_rate"]["z0 × z1"] is None
+    shares = joint.distribution.marginal(["z0", "z1"])["probability"]
+    np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)  # parity within each level of z0
+
+
+def test_before_counts_the_rows_that_are_forbidden():
+    frame = random_frame(np.random.default_rng(23), (2,), 2)
+    plain, forbidding = debias(frame, "y", "z0"), debias(frame, "y", "z0", forbid=[{"z0": "g0", "x2": True}])
+    assert forbidding.certificate.before == plain.certificate.before
+
+
+def test_rules_that_empty_a_cell_through_another_column_are_understood():
+    frame = random_frame(np.random.default_rng(24), (2,), 3)
+    frame["u"] = np.random.default_rng(1).choice(["p", "q"], len(frame))
+    through = [{"z0": "g1", "y": "o2", "u": value} for value in ("p", "q")]
+    for rules in (through, [{"z0": "g1", "y": "o2"}]):
+        fit = debias(frame, "y", "z0", forbid=rules, favourable="o1")
+        table = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])["probability"]
+        assert table["g1", "o2"] == 0
+        assert rates_of(table.reset_index(), ["z0"], "y", "o1")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
+    for seed in range(60):
+        rng = np.random.default_rng([25, seed])
+        frame = random_frame(rng, (int(rng.integers(2, 4)),), int(rng.integers(2, 4)), rows=80)
+        rate = rng.choice([0.5, 1.0, 0.0])
+        fit = debias(
+            frame, "y", "z0", base=str(rng.choice(["uniform", "tree"])), base_share=float(rng.choice([0.1, 0.5, 1])),
+            statistical_rate=rate or None, representation_rate=float(rng.choice([0.3, 1.0])), favourable="o1",
+        )  # fmt: skip
+        assert fit.certificate.bound <= fit.certificate.achieved["statistical_rate"]["z0"] + 1e-9
+
+
+def test_a_favourable_outcome_may_be_targeted_away():
+    frame = random_frame(np.random.default_rng(26), (2,), 3)
+    fit = debias(frame, "y", "z0", favourable="o1", target={"y": {"o0": 0.5, "o2": 0.5}})
+    assert fit.distribution.marginal("y")["probability"].tolist() == pytest.approx([0.5, 0, 0.5])
+
+
+def test_a_filled_cell_takes_its_columns_from_the_base_and_leaves_the_others_alone():
+    frame = random_frame(np.random.default_rng(27), (2,), 2)
+    frame = frame[~((frame["z0"] == "g1") & (frame["y"] == "o1"))]
+    fit = debias(frame, "y", "z0", base_share=0.5)
+    assert fit.certificate.filled_cells == ("y = o1, z0 = g1",)
+    assert fit.certificate.distance["to_prior"] < 0.2
+    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_a_level_without_weight_takes_no_part_in_either_way_of_grouping(groups):
+    frame = random_frame(np.random.default_rng(34), (3, 2), 2)
+    frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
+    fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w")
+    np.testing.assert_allclose(fit.distribution.marginal("z0")["probability"], [0.5, 0.5, 0.0], atol=1e-9)

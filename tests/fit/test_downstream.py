@@ -1,0 +1,231 @@
+"""The downstream estimate against plain cross-validation, and that nothing leaks into it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.tree import DecisionTreeClassifier
+
+from fairmaxent import InputError, debias, load
+from fairmaxent.errors import InfeasibleError
+from fairmaxent.fit.downstream import FOLDS, _remedy
+from fairmaxent.relabelling.labellers import deal
+from fairmaxent.relabelling.profiles import Profiles
+
+STUDENT = LogisticRegression(max_iter=2000, tol=1e-10)
+QUICK = {"favourable": "p", "student": STUDENT, "base_share": 0.0, "representation_rate": None}
+
+
+def hiring(seed=0, rows=900, outcomes=2):
+    """x tells z and y, so a model can be unfair although the data are fair; no missing values, text throughout."""
+    rng = np.random.default_rng(seed)
+    z = rng.choice(2, rows, p=[0.4, 0.6])
+    x = np.clip(rng.integers(0, 6, rows) + 2 * z - 1, 0, 6)
+    c = np.where(rng.random(rows) < 0.8, z, 1 - z)
+    lean = np.stack([np.zeros(rows), 2.0 * (x - 3) + c - 0.5, x - 3.0][:outcomes], axis=1)
+    y = (lean + rng.gumbel(size=lean.shape)).argmax(axis=1)
+    columns = {"z": z, "x": x, "c": c, "d": rng.integers(0, 4, rows), "e": rng.integers(0, 3, rows)}
+    frame = pd.DataFrame({name: [f"{name}{code}" for code in codes] for name, codes in columns.items()})
+    return frame.assign(y=np.array(["n", "p", "q"])[y])
+
+
+def cross_validated(fit, frame, weights_of):
+    """Probabilities of the second outcome by plain scikit-learn on rows, with the folds of the estimate."""
+    profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
+    fold = deal(profiles, FOLDS)[profiles.places][fit.table.inverse]
+    inputs = pd.get_dummies(frame.drop(columns="y")).astype(float)
+    found = np.empty(len(frame))
+    for number in range(FOLDS):
+        rest = frame[fold != number]
+        long = weights_of(rest)
+        model = LogisticRegression(max_iter=2000, tol=1e-10)
+        model.fit(inputs.loc[long.index], long["y"], sample_weight=long["w"])
+        found[fold == number] = model.predict_proba(inputs[fold == number])[:, 1]
+    return found
+
+
+def ratio(values, groups):
+    means = pd.Series(values).groupby(groups.to_numpy()).mean()
+    return means.min() / means.max()
+
+
+# ---------------------------------------------------------------- against plain cross-validation
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"absorb": "relabel", "labeller": LogisticRegression(max_iter=2000)}], ids=["reweigh", "relabel"]
+)
+def test_the_estimate_is_plain_cross_validation(options):
+    frame = hiring()
+    fit = debias(frame, "y", "z", downstream="weights", **QUICK, **options)
+    found = fit.certificate.downstream
+
+    def fair(rest):
+        again = debias(rest, "y", "z", domain=fit.domain, **{**QUICK, "student": None}, **options)
+        return again.weigh(rest, name="w")
+
+    for outlook, weights_of in ((found.before, lambda rest: rest.assign(w=1.0)), (found.after, fair)):
+        chance = cross_validated(fit, frame, weights_of)
+        truth, decided = frame["y"] == "p", chance > 0.5
+        assert outlook.accuracy == pytest.approx(accuracy_score(truth, decided), abs=2e-3)
+        assert outlook.auc == pytest.approx(roc_auc_score(truth, chance), abs=1e-3)
+        assert outlook.by_predictions["z"] == pytest.approx(ratio(decided, frame["z"]), abs=1e-2)
+        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance, frame["z"]), abs=1e-3)
+        right = ratio(decided[truth], frame["z"][truth])
+        assert outlook.equal_opportunity["z"] == pytest.approx(right, abs=1e-2)
+    assert (found.student, found.output, found.folds) == ("LogisticRegression", "weights", FOLDS)
+
+
+def test_design_weights_count_people_not_rows():
+    frame = hiring()
+    heavy = frame.assign(w=3.0)
+    plain = debias(frame, "y", "z", downstream="weights", **QUICK).certificate.downstream
+    weighted = debias(heavy, "y", "z", weight="w", downstream="weights", **QUICK).certificate.downstream
+    assert weighted.after.auc == pytest.approx(plain.after.auc, abs=1e-6)
+    assert weighted.before.by_probabilities["z"] == pytest.approx(plain.before.by_probabilities["z"], abs=1e-6)
+
+
+def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
+    """A target on another column changes weights(), so it must change what a student is expected to do."""
+    frame = hiring()
+    plain = debias(frame, "y", "z", downstream="weights", **QUICK)
+    extreme = {"c": {"c0": 0.97, "c1": 0.03}}
+    bent = debias(frame, "y", "z", downstream="weights", target=extreme, **QUICK)
+    assert bent.certificate.downstream.before == plain.certificate.downstream.before
+    assert abs(bent.certificate.downstream.after.auc - plain.certificate.downstream.after.auc) > 1e-6
+
+
+# ---------------------------------------------------------------- no leak
+
+
+@pytest.mark.parametrize("options", [{}, {"absorb": "relabel", "parity": "predictions"}], ids=["reweigh", "relabel"])
+@pytest.mark.parametrize("output", ["rows", "weights"])
+def test_noise_teaches_nothing(options, output):
+    """A number unique to each row and nothing else: who had seen a row would know its outcome."""
+    rng = np.random.default_rng(1)
+    rows = 600
+    frame = pd.DataFrame(
+        {
+            "z": np.where(rng.random(rows) < 0.5, "a", "b"),
+            "y": np.where(rng.random(rows) < 0.5, "p", "n"),
+            "n1": [f"v{c}" for c in rng.integers(0, 50, rows)],
+            "n2": [f"v{c}" for c in rng.integers(0, 50, rows)],
+        }
+    )
+    learner = DecisionTreeClassifier(random_state=0)  # learns by heart
+    labeller = {"labeller": learner} if options else {}
+    fit = debias(
+        frame, "y", "z", downstream=output, **{**QUICK, "student": learner, "base_share": 0.1}, **options, **labeller
+    )
+    for outlook in (fit.certificate.downstream.before, fit.certificate.downstream.after):
+        assert abs(outlook.auc - 0.5) < 0.08  # three standard errors of an AUC of 600 rows
+        assert abs(outlook.accuracy - 0.5) < 0.08
+
+
+def test_relabelling_tells_no_more_than_the_data():
+    frame = hiring(2)
+    found = debias(
+        frame,
+        "y",
+        "z",
+        downstream="weights",
+        absorb="relabel",
+        labeller=DecisionTreeClassifier(random_state=0),
+        **QUICK,
+    ).certificate.downstream
+    assert found.after.auc <= found.before.auc + 0.02
+    assert found.after.by_probabilities["z"] > found.before.by_probabilities["z"] + 0.1
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def test_relabelling_helps_and_the_warning_names_it():
+    frame = hiring(3)
+    reweighed = debias(frame, "y", "z", downstream="weights", **QUICK).certificate
+    (warning,) = [line for line in reweighed.warnings if "a model trained on them" in line]
+    rate = reweighed.downstream.after.by_predictions["z"]
+    assert rate < 0.9
+    assert f"groups of z at a rate of {rate:.2f} (wanted 1.00)" in warning
+    assert "absorb='relabel', parity='predictions'" in warning
+    levelled = debias(
+        frame, "y", "z", downstream="weights", absorb="relabel", parity="predictions",
+        labeller=LogisticRegression(max_iter=500), **QUICK,
+    ).certificate  # fmt: skip
+    assert levelled.downstream.after.by_predictions["z"] > max(0.9, rate)
+    assert not [line for line in levelled.warnings if "a model trained on them" in line]
+    assert "expected of LogisticRegression trained on the weights" in str(levelled)
+
+
+def test_no_warning_where_no_rate_was_asked_for():
+    certificate = debias(hiring(3), "y", "z", statistical_rate=None, downstream="weights", **QUICK).certificate
+    assert not [line for line in certificate.warnings if "a model trained on them" in line]
+
+
+def test_remedies_go_on_to_the_next_thing():
+    fit = debias(hiring(3, rows=300), "y", "z", labeller=STUDENT, absorb="relabel", **{**QUICK, "student": None})
+    assert "parity='predictions'" in _remedy(fit, "weights")
+    levelled = replace(fit, options={**fit.options, "parity": "predictions"})
+    assert "train on weights" in _remedy(levelled, "rows")
+    assert "smallest groups" in _remedy(levelled, "weights")
+
+
+# ---------------------------------------------------------------- other shapes
+
+
+def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
+    frame = hiring(4, outcomes=3)
+    fit = debias(
+        frame, "y", ["z", "c"], downstream="rows", absorb="relabel", labeller=STUDENT, student=STUDENT, base_share=0.2
+    )
+    found = fit.certificate.downstream
+    assert set(found.after.by_predictions) == {"z", "c"}
+    assert found.after.by_probabilities["c"] > found.before.by_probabilities["c"]
+    joint = debias(frame, "y", ["z", "c"], groups="joint", downstream="weights", student=STUDENT)
+    assert list(joint.certificate.downstream.after.by_predictions) == ["z × c"]
+    fit.save(tmp_path / "fit")
+    back = load(tmp_path / "fit")
+    assert back.certificate.downstream == found
+    assert str(back.certificate) == str(fit.certificate)
+
+
+def test_a_threshold_moves_the_decisions():
+    frame = hiring(5)
+    options = {**QUICK, "downstream": "weights", "absorb": "relabel", "parity": "predictions", "labeller": STUDENT}
+    low, high = (debias(frame, "y", "z", threshold=t, **options).certificate.downstream for t in (0.3, 0.7))
+    assert (low.threshold, high.threshold) == (0.3, 0.7)
+    assert low.after.by_predictions["z"] > 0.85
+    assert high.after.by_predictions["z"] > 0.75
+    assert low.before.by_predictions["z"] > high.before.by_predictions["z"]
+    assert low.before.auc == high.before.auc
+
+
+def test_a_cell_that_a_fold_loses():
+    """The only row of a cell is in one fold: without it rows cannot be weighed to fill the cell, and that is said."""
+    frame = hiring(6, rows=300)
+    frame = frame[(frame["z"] != "z0") | (frame["y"] != "p")]
+    lone = frame[frame["z"] == "z0"].iloc[[0]].assign(y="p")
+    frame = pd.concat([frame, lone], ignore_index=True)
+    debias(frame, "y", "z", **{**QUICK, "student": None})
+    with pytest.raises(InfeasibleError, match="estimate fits the table again without some of its rows, and there: "):
+        debias(frame, "y", "z", downstream="weights", **QUICK)
+    filled = debias(frame, "y", "z", downstream="weights", **{**QUICK, "base_share": 0.2})
+    assert filled.certificate.downstream is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"student": STUDENT}, "downstream is not; pass downstream='rows' or 'weights'"),
+        ({"downstream": "labels"}, "downstream is 'labels'"),
+        ({"downstream": "rows", "student": "forest"}, "student is .*cannot be fitted"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(InputError, match=message):
+        debias(hiring(7, rows=100), "y", "z", **options)

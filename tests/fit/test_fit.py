@@ -1,0 +1,251 @@
+"""What a fit gives: rows, weights, rows to add, and what it says of itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import realdata
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import ColumnError, EvidenceError, InputError, LevelError, WeightError
+from fairmaxent.fit.pipeline import debias
+from tables import as_table, random_frame, rates_of
+
+
+def test_weights_are_the_fair_distribution_on_the_rows():
+    frame = random_frame(np.random.default_rng(11), (2, 3), 3)
+    fit = debias(frame, "y", ["z0", "z1"])
+    weights = fit.weights()
+    assert len(weights) == len(frame)
+    assert weights.mean() == pytest.approx(1)
+    weighted = frame.assign(probability=weights / len(frame))
+    for name in ("z0", "z1"):
+        shares, rate = rates_of(weighted, [name], "y")
+        assert shares == pytest.approx(1, abs=1e-8)
+        assert rate == pytest.approx(1, abs=1e-8)
+
+
+def test_design_weights_count_as_repeated_rows():
+    frame = random_frame(np.random.default_rng(12), (2,), 2, rows=200)
+    times = np.random.default_rng(0).integers(1, 4, len(frame))
+    repeated = frame.loc[np.repeat(frame.index, times)].reset_index(drop=True)
+    domain = Domain.infer(repeated)
+    by_weight = debias(frame.assign(w=times), "y", "z0", weight="w", domain=domain, base_share=0)
+    by_rows = debias(repeated, "y", "z0", domain=domain, base_share=0)
+    names = ["z0", "y", "x0", "x2"]
+    np.testing.assert_allclose(
+        by_weight.distribution.marginal(names)["probability"],
+        by_rows.distribution.marginal(names)["probability"],
+        atol=1e-10,
+    )
+    drawn = by_weight.sample(50, random_state=0)
+    assert list(drawn.columns) == [*frame.columns, "w"]
+    assert drawn["w"].dtype == times.dtype
+    assert (drawn["w"] == 1).all()
+    weights = by_weight.weights()
+    assert rates_of(frame.assign(probability=weights), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def reaches(fair, old, total: int) -> bool:
+    """Whether whole numbers within one of total·fair, none below the old ones, sum to the total: by trying them all."""
+    wanted = (fair * total).round(9)
+    choices = [{n for n in (int(np.floor(w)), int(np.ceil(w))) if n >= o} for w, o in zip(wanted, old, strict=True)]
+    return any(sum(counts) == total for counts in itertools.product(*choices))
+
+
+def test_top_up_adds_the_fewest_rows():
+    for seed in range(5):
+        frame = random_frame(np.random.default_rng(seed), (2,), 2)
+        fit = debias(frame, "y", "z0")
+        added = fit.top_up(random_state=0)
+        both = pd.concat([frame, added])
+        fair = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])["probability"]
+        old = frame.groupby(["z0", "y"]).size()
+        counts = both.groupby(["z0", "y"]).size()
+        assert (abs(counts - len(both) * fair[counts.index]) <= 1).all()
+        fewest = next(total for total in itertools.count(len(frame)) if reaches(fair[old.index], old, total))
+        assert len(both) == fewest
+        assert list(added.columns) == list(frame.columns)
+
+
+@pytest.mark.parametrize(
+    "convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "pyarrow"]
+)
+def test_every_library_gets_its_own_kind_back(convert):
+    frame = convert(random_frame(np.random.default_rng(13), (2,), 2))
+    fit = debias(frame, "y", "z0")
+    for result in (fit.sample(20, random_state=0), fit.top_up(random_state=0)):
+        assert type(result) is type(frame)
+        assert (
+            (result.schema == frame.schema)
+            if not isinstance(frame, pd.DataFrame)
+            else (result.dtypes.equals(frame.dtypes))
+        )
+    assert type(fit.distribution.marginal(["z0", "y"])) is type(frame)
+
+
+def test_the_same_rows_from_every_library():
+    frame = random_frame(np.random.default_rng(14), (2,), 3)
+    drawn = [
+        debias(convert(frame), "y", "z0").sample(200, random_state=7)
+        for convert in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas)
+    ]
+    assert drawn[0].equals(drawn[1].to_pandas()[list(frame.columns)].astype(frame.dtypes.to_dict()))
+    assert drawn[0].equals(drawn[2].to_pandas()[list(frame.columns)].astype(frame.dtypes.to_dict()))
+
+
+def test_missing_values_are_a_group_and_a_level():
+    frame = random_frame(np.random.default_rng(16), (2,), 2)
+    frame.loc[::7, "z0"] = None
+    frame.loc[::5, "x1"] = np.nan
+    fit = debias(frame, "y", "z0")
+    shares = fit.distribution.marginal("z0")
+    assert len(shares) == 3
+    np.testing.assert_allclose(shares["probability"], 1 / 3, atol=1e-9)
+    drawn = fit.sample(300, random_state=0)
+    assert drawn["z0"].isna().sum() == 100
+    assert drawn["x1"].isna().any()
+
+
+@pytest.mark.parametrize("base", ["uniform", "product", "tree"])
+def test_real_data_full_width_adult(base):
+    frame = realdata.adult()
+    fit = debias(frame, "income", ["sex", "race"], base=base, random_state=0)
+    table = fit.distribution.marginal(["sex", "race", "income"])
+    for name in ("sex", "race"):
+        shares, rate = rates_of(table, [name], "income")
+        assert shares == pytest.approx(1, abs=1e-8)
+        assert rate == pytest.approx(1, abs=1e-8)
+    drawn = fit.sample(10_000)
+    assert drawn.dtypes.equals(frame.dtypes)
+    for name in ("sex", "race"):
+        shares, rate = rates_of(as_table(drawn), [name], "income")
+        assert shares == pytest.approx(1, abs=1e-3)
+        assert rate == pytest.approx(1, abs=5e-3)  # one row in a cell of some 170 is 6e-3 of it
+
+
+def test_rows_of_design_weight_zero_keep_it():
+    frame = random_frame(np.random.default_rng(17), (3,), 2)
+    frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
+    fit = debias(frame, "y", "z0", weight="w")
+    weights = fit.weights()
+    assert (weights[frame["z0"] == "g2"] == 0).all()
+    assert weights.mean() == pytest.approx(1)
+    assert "z0 = g2" in fit.certificate.removed_levels
+    shares = fit.distribution.marginal("z0").set_index("z0")["probability"]
+    assert shares.to_dict() == pytest.approx({"g0": 0.5, "g1": 0.5, "g2": 0.0}, abs=1e-9)
+
+
+def test_what_is_shown_is_short():
+    fit = debias(random_frame(np.random.default_rng(19), (2,), 2), "y", "z0")
+    for shown in (repr(fit), repr(fit.distribution), repr(fit.domain)):
+        assert len(shown) < 1000
+    assert repr(fit).startswith("<Fit of 'y' by ['z0'], 500 rows>")
+
+
+def test_evidence_on_a_binned_number_is_that_number():
+    frame = random_frame(np.random.default_rng(22), (2,), 2)
+    frame["age"] = np.random.default_rng(0).integers(18, 80, len(frame))
+    fit = debias(frame, "y", "z0", random_state=0)
+    assert set(fit.sample(50, given={"age": 30})["age"]) == {30}
+    assert set(fit.sample(50, given={"age": [30, 31, 64]})["age"]) == {30, 31, 64}
+    assert fit.distribution.expectation("age", given={"age": 30}) == 30
+    label = fit.domain.attribute("age").labels[0]
+    assert fit.sample(50, given={"age": label})["age"].nunique() > 1
+    with pytest.raises(LevelError, match=r"'age' never holds 999"):
+        fit.sample(5, given={"age": 999})
+    with pytest.raises(LevelError, match=r"30 shares its level.*name the whole level, '\["):
+        debias(frame, "y", "z0", forbid=[{"age": 30, "x2": True}])
+    with pytest.raises(EvidenceError, match="probability zero"):
+        fit.distribution.condition({"age": 30}).condition({"age": 31})
+
+
+def test_top_up_of_fair_weighted_data_is_empty():
+    frame = pd.DataFrame({"z": ["a", "a", "b", "b"] * 5, "y": ["n", "p"] * 10, "w": 1})
+    added = debias(frame, "y", "z", weight="w").top_up()
+    assert len(added) == 0
+    assert list(added.columns) == ["z", "y", "w"]
+
+
+def test_a_given_domain_keeps_the_order_of_the_frame():
+    frame = random_frame(np.random.default_rng(28), (2,), 2)
+    turned = frame[frame.columns[::-1]]
+    drawn = debias(turned, "y", "z0", domain=Domain.infer(frame)).sample(10, random_state=0)
+    assert list(drawn.columns) == list(turned.columns)
+    with pytest.raises(InputError, match="learned from a pandas table and the frame is of polars"):
+        debias(pl.from_pandas(frame), "y", "z0", domain=Domain.infer(frame))
+
+
+def test_what_a_careful_reader_should_know_is_noted():
+    frame = random_frame(np.random.default_rng(29), (3,), 2)
+    frame.loc[::9, "z0"] = None
+    frame.loc[frame["z0"] == "g0", "z0"] = "g1"
+    frame.loc[:2, "z0"] = "g0"
+    notes = " ".join(debias(frame, "y", "z0", statistical_rate=None).certificate.notes)
+    assert "missing counts as a level of 'z0'" in notes
+    assert "the fair weights are worth" in notes
+    assert "compared in 16 levels made of its numbers" in " ".join(debias(frame, "y", "x1").certificate.notes)
+
+
+def test_evidence_of_several_numbers_keeps_their_proportions():
+    """Two ages of which one shares its bin: drawn given both, they stand as in the model."""
+    rng = np.random.default_rng(30)
+    frame = pd.DataFrame({"z": rng.choice(["a", "b"], 3000), "y": rng.choice(["n", "p"], 3000)})
+    frame["age"] = np.concatenate([rng.integers(18, 80, 2600), np.full(400, 60)])
+    fit = debias(frame, "y", "z", base_share=0.5)
+    free = fit.sample(400_000, random_state=0, iid=True)["age"]
+    wanted = (free == 20).sum() / free.isin([20, 60]).sum()
+    drawn = fit.sample(100_000, given={"age": [20, 60]}, random_state=1, iid=True)["age"]
+    assert set(drawn) == {20, 60}
+    assert (drawn == 20).mean() == pytest.approx(wanted, abs=0.01)
+    conditional = fit.distribution.condition({"age": [20, 60]})
+    assert conditional.expectation("age") == pytest.approx(20 * wanted + 60 * (1 - wanted), abs=0.5)
+    narrower = conditional.condition({"age": 20})
+    rows = pd.DataFrame({"z": ["a", "a"], "y": ["n", "n"], "age": [20, 21]})
+    inside, outside = narrower.probability(rows)
+    assert inside > 0
+    assert outside == 0
+
+
+def test_a_number_never_seen_is_not_taken_for_its_neighbour():
+    rng = np.random.default_rng(31)
+    frame = random_frame(rng, (2,), 2)
+    frame["gain"] = np.where(rng.random(len(frame)) < 0.7, 0, rng.integers(1, 1000, len(frame)))
+    with pytest.raises(LevelError, match="'gain' never holds -5"):
+        debias(frame, "y", "z0", forbid=[{"gain": -5}])
+
+
+def test_a_raw_value_goes_before_a_label_of_the_same_text():
+    frame = random_frame(np.random.default_rng(32), (2,), 2)
+    frame["o"] = pd.Series([1, "1", True, "True"] * 125, dtype=object)
+    fit = debias(frame, "y", "z0", random_state=0)
+    for value in (1, "1", True, "True"):
+        drawn = fit.sample(20, given={"o": value})["o"].tolist()
+        assert all(type(cell) is type(value) and cell == value for cell in drawn)
+
+
+def test_weights_of_another_scale_are_refused_by_top_up():
+    frame = random_frame(np.random.default_rng(33), (2,), 2).assign(w=0.002)
+    fit = debias(frame, "y", "z0", weight="w")
+    with pytest.raises(WeightError, match=r"0\.002 on average; scale them"):
+        fit.top_up()
+    assert len(fit.sample(10)) == 10
+
+
+def test_effective_rows_are_kishs():
+    frame = random_frame(np.random.default_rng(35), (2,), 2)
+    design = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(frame))
+    fit = debias(frame.assign(w=design), "y", "z0", weight="w", forbid=[{"x0": "v0"}])
+    weights = fit.weights()
+    assert fit.certificate.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+def test_a_domain_that_includes_the_weight_column_is_refused():
+    frame = random_frame(np.random.default_rng(36), (2,), 2).assign(w=1.0)
+    with pytest.raises(ColumnError, match="includes the weight column 'w'"):
+        debias(frame, "y", "z0", weight="w", domain=Domain.infer(frame))

@@ -1,0 +1,205 @@
+"""Details: drawn rows that keep the numbers of a real row, also under evidence, after saving, and never forbidden."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent.cli.group import group
+from fairmaxent.data.draws import Choice
+
+DRAWS = 4000
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Numbers in bins, and an amount that is a function of the row, so that copies of a row are known for sure."""
+    rng = np.random.default_rng(0)
+    rows = 400
+    sex = rng.choice(["F", "M"], rows)
+    age = rng.integers(20, 70, rows)
+    amount = age * 1000 + np.arange(rows)
+    income = np.where(rng.random(rows) < 0.2 + 0.3 * (sex == "M") + 0.2 * (age > 45), "high", "low")
+    return pd.DataFrame({"sex": sex, "age": age, "amount": amount, "income": income})
+
+
+def fitted(table, **options):
+    return fairmaxent.debias(table, "income", "sex", **({"base_share": 0, "random_state": 1} | options))
+
+
+def copies(drawn, table):
+    return (drawn.merge(table, how="left", indicator=True)["_merge"] == "both").to_numpy()
+
+
+def test_rows_alone_are_copies_and_bins_are_not(table):
+    assert copies(fitted(table).sample(DRAWS), table).all()
+    assert copies(fitted(table, detail="rows").sample(DRAWS), table).all()
+    assert copies(fitted(table, detail="bins").sample(DRAWS), table).mean() < 0.5
+
+
+def test_with_a_base_the_copies_are_those_of_the_rows_component(table):
+    """Rows of the rows component are copies, those of the base are by chance, as often as with the base alone."""
+    fit, alone = fitted(table, base_share=0.5), fitted(table, base_share=1)
+    by_chance = copies(alone.sample(DRAWS), table).mean()
+    base, rows = fit.distribution.tilted.shares
+    assert by_chance < 0.2
+    assert abs(copies(fit.sample(DRAWS), table).mean() - (rows + base * by_chance)) < 0.03
+    assert alone.distribution.details is None
+
+
+def test_rates_and_levels_do_not_depend_on_detail(table):
+    rows, bins = (fitted(table, base_share=0.5, detail=detail) for detail in ("rows", "bins"))
+    np.testing.assert_array_equal(rows.distribution.root_table, bins.distribution.root_table)
+    assert rows.certificate.achieved == bins.certificate.achieved
+
+
+@pytest.mark.parametrize("iid", [False, True])
+@pytest.mark.parametrize("given", [{"age": 33}, {"age": [33, 58], "sex": "F"}, {"age": 40, "income": "low"}])
+def test_evidence_on_raw_values_is_met_by_a_real_row(table, given, iid):
+    drawn = fitted(table).sample(300, given=given, iid=iid)
+    assert copies(drawn, table).all()
+    for column, wanted in given.items():
+        assert drawn[column].isin(wanted if isinstance(wanted, list) else [wanted]).all()
+
+
+def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
+    """By enumeration: P(row | age = 33) is the row's weight among those that are 33."""
+    fit = fitted(table)
+    weights = fit.weights() * (table["age"] == 33).to_numpy()
+    expected = pd.Series(weights / weights.sum(), table["amount"])
+    given = fit.distribution.condition({"age": 33})
+    seen = given.sample(20_000, iid=True, random_state=2)["amount"].value_counts(normalize=True)
+    seen = seen.reindex(expected.index, fill_value=0.0)
+    assert np.abs(seen - expected).max() < 0.02
+    by_sex = expected.groupby(table["sex"].to_numpy()).sum()
+    exact = given.marginal("sex").set_index("sex")["probability"]
+    np.testing.assert_allclose(exact[by_sex.index], by_sex, atol=1e-9)
+
+
+def test_evidence_can_be_given_in_steps(table):
+    fit = fitted(table, base_share=0.5)
+    once = fit.distribution.condition({"age": [33, 34], "sex": "F"})
+    steps = fit.distribution.condition({"sex": "F"}).condition({"age": [33, 34]})
+    np.testing.assert_allclose(once.root_table, steps.root_table, atol=1e-12)
+    assert once.sample(50, random_state=0).equals(steps.sample(50, random_state=0))
+
+
+def test_no_real_row_agrees_with_the_evidence(table):
+    absent = next(a for a in table["amount"] if table.loc[table["amount"] == a, "sex"].item() == "F")
+    with pytest.raises(fairmaxent.errors.EvidenceError, match="probability zero"):
+        fitted(table).sample(5, given={"amount": int(absent), "sex": "M"})
+    drawn = fitted(table, base_share=0.5).sample(5, given={"amount": int(absent), "sex": "M"})
+    assert (drawn["amount"] == absent).all()
+    assert (drawn["sex"] == "M").all()
+
+
+def test_design_weights_choose_among_equal_levels():
+    table = pd.DataFrame(
+        {"sex": ["F", "F", "M", "M"] * 50, "x": [1.0, 2.0, 1.5, 2.5] * 50, "y": (["a"] * 4 + ["b"] * 4) * 25}
+    )
+    table["w"] = np.where(table["x"].isin([1.0, 1.5]), 3.0, 0.0)
+    domain = fairmaxent.Domain.infer(table.drop(columns="w"), bins={"x": [0, 9]})
+    fit = fairmaxent.debias(table, "y", "sex", weight="w", domain=domain, base_share=0, detail="rows")
+    assert set(fit.sample(100, random_state=0)["x"]) == {1.0, 1.5}
+
+
+def test_forbidden_rows_are_not_copied(table):
+    rule = {"sex": "F", "age": fairmaxent.Domain.infer(table).attribute("age").labels[0]}
+    fit = fitted(table, base_share=0.5, forbid=[rule])
+    drawn = fit.sample(DRAWS)
+    first = fit.domain.encode(drawn)[:, fit.domain.index("age")] == 0
+    assert first.any()
+    assert not (first & (drawn["sex"] == "F")).any()
+
+
+def test_a_saved_fit_draws_the_same_rows(table, tmp_path):
+    fit = fitted(table, base_share=0.5)
+    fit.save(tmp_path / "model.fme")
+    read = fairmaxent.load(tmp_path / "model.fme")
+    assert read.sample(500).equals(fit.sample(500))
+    assert read.sample(50, given={"age": 33}).equals(fit.sample(50, given={"age": 33}))
+
+
+def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
+    lazy = pl.from_pandas(table).lazy()
+    fit = fitted(lazy)
+    assert any("'age', 'amount'" in note and "drawn again" in note for note in fit.certificate.notes)
+    assert not any("drawn again" in note for note in fitted(lazy, detail="bins").certificate.notes)
+    with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' cannot be had"):
+        fitted(lazy, detail="rows")
+
+
+def test_a_domain_that_does_not_know_the_values(table):
+    domain = fairmaxent.Domain.infer(table)
+    other = table.assign(age=table["age"] + 0.5)
+    assert any("'age' holds" in note for note in fitted(other, domain=domain).certificate.notes)
+    with pytest.raises(fairmaxent.errors.InputError, match="'age' holds"):
+        fitted(other, domain=domain, detail="rows")
+
+
+def test_missing_numbers_and_rare_values_are_kept(table):
+    ragged = table.assign(age=table["age"].where(table.index % 7 > 0), code=[f"c{i}" for i in range(len(table))])
+    domain = fairmaxent.Domain.infer(ragged, max_levels=5)
+    drawn = fitted(ragged, domain=domain).sample(500)
+    assert drawn["age"].isna().any()
+    assert copies(drawn, ragged).all()
+
+
+def test_spread_draws_take_each_item_as_often_as_it_weighs():
+    rng = np.random.default_rng(3)
+    weights = rng.random(40)
+    starts = np.array([0, 10, 25])
+    groups = rng.permutation(np.repeat([0, 1, 2], [500, 300, 7]))
+    drawn = Choice.grouped(weights, starts).draw(groups, rng, spread=True)
+    for number, own in enumerate(np.split(weights, starts[1:])):
+        wanted = own / own.sum() * np.count_nonzero(groups == number)
+        seen = np.bincount(drawn[groups == number], minlength=len(own))
+        assert (np.abs(seen - wanted) < 1 + 1e-9).all()
+    assert np.corrcoef(drawn[groups == 0], np.arange(500))[0, 1] < 0.2  # in no order
+
+
+def test_spread_draws_are_right_on_average():
+    rng = np.random.default_rng(4)
+    choice = Choice.grouped(np.array([0.05, 0.15, 0.8]), np.array([0]))
+    first = [choice.draw(np.zeros(4, dtype=np.intp), rng, spread=True)[0] for _ in range(4000)]
+    np.testing.assert_allclose(np.bincount(first, minlength=3) / 4000, [0.05, 0.15, 0.8], atol=0.03)
+
+
+def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
+    fitted(table).save(tmp_path / "model.fme")
+    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.startswith("positions."))
+    positions = np.lib.format.read_array(io.BytesIO(members[name]))
+    changed = io.BytesIO()
+    np.lib.format.write_array(changed, positions[::-1].copy())
+    with zipfile.ZipFile(tmp_path / "model.fme", "w") as archive:
+        for member, content in (members | {name: changed.getvalue()}).items():
+            archive.writestr(member, content)
+    with pytest.raises(fairmaxent.StorageError, match="damaged"):
+        fairmaxent.load(tmp_path / "model.fme")
+
+
+def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
+    expected = fitted(table, base_share=0.2, detail="bins").sample(50)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ["debias", str(tmp_path / "table.csv"), "--outcome", "income", "--protected", "sex", "--seed", "1"]
+    arguments += ["--rows", "50", "--detail", "bins", "-o", str(tmp_path / "fair.csv")]
+    done = CliRunner().invoke(group, arguments)
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv(tmp_path / "fair.csv").equals(expected)
+    sampler = fairmaxent.FairMaxEnt("sex", detail="bins", rows=50, random_state=1)
+    X, y = sampler.fit_resample(table.drop(columns="income"), table["income"])
+    assert X.assign(income=y).equals(expected)
+
+
+def test_a_wrong_word_is_refused(table):
+    with pytest.raises(fairmaxent.errors.InputError, match="detail"):
+        fitted(table, detail="row")

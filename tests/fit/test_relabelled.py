@@ -1,0 +1,383 @@
+"""Fits that relabel: exact by enumeration of the whole domain, and every output of them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import fairmaxent.relabelling.labellers
+from fairmaxent import InfeasibleError, InputError, datasets, debias, load
+from fairmaxent.fit.pipeline import refit
+from tables import rates_of
+
+QUICK = {"absorb": "relabel", "labeller": GaussianNB()}
+AS_THEY_ARE = {**QUICK, "representation_rate": None, "base_share": 0.0}
+
+
+def discrete_frame(seed, groups=(2,), outcomes=2, rows=400):
+    """Biased and small enough to write its whole domain out."""
+    rng = np.random.default_rng([seed, *groups, outcomes])
+    codes = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 8.0))) for size in groups]
+    a, b = rng.integers(0, 4, rows), rng.integers(0, 3, rows)
+    lean = np.stack([0.8 * a * y / outcomes + 0.7 * codes[0] * (y == 1) for y in range(outcomes)], axis=1)
+    y = (lean + rng.gumbel(size=lean.shape)).argmax(axis=1)
+    frame = {f"z{i}": [f"g{c}" for c in column] for i, column in enumerate(codes)}
+    return pd.DataFrame(frame | {"a": [f"a{c}" for c in a], "b": [f"b{c}" for c in b], "y": [f"o{c}" for c in y]})
+
+
+def enumerated(fit, frame):
+    """Every point of the domain with its probability under p*."""
+    levels = [sorted(frame[name].dropna().unique()) for name in frame]
+    whole = pd.DataFrame(list(itertools.product(*levels)), columns=frame.columns)
+    whole["probability"] = fit.distribution.probability(whole)
+    assert whole["probability"].sum() == pytest.approx(1, abs=1e-10)
+    return whole
+
+
+def shares(table, columns, weight="probability"):
+    found = table.groupby(columns)[weight].sum()
+    return found / found.sum()
+
+
+def same_shares(left, right, tolerance):
+    left, right = left.align(right, fill_value=0.0)
+    np.testing.assert_allclose(left.to_numpy(), right.to_numpy(), rtol=0, atol=tolerance)
+
+
+def laid_out(fit, frame):
+    """weights() as a long table: every row once per outcome."""
+    weights, labels = fit.weights(), fit.domain.attribute("y").labels
+    return pd.concat([frame.assign(y=label, probability=weights[:, y]) for y, label in enumerate(labels)])
+
+
+# ---------------------------------------------------------------- exactness
+
+
+@pytest.mark.parametrize("parity", ["probabilities", "predictions"])
+@pytest.mark.parametrize("rate", [0.8, 1.0, None])
+@pytest.mark.parametrize(
+    ("groups", "outcomes", "option"),
+    [((2,), 2, "each"), ((4,), 3, "each"), ((2, 3), 2, "each"), ((2, 3), 2, "joint"), ((2, 2), 4, "each")],
+)
+def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
+    frame = discrete_frame(0, groups, outcomes)
+    names = [f"z{i}" for i in range(len(groups))]
+    groupings = [[name] for name in names] if option == "each" else [names]
+    for share, representation in ((0.0, None), (0.5, 0.9)):
+        fit = debias(
+            frame, "y", names, groups=option, statistical_rate=rate, representation_rate=representation,
+            base_share=share, parity=parity, **QUICK,
+        )  # fmt: skip
+        whole = enumerated(fit, frame)
+        for columns in groupings:
+            represented, statistical = rates_of(whole, columns, "y")
+            assert statistical >= (rate or 0) - 1e-8
+            assert represented >= (representation or 0) - 1e-8
+        np.testing.assert_allclose(shares(whole, ["y", *names]), fit.certificate.table.ravel(), atol=1e-8)
+        if len(names) == 1:  # who has an outcome changes, not how many do: the groups' own rates at their new shares
+            own = pd.crosstab(frame["y"], frame[names[0]], normalize="columns").to_numpy()
+            kept = own @ fit.certificate.table.sum(axis=0)
+            np.testing.assert_allclose(fit.certificate.table.sum(axis=1), kept, atol=1e-8)
+
+
+@pytest.mark.parametrize("parity", ["probabilities", "predictions"])
+@pytest.mark.parametrize(("groups", "outcomes"), [((2,), 2), ((3,), 3), ((2, 3), 2), ((2, 2, 2), 3)])
+def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
+    frame = discrete_frame(1, groups, outcomes)
+    names = [f"z{i}" for i in range(len(groups))]
+    fit = debias(frame, "y", names, parity=parity, **AS_THEY_ARE)
+    columns = [*names, "a", "b"]
+    same_shares(shares(enumerated(fit, frame), columns), shares(frame.assign(n=1.0), columns, "n"), 1e-10)
+    np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
+    assert fit.certificate.effective_rows == pytest.approx(len(frame), rel=1e-9)
+
+
+def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
+    frame = discrete_frame(2, (3,))
+    fit = debias(frame, "y", "z0", **QUICK | {"base_share": 0.0})
+    whole = enumerated(fit, frame)
+    np.testing.assert_allclose(shares(whole, ["z0"]), 1 / 3, atol=1e-9)
+    for group, rows in frame.groupby("z0"):
+        same_shares(shares(whole[whole["z0"] == group], ["a", "b"]), shares(rows.assign(n=1.0), ["a", "b"], "n"), 1e-10)
+    expected = len(frame) / (3 * frame.groupby("z0")["y"].transform("size"))
+    np.testing.assert_allclose(fit.weights().sum(axis=1), expected, atol=1e-9)
+    kish = expected.sum() ** 2 / (expected**2).sum()  # the parts of a row are one row
+    assert fit.certificate.effective_rows == pytest.approx(kish, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["german", "compas"])
+@pytest.mark.parametrize("parity", ["probabilities", "predictions"])
+def test_real_data(name, parity):
+    try:
+        data = datasets.load(name)
+    except OSError as problem:
+        pytest.skip(str(problem))
+    protected = list(data.protected)[:1]
+    fit = debias(
+        data.frame,
+        data.outcome,
+        protected,
+        parity=parity,
+        **AS_THEY_ARE | {"labeller": LogisticRegression(max_iter=300)},
+    )
+    assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
+    np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
+    fair = np.exp(fit.distribution.log_probability(fit.weighted.codes))
+    cells = np.bincount(fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size)
+    np.testing.assert_allclose(cells, fit.certificate.table.ravel(), atol=1e-8)
+    same_shares(by_profile(fit, fit.weighted.codes, fair), by_profile(fit, fit.table.codes, fit.table.counts), 1e-10)
+
+
+def by_profile(fit, codes, mass):
+    """p(x, z) by group-by."""
+    table = pd.DataFrame(codes.astype(int)).assign(mass=mass)
+    table[0] %= fit.certificate.table[0].size
+    return shares(table, list(range(codes.shape[1])), "mass")
+
+
+# ---------------------------------------------------------------- weights
+
+
+def test_weights_are_the_distribution_on_the_rows():
+    frame = discrete_frame(3, (2,), 3)
+    rng = np.random.default_rng(3)
+    frame["w"] = rng.integers(0, 4, len(frame)) / 2
+    for extra in ({}, {"target": {"a": {"a0": 0.4, "a1": 0.3, "a2": 0.2, "a3": 0.1}}}):
+        fit = debias(frame, "y", "z0", weight="w", **QUICK | {"base_share": 0.0}, **extra)
+        weights = fit.weights()
+        assert weights.shape == (len(frame), 3)
+        assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
+        assert (weights[frame["w"] == 0] == 0).all()
+        columns = ["z0", "a", "b", "y"]
+        long = laid_out(fit, frame)
+        same_shares(shares(long, columns), shares(enumerated(fit, frame.drop(columns="w")), columns), 1e-9)
+    np.testing.assert_allclose(shares(long, ["a"]), [0.4, 0.3, 0.2, 0.1], atol=1e-8)
+
+
+def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_given_it():
+    frame = discrete_frame(4, (2,), 3)
+    rule = {"y": "o2", "a": "a1"}
+    broken = (frame["y"] == "o2") & (frame["a"] == "a1")
+    assert 0 < broken.sum() < (frame["a"] == "a1").sum()
+    for rules in ([rule], [rule, {"z0": "g0", "b": "b0"}]):
+        fit = debias(frame, "y", "z0", forbid=rules, representation_rate=None, **QUICK | {"base_share": 0.3})
+        whole = enumerated(fit, frame)
+        assert whole["probability"][(whole["y"] == "o2") & (whole["a"] == "a1")].max() == 0
+        weights = fit.weights()
+        assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
+        assert (weights[broken] == 0).all()
+        assert (weights[frame["a"] == "a1", 2] == 0).all()
+        table = shares(laid_out(fit, frame), ["y", "z0"])
+        np.testing.assert_allclose(table, fit.certificate.table.ravel(), atol=1e-8)
+    assert (weights[(frame["z0"] == "g0") & (frame["b"] == "b0")] == 0).all()
+
+
+def test_rules_and_decisions_together():
+    frame = discrete_frame(5)
+    for outcome in ("o0", "o1"):
+        fit = debias(frame, "y", "z0", forbid=[{"y": outcome, "a": "a1"}], parity="predictions", **AS_THEY_ARE)
+        whole = enumerated(fit, frame)
+        assert rates_of(whole, ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+        assert whole["probability"][(whole["y"] == outcome) & (whole["a"] == "a1")].max() == 0
+
+
+def test_a_target_and_a_rule_that_leave_a_row_without_an_outcome():
+    frame = discrete_frame(6, (2,), 3)
+    rules = [{"y": "o0", "a": "a1"}, {"y": "o1", "a": "a1"}]
+    with pytest.raises(InfeasibleError, match="leave no outcome for some rows"):
+        debias(frame, "y", "z0", forbid=rules, target={"y": {"o0": 0.5, "o1": 0.5, "o2": 0.0}}, **QUICK)
+
+
+def test_a_group_that_lacks_an_outcome_gets_it_from_its_own_rows():
+    frame = discrete_frame(7, (3,))
+    frame = frame[(frame["z0"] != "g2") | (frame["y"] != "o1")]
+    fit = debias(frame, "y", "z0", **AS_THEY_ARE)
+    assert not fit.certificate.filled_cells
+    assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_groups_without_rows(share):
+    frame = discrete_frame(8, (2, 2))
+    frame = frame[(frame["z0"] != "g1") | (frame["z1"] != "g1")]
+    options = {**QUICK, "base_share": share, "groups": "joint"}
+    fit = debias(frame, "y", ["z0", "z1"], representation_rate=None, **options)
+    assert fit.certificate.achieved["statistical_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
+    if share == 0:
+        with pytest.raises(InfeasibleError, match="base_share > 0"):
+            debias(frame, "y", ["z0", "z1"], **options)
+    else:
+        filled = debias(frame, "y", ["z0", "z1"], **options)
+        assert filled.certificate.achieved["representation_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
+        with pytest.raises(InfeasibleError, match="no rows"):
+            filled.weights()
+
+
+def test_a_missing_outcome_is_a_level():
+    frame = discrete_frame(9)
+    frame.loc[::7, "y"] = None
+    fit = debias(frame, "y", "z0", **AS_THEY_ARE)
+    weights = fit.weights()
+    assert weights.shape == (len(frame), 3)
+    table = np.array([weights[frame["z0"] == group].mean(axis=0) for group in ("g0", "g1")])
+    np.testing.assert_allclose(table[0], table[1], atol=1e-8)
+    weighed = fit.weigh(frame)
+    assert weighed["y"].isna().sum() == len(frame)
+    assert fit.sample(70, random_state=0)["y"].isna().any()
+
+
+def test_weigh_is_the_same_for_every_library():
+    frame = discrete_frame(10, (2,), 3)
+    frame["age"] = np.random.default_rng(0).integers(18, 80, len(frame))
+    tables = {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}
+    found = []
+    for table in tables.values():
+        weighed = debias(table, "y", "z0", **AS_THEY_ARE).weigh(table, name="fair")
+        assert type(weighed) is type(table)
+        long = pd.DataFrame({name: list(np.asarray(weighed[name])) for name in (*frame.columns, "fair")})
+        found.append(long)
+        assert len(long) == 3 * len(frame)
+        assert list(long["age"]) == [*frame["age"]] * 3  # rows keep everything else as it is
+        np.testing.assert_allclose(shares(long, ["z0"], "fair"), shares(frame.assign(n=1.0), ["z0"], "n"), atol=1e-9)
+        assert rates_of(long.assign(probability=long["fair"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+    pd.testing.assert_frame_equal(found[0], found[1], check_dtype=False)
+    pd.testing.assert_frame_equal(found[0], found[2], check_dtype=False)
+
+
+# ---------------------------------------------------------------- the other outputs
+
+
+def test_save_and_load(tmp_path):
+    frame = discrete_frame(11, (2,), 3)
+    fit = debias(frame, "y", "z0", parity="predictions", forbid=[{"y": "o2", "a": "a1"}], **QUICK)
+    fit.save(tmp_path / "fit")
+    back = load(tmp_path / "fit")
+    np.testing.assert_array_equal(back.weights(), fit.weights())
+    np.testing.assert_array_equal(back.soft, fit.soft)
+    assert str(back.certificate) == str(fit.certificate)
+    pd.testing.assert_frame_equal(back.sample(50, random_state=1), fit.sample(50, random_state=1))
+    back.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_drawn_rows_and_a_topped_up_table_are_fair(share):
+    frame = discrete_frame(12, (2,), 2)
+    fit = debias(frame, "y", "z0", random_state=0, **QUICK | {"base_share": share})
+    drawn = fit.sample(1000).groupby(["y", "z0"]).size()
+    assert (np.abs(drawn - 1000 * fit.certificate.table.ravel()) <= 1).all()
+    whole = pd.concat([frame, fit.top_up()])
+    cells = whole.groupby(["y", "z0"]).size()
+    assert (np.abs(cells - len(whole) * fit.certificate.table.ravel()) <= 1).all()
+
+
+def test_a_lazy_table_gives_the_same_fit():
+    frame = discrete_frame(13, (2,), 3)
+    fits = [debias(table, "y", "z0", **QUICK) for table in (pl.from_pandas(frame), pl.from_pandas(frame).lazy())]
+    np.testing.assert_allclose(fits[1].weighted.counts, fits[0].weighted.counts, atol=1e-12)
+    np.testing.assert_allclose(fits[1].certificate.table, fits[0].certificate.table, atol=1e-12)
+    with pytest.raises(InputError, match="weighs tables in memory only"):
+        fits[1].weigh(pl.from_pandas(frame).lazy())
+
+
+def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
+    frame = discrete_frame(14, (3,))
+    fit = debias(frame, "y", "z0", **QUICK)
+    monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)  # nothing is learned again
+    again = refit(fit, {**fit.options, "statistical_rate": 0.8, "representation_rate": None})
+    monkeypatch.undo()
+    anew = debias(frame, "y", "z0", **QUICK, statistical_rate=0.8, representation_rate=None)
+    np.testing.assert_allclose(again.certificate.table, anew.certificate.table, atol=1e-8)
+    np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
+
+
+# ---------------------------------------------------------------- labellers
+
+
+@pytest.mark.parametrize(
+    "labeller",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GaussianNB(),
+        DecisionTreeClassifier(random_state=0),  # probabilities of 0 and 1
+        None,
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_any_classifier_may_label(labeller):
+    frame = discrete_frame(15, (2,), 3)
+    for parity in ("probabilities", "predictions"):
+        fit = debias(frame, "y", "z0", parity=parity, **AS_THEY_ARE | {"labeller": labeller})
+        assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+        np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
+        assert fit.soft.min() > 0
+
+
+def test_a_classifier_of_nobodys_kind():
+    class Own:
+        def fit(self, inputs, outcome, sample_weight):
+            self.classes_, self.seen = np.unique(outcome), len(inputs)
+
+        def predict_proba(self, inputs):
+            return np.full((len(inputs), 2), 0.5)
+
+    fit = debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"labeller": Own()})
+    assert fit.certificate.achieved["statistical_rate"]["z0"] == pytest.approx(1, abs=1e-8)
+    for broken in (np.nan, -1.0):
+        monster = Own()
+        monster.predict_proba = lambda inputs, broken=broken: np.full((len(inputs), 2), broken)
+        with pytest.raises(InputError, match="Own gave probabilities that are negative or no numbers"):
+            debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"labeller": monster})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labeller": GaussianNB}, "labeller is GaussianNB, which cannot be fitted.*LogisticRegression"),
+        ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
+        ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be fitted with sample weights"),
+        ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
+        ({"threshold": 1.0}, "a probability between 0 and 1"),
+        ({"absorb": "reweigh"}, "a labeller is about soft labels"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(InputError, match=message):
+        debias(discrete_frame(17), "y", "z0", **QUICK | options)
+
+
+def test_without_scikit_learn_the_rooted_tree_labels(monkeypatch):
+    frame = discrete_frame(18)
+    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)
+    fit = debias(frame, "y", "z0", **AS_THEY_ARE | {"labeller": None})
+    assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def fingerprint():
+    fit = debias(discrete_frame(19), "y", "z0", absorb="relabel", parity="predictions", random_state=3)
+    return hashlib.sha256(fit.weights().tobytes() + fit.sample(100).to_csv().encode()).hexdigest()
+
+
+def test_the_same_twice_and_in_another_process():
+    environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
+    script = "from test_fit_relabelled import fingerprint; print(fingerprint(), end='')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=300
+    )
+    assert fingerprint() == fingerprint() == done.stdout

@@ -1,0 +1,471 @@
+"""storage.py: a fit comes back as it was, from equal bytes, and no damaged or foreign file is taken for a fit."""
+
+import datetime as dt
+import hashlib
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fairmaxent import InfeasibleError, StorageError, debias, load, paper
+from fairmaxent.fit.storage import FORMAT, VERSION
+
+ROWS = 150
+WORDS = ["low", "mid", "high"]
+NOON = dt.datetime(2020, 1, 1, 12)
+
+
+def raw_columns():
+    rng = np.random.default_rng(5)
+
+    def gaps(values):
+        return [None if hole else value for hole, value in zip(rng.random(ROWS) < 0.1, values, strict=True)]
+
+    return {
+        "hired": rng.choice(["no", "yes", "wäre"], ROWS, p=[0.5, 0.4, 0.1]).tolist(),
+        "sex": rng.choice(["F", "M"], ROWS).tolist(),
+        "race": gaps(rng.choice(["a", "b"], ROWS).tolist()),
+        "age": gaps(rng.integers(17, 90, ROWS).tolist()),
+        "score": gaps(rng.normal(0, 1, ROWS).tolist()),
+        "rank": gaps(rng.choice(WORDS, ROWS).tolist()),
+        "member": gaps(rng.choice([True, False], ROWS).tolist()),
+        "born": rng.choice([dt.date(2000, 1, day) for day in range(1, 9)], ROWS).tolist(),
+        "seen": gaps([NOON + dt.timedelta(hours=int(hours)) for hours in rng.integers(0, 5000, ROWS)]),
+        "design": rng.integers(1, 4, ROWS).tolist(),
+    }
+
+
+def pandas_frame():
+    frame = pd.DataFrame(raw_columns())
+    ranks = pd.CategoricalDtype(["none", *WORDS], ordered=True)
+    return frame.astype({"age": "Int64", "rank": ranks, "race": "category", "member": "boolean", "design": "float32"})
+
+
+def polars_frame():
+    return pl.DataFrame(raw_columns()).with_columns(
+        pl.col("rank").cast(pl.Enum(["none", *WORDS])), pl.col("race").cast(pl.Categorical), pl.col("age").cast(pl.Int8)
+    )
+
+
+def pyarrow_frame():
+    table = pa.table(raw_columns())
+    return table.set_column(2, "race", table.column("race").dictionary_encode())
+
+
+FRAMES = {"pandas": cache(pandas_frame), "polars": cache(polars_frame), "pyarrow": cache(pyarrow_frame)}
+
+FITS = {
+    "tree": lambda frame: debias(frame, "hired", "sex", random_state=3),
+    "product": lambda frame: debias(frame, "hired", "sex", base="product"),
+    "uniform": lambda frame: debias(frame, "hired", "sex", base="uniform"),
+    "rows only": lambda frame: debias(frame, "hired", "sex", base_share=0),
+    "base only": lambda frame: debias(frame, "hired", "sex", base_share=1),
+    "weighted": lambda frame: debias(frame, "hired", "sex", weight="design"),
+    "joint groups": lambda frame: debias(frame, "hired", ["sex", "race"], groups="joint", statistical_rate=0.8),
+    "rules, targets, rates": lambda frame: debias(
+        frame,
+        "hired",
+        ["sex", "race"],
+        representation_rate={"sex": 0.9, "race": None},
+        favourable={"yes", "wäre"},
+        target={"sex": {"F": 0.4, "M": 0.6}, "member": {True: 0.5, False: 0.3, None: 0.2}, "rank": None},
+        forbid=[{"rank": "low", "member": True}],
+    ),
+    "paper": lambda frame: paper.fit(frame, outcome="hired", protected="sex", C=0.3, theta="b", tau=0.9),
+}
+
+
+def picture(frame):
+    """Everything a user can see of a table; text, so that NaN equals NaN."""
+    opened = nw.from_native(frame, eager_only=True)
+    native = opened.to_native()
+    types = native.schema if isinstance(native, pa.Table) else native.dtypes
+    return repr((type(native), str(types), opened.to_dict(as_series=False)))
+
+
+def weights_of(fit):
+    """Weights, or why there are none."""
+    try:
+        return fit.weights().tobytes()
+    except InfeasibleError as error:
+        return str(error)
+
+
+def seen_of(fit, frame):
+    """Everything that a user can get from a fit."""
+    certificate, distribution = fit.certificate, fit.distribution
+    return {
+        "columns": fit.columns,
+        "sample": picture(fit.sample(300, random_state=1)),
+        "independent": picture(fit.sample(100, random_state=2, iid=True)),
+        "given": picture(fit.sample(50, given={"sex": "F", "rank": ["low", "mid"]}, random_state=4)),
+        "top-up": picture(fit.top_up(random_state=5)),
+        "weights": weights_of(fit),
+        "marginal": picture(distribution.marginal(["sex", "age", "hired"])),
+        "expectation": distribution.expectation("score"),
+        "probability": distribution.probability(frame).tobytes(),
+        "certificate": (
+            str(certificate),
+            repr(certificate.to_dict()),
+            certificate.table.tobytes(),
+            certificate.measure,
+        ),
+        "interval": certificate.interval(100),
+        "domain": (fit.domain.names, fit.domain.sizes, fit.domain.notes),
+    }
+
+
+@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(library, kind, tmp_path):
+    frame = FRAMES[library]()
+    fit = FITS[kind](frame)
+    fit.save(tmp_path / "first")
+    loaded = load(tmp_path / "first")
+    assert seen_of(loaded, frame) == seen_of(fit, frame)
+    loaded.save(str(tmp_path / "second"))
+    assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
+
+
+def test_options_and_the_seed_come_back(tmp_path):
+    fit = FITS["tree"](pandas_frame())
+    fit.save(tmp_path / "fit")
+    loaded = load(tmp_path / "fit")
+    assert dict(loaded.options) == dict(fit.options)
+    assert picture(loaded.sample(20)) == picture(fit.sample(20)) == picture(fit.sample(20, random_state=3))
+
+
+def fingerprints():
+    """Digests of drawn rows and of the saved file, for each library; run in processes of their own."""
+    digests = {}
+    for library, frame in FRAMES.items():
+        fit = FITS["rules, targets, rates"](frame())
+        digests[f"{library} rows"] = digest(picture(fit.sample(200, random_state=7)).encode())
+        digests[f"{library} file"] = digest(saved(fit))
+    return digests
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def saved(fit):
+    with tempfile.TemporaryDirectory() as folder:
+        fit.save(Path(folder, "fit"))
+        return Path(folder, "fit").read_bytes()
+
+
+def test_equal_seeds_give_equal_bytes_in_every_process():
+    command = [sys.executable, "-c", "import json, test_storage; print(json.dumps(test_storage.fingerprints()))"]
+    runs = [
+        subprocess.Popen(
+            command,
+            cwd=Path(__file__).parents[1],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("0", "1")
+    ]
+    found = [json.loads(run.communicate(timeout=60)[0]) for run in runs]
+    assert found[0] == found[1] == fingerprints()
+
+
+# ---------------------------------------------------------------- damage
+
+
+@cache
+def small_file(library="pandas"):
+    """A saved fit of every part (tree, rows, weights, bins, gaps), small enough to be damaged byte by byte."""
+    frame = nw.from_native(FRAMES[library](), eager_only=True).select("hired", "sex", "race", "age", "born", "design")
+    return saved(debias(frame.head(60).to_native(), "hired", "sex", weight="design"))
+
+
+def refused(content, path):
+    """Say whether a file is refused, in the one way that is allowed; otherwise it must hold the very same fit."""
+    path.write_bytes(content)
+    try:
+        fit = load(path)
+    except StorageError as error:
+        return str(path) in str(error)
+    assert saved(fit) == small_file()
+    return False
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    content = small_file()
+    lengths = [*range(40), *range(40, len(content), 97), *range(len(content) - 40, len(content))]
+    assert all(refused(content[:length], tmp_path / "fit") for length in lengths)
+
+
+def test_a_flipped_bit_is_refused_or_harmless(tmp_path):
+    content = small_file()
+    rng = np.random.default_rng(0)
+    places = [*range(64), *range(64, len(content), 37), *range(len(content) - 256, len(content))]
+    damaged = 0
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        damaged += refused(bytes(flipped), tmp_path / "fit")
+    assert damaged > 0.5 * len(places)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_flipped_bit_is_refused_in_every_library(library, tmp_path):
+    content = small_file(library)
+    for place in range(100, len(content), len(content) // 60):
+        flipped = bytearray(content)
+        flipped[place] ^= 0x10
+        (tmp_path / "fit").write_bytes(flipped)
+        try:
+            fit = load(tmp_path / "fit")
+        except StorageError:
+            continue
+        assert saved(fit) == content
+
+
+def zipped(members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def array_bytes(array, *, allow_pickle=False):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=allow_pickle)
+    return buffer.getvalue()
+
+
+def npz_bytes():
+    buffer = io.BytesIO()
+    np.savez(buffer, codes=np.arange(3))
+    return buffer.getvalue()
+
+
+FOREIGN = {
+    "empty": b"",
+    "text": b"sex,hired\nF,yes\n" * 50,
+    "picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "zip": zipped({"readme.txt": "hello"}),
+    "npz": npz_bytes(),
+    "pickle": pickle.dumps({"format": FORMAT}),
+    "JSON list": zipped({"header.json": json.dumps([FORMAT, VERSION])}),
+    "JSON text": zipped({"header.json": json.dumps(FORMAT)}),
+    "no JSON": zipped({"header.json": "{"}),
+    "no UTF-8": zipped({"header.json": b'{"a": "\xff"}'}),
+    "deep JSON": zipped({"header.json": "[" * 100_000}),
+    "header only": zipped({"header.json": json.dumps({"format": FORMAT, "version": VERSION})}),
+    "other format": zipped({"header.json": json.dumps({"format": "another model", "version": VERSION})}),
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_file_is_refused(content, tmp_path):
+    (tmp_path / "fit").write_bytes(content)
+    with pytest.raises(StorageError, match=r"fit\.save\(\)|fit and save again"):
+        load(tmp_path / "fit")
+
+
+def test_what_cannot_be_opened_is_refused(tmp_path):
+    with pytest.raises(StorageError, match=r"cannot read.*No such file.*fit\.save\(\)"):
+        load(tmp_path / "nothing")
+    with pytest.raises(StorageError, match=r"cannot read.*directory"):
+        load(tmp_path)
+
+
+# ---------------------------------------------------------------- files made to deceive
+
+
+def members_of(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def with_header(change):
+    """Return the small file with a changed header and sound checksums."""
+    members = members_of(small_file())
+    header = json.loads(members["header.json"])
+    change(header)
+    return zipped(members | {"header.json": json.dumps(header)})
+
+
+def with_array(name, change):
+    """Return the small file with one array changed and sound checksums."""
+    members = members_of(small_file())
+    array = np.lib.format.read_array(io.BytesIO(members[f"{name}.npy"]))
+    return zipped(members | {f"{name}.npy": array_bytes(change(array))})
+
+
+def test_a_rewritten_file_with_nothing_changed_is_read(tmp_path):
+    assert not refused(with_header(lambda header: None), tmp_path / "fit")
+
+
+def test_another_version_is_refused_with_the_way_out(tmp_path):
+    (tmp_path / "fit").write_bytes(with_header(lambda header: header.update(version=VERSION + 1)))
+    with pytest.raises(StorageError, match=rf"version {VERSION + 1}.*upgrade fairmaxent"):
+        load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("name", members_of(small_file()))
+def test_a_file_that_lacks_a_member_is_refused(name, tmp_path):
+    members = members_of(small_file())
+    del members[name]
+    assert refused(zipped(members), tmp_path / "fit")
+
+
+ARRAYS = [name.removesuffix(".npy") for name in members_of(small_file()) if name.endswith(".npy")]
+# The numbers behind a column (``values``, ``weight``) may turn into other sound values; the model's own may not.
+OWN_ARRAYS = [name for name in ARRAYS if ".values." not in name and not name.startswith("weight.")]
+OUTSIDE = {"f": np.nan, "i": -1, "u": 255, "b": False}
+WRONG = {
+    "shorter": lambda array: array[:-1],
+    "longer": lambda array: np.append(array, array[-1:], axis=0),
+    "more axes": lambda array: array[None],
+    "no axes": lambda array: array.ravel()[0],
+    "complex": lambda array: array.astype(complex),
+    "text": lambda array: array.astype(str),
+    "other kind": lambda array: array.astype(bool if array.dtype.kind == "f" else float),
+    "out of range": lambda array: np.full_like(array, OUTSIDE[array.dtype.kind]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", OWN_ARRAYS)
+def test_an_array_of_wrong_shape_kind_or_range_is_refused(name, wrong, tmp_path):
+    assert refused(with_array(name, WRONG[wrong]), tmp_path / "fit")
+
+
+ARRAYS_OF_ANOTHER_MODEL = {
+    "rows out of order": ("table/codes", lambda codes: codes[::-1]),
+    "rows of the prior out of order": ("prior.1.codes", lambda codes: codes[::-1]),
+    "a row twice": ("table/codes", lambda codes: np.concatenate([codes[:1], codes[:-1]])),
+    "levels with nothing to draw": ("domain.3.counts", np.zeros_like),
+    "levels that overlap": ("domain.3.level_starts", lambda starts: starts[::-1]),
+    "infinite multipliers": ("multipliers", lambda multipliers: np.full_like(multipliers, np.inf)),
+    "multipliers that rule everything out": ("features/possible", np.zeros_like),
+    "several weights": ("weight.numbers", lambda ones: np.append(ones, ones)),
+    "no weight": ("weight.numbers", lambda ones: ones[:0]),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), ARRAYS_OF_ANOTHER_MODEL.values(), ids=ARRAYS_OF_ANOTHER_MODEL)
+def test_arrays_that_do_not_belong_together_are_refused(name, change, tmp_path):
+    assert refused(with_array(name, change), tmp_path / "fit")
+
+
+HEADERS = {
+    "outcome beyond the columns": lambda header: header.update(outcome=99),
+    "outcome counted from the end": lambda header: header.update(outcome=-1),
+    "outcome protected": lambda header: header.update(protected=[header["outcome"]]),
+    "protected twice": lambda header: header.update(protected=header["protected"] * 2),
+    "columns repeated": lambda header: header["columns"].append(header["columns"][0]),
+    "columns lost": lambda header: header["columns"].pop(),
+    "attribute lost": lambda header: header["domain"]["attributes"].pop(),
+    "label lost": lambda header: header["domain"]["attributes"][0]["labels"].pop(),
+    "missing level elsewhere": lambda header: header["domain"]["attributes"][2].update(missing=0),
+    "unknown library": lambda header: header["domain"]["attributes"][0]["values"].update(library="excel"),
+    "unknown prior": lambda header: header["prior"].update(kind="oracle"),
+    "parts lost": lambda header: header["prior"]["parts"].pop(),
+    "a tree that is a cycle": lambda header: header["prior"]["parts"][0].update(parents=[2, 1, 0]),
+    "a parent that is no block": lambda header: header["prior"]["parts"][0].update(parents=[0, 0, 9]),
+    "unknown status": lambda header: header["solution"].update(status="fine"),
+    "certificate as a list": lambda header: header.update(certificate={"list": []}),
+    "options as a number": lambda header: header.update(options={"map": 3}),
+}
+
+
+@pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
+def test_a_header_that_does_not_fit_the_arrays_is_refused(change, tmp_path):
+    assert refused(with_header(change), tmp_path / "fit")
+
+
+class Intruder:
+    """A pickle that makes a folder when it is read."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+def test_a_pickle_inside_is_never_run(tmp_path):
+    trap = tmp_path / "trap"
+    content = array_bytes(np.array([Intruder(str(trap))], dtype=object), allow_pickle=True)
+    for name in ("multipliers.npy", "unknown.npy"):
+        assert refused(zipped(members_of(small_file()) | {name: content}), tmp_path / "fit")
+    np.savez(tmp_path / "fit.npz", np.array([Intruder(str(trap))], dtype=object))
+    (tmp_path / "fit.pickle").write_bytes(pickle.dumps(Intruder(str(trap))))
+    for path in (tmp_path / "fit.npz", tmp_path / "fit.pickle"):
+        with pytest.raises(StorageError):
+            load(path)
+    assert not trap.exists()
+
+
+# ---------------------------------------------------------------- writing
+
+
+def small_fit():
+    return debias(pandas_frame()[["hired", "sex", "age"]], "hired", "sex")
+
+
+@pytest.mark.parametrize("place", ["no/such/folder/fit", "file/fit", "folder", "x" * 300, "null\0character"])
+def test_a_place_that_cannot_be_written_is_refused_and_left_clean(place, tmp_path):
+    (tmp_path / "file").write_text("here")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match=r"cannot write.*choose another place"):
+        small_fit().save(tmp_path / place)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "here"
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "fit").write_bytes(small_file())
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(StorageError, match="No space left on device"):
+        small_fit().save(tmp_path / "fit")
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
+    assert (tmp_path / "fit").read_bytes() == small_file()
+
+
+def test_a_column_that_cannot_be_stored_is_named_before_anything_is_written(tmp_path):
+    frame = pandas_frame()[["hired", "sex"]].assign(month=pd.period_range("2020-01", periods=3, freq="M").repeat(50))
+    (tmp_path / "fit").write_bytes(b"old")
+    with pytest.raises(StorageError, match=r"'month'.*convert it"):
+        debias(frame, "hired", "sex").save(tmp_path / "fit")
+    assert (tmp_path / "fit").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_saving_replaces_an_older_file_and_others_may_read_it(tmp_path):
+    (tmp_path / "fit").write_bytes(b"old")
+    small_fit().save(tmp_path / "fit")
+    load(tmp_path / "fit")
+    (tmp_path / "plain").write_bytes(b"")
+    assert (tmp_path / "fit").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_what_is_not_a_path_is_refused():
+    with pytest.raises(StorageError, match="not a path"):
+        load(5)
+    with pytest.raises(StorageError, match="not a path"):
+        small_fit().save(None)

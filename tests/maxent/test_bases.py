@@ -1,0 +1,121 @@
+"""Bases: the structure of the rooted tree, and what is struck out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Table
+from fairmaxent.maxent.forbidden import Rule
+from fairmaxent.maxent.priors.bases import (
+    STRENGTHS,
+    best_strength,
+    build_base,
+    reachable_roots,
+    smoothed,
+    spanning_parents,
+)
+from oracle import dense, points
+
+
+def test_the_forest_is_as_heavy_as_scipys():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        size = int(rng.integers(2, 12))
+        information = np.tril(rng.normal(0.3, 0.5, (size, size)), -1)
+        information[:, 0] = 0.0  # block 0 is the root, parent of all
+        parents = spanning_parents(information, [])
+        both = information + information.T
+        weight = sum(both[block, parent] for block, parent in enumerate(parents, start=1) if parent)
+        cost = np.where(information > 0, 10 - information, 0)
+        tree = minimum_spanning_tree(cost).toarray()
+        assert weight == pytest.approx((10 - tree[tree > 0]).sum())
+        assert all(both[block, parent] > 0 for block, parent in enumerate(parents, start=1) if parent)
+
+
+def test_forced_edges_are_in_the_forest():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        information = np.tril(rng.normal(size=(7, 7)), -1)
+        information[:, 0] = 0.0
+        forced = [(1, 4), (4, 6), (2, 5)]
+        parents = spanning_parents(information, forced)
+        edges = {frozenset((block, parent)) for block, parent in enumerate(parents, start=1)}
+        assert all(frozenset(edge) in edges for edge in forced)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "product", "tree"])
+def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
+    """Striking out cells and normalising is conditioning: enumerate both."""
+    rng = np.random.default_rng(2)
+    blocks = Blocks.rooted([2, 2, 3, 2, 3], [0, 1])
+    rows = np.unique(np.column_stack([rng.integers(0, k, 300) for k in blocks.levels]), axis=0)
+    counts = rng.integers(1, 5, len(rows)).astype(float)
+    rules = [
+        Rule.of(blocks, {0: 1, 2: 2}, "root and one other"),
+        Rule.of(blocks, {2: 0, 3: 1}, "two others"),
+        Rule.of(blocks, {1: 0, 3: 0, 4: 2}, "root and two others"),
+        Rule.of(blocks, {0: 0, 1: 1}, "a cell of the root"),
+    ]
+    counted = Table(rows, counts, counts, counts)
+    weighted, root = counted.counting(counts / counts.sum()), np.array([0.1, 0.2, 0.3, 0.4])
+    forbidding = build_base(kind, blocks, counted, weighted, root=root, rules=rules)
+    grid = points(blocks.levels)
+    broken = np.logical_or.reduce([rule.breaks(grid) for rule in rules])
+    q = dense(forbidding)
+    assert (q[broken] == 0).all()
+    assert (q[~broken] > 0).all()
+    assert q.sum() == pytest.approx(1, abs=1e-12)
+    if kind != "tree":  # the rules add edges to the tree, so only the others are comparable
+        plain = dense(build_base(kind, blocks, counted, weighted, root=root)) * ~broken
+        np.testing.assert_allclose(q, plain / plain.sum(), atol=1e-14)
+    by_hand = np.bincount(grid[:, 0], weights=~broken) > 0
+    np.testing.assert_array_equal(reachable_roots(blocks, rules), by_hand)
+
+
+def test_the_strength_of_smoothing_is_the_one_that_leaving_out_each_row_finds():
+    """The slow twin leaves out one row at a time."""
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        counts = rng.integers(0, 6, (3, 2, 4)).astype(float)
+        towards = rng.dirichlet(np.ones(4))
+        likelihood = []
+        for strength in STRENGTHS:
+            total = 0.0
+            for cell in np.argwhere(counts > 0):
+                rest = counts.copy()
+                rest[tuple(cell)] -= 1
+                own = rest[tuple(cell[:-1])]
+                chance = (own[cell[-1]] + strength * towards[cell[-1]]) / (own.sum() + strength)
+                total += counts[tuple(cell)] * np.log(chance)
+            likelihood.append(total)
+        assert best_strength(counts, towards) == STRENGTHS[int(np.argmax(likelihood))]
+
+
+def test_smoothing_comes_closer_to_the_truth_than_a_fixed_strength():
+    """Root and parent each matter on their own, and a little together; the twin is as if five more rows were seen."""
+    ours, fixed = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        truth = rng.dirichlet(np.ones(5), (4, 1)) * rng.dirichlet(np.full(5, 2.0), 10) * rng.gamma(8, 1, (4, 10, 5))
+        truth /= truth.sum(axis=-1, keepdims=True)
+        seen = np.array([[rng.multinomial(8, row) for row in own] for own in truth]).astype(float)
+        table, twin = smoothed(seen, seen), seen.sum(axis=(0, 1)) / seen.sum()
+        for counts in (seen.sum(axis=0), seen):
+            twin = (counts + 5 * twin) / (counts.sum(axis=-1, keepdims=True) + 5)
+        np.testing.assert_allclose(table.sum(axis=-1), 1)
+        assert (table > 0).all()
+        ours.append((truth * np.log(truth / table)).sum())
+        fixed.append((truth * np.log(truth / twin)).sum())
+    assert np.mean(ours) < 0.75 * np.mean(fixed)
+
+
+def test_smoothing_of_levels_that_the_fair_table_leaves_out():
+    """A level seen only where the fair table has no mass has no share; nothing is divided by zero."""
+    seen = np.zeros((2, 2, 3))
+    seen[0, :, :2], seen[1, :, 2] = 3.0, 4.0
+    fair = seen * np.array([1.0, 0.0])[:, None, None]
+    table = smoothed(seen, fair)
+    np.testing.assert_allclose(table.sum(axis=-1), 1)

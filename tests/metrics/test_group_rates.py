@@ -1,0 +1,277 @@
+"""Public metrics: values against the definitions, intervals against simulation, errors by name."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
+from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+
+COLUMNS = {
+    "sex": ["F", "F", "M", "M", "M", "M", None, None],
+    "age": ["old", "new", "old", "old", "new", "new", "old", "new"],
+    "hired": ["no", "yes", "yes", "yes", "yes", "no", "yes", "no"],
+    "weight": [1.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+}
+LIBRARIES = pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+
+
+class Fitted:
+    """Stands for a fitted distribution: its marginals are those of a frame's rows."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def marginal(self, columns):
+        shares = self.frame.group_by(list(columns), maintain_order=True).len()
+        return shares.with_columns(probability=pl.col("len") / len(self.frame)).drop("len")
+
+
+@LIBRARIES
+def test_representation_rate_counts_missing_as_a_group(library):
+    rate = representation_rate(library(COLUMNS), "sex")
+    assert float(rate) == rate.value == pytest.approx(2 / 4)
+    assert rate.worst.columns == ("sex",)
+    assert rate.worst.highest == ("M",)
+    assert [(group.group, group.count) for group in rate.groups] == [(("F",), 2), (("M",), 4), (("missing",), 2)]
+    assert all(low < group.rate < high for group in rate.groups for low, high in [group.interval])
+
+
+@LIBRARIES
+def test_statistical_rate_finds_the_worst_pair(library):
+    rate = statistical_rate(library(COLUMNS), "hired", ["age", "sex"], favourable="yes")
+    assert rate.value == pytest.approx((2 / 4) / (3 / 4))
+    assert (rate.worst.columns, rate.worst.lowest, rate.worst.highest) == (("age",), ("new",), ("old",))
+    assert {group.columns for group in rate.groups} == {("age",), ("sex",)}
+    assert str(rate).startswith("0.667 (between ")
+    assert str(rate).endswith(": age, new against old for outcome yes")
+
+
+def test_every_outcome_counts_unless_one_is_named():
+    frame = pl.DataFrame(COLUMNS)
+    rate = statistical_rate(frame, "hired", "age")
+    assert rate.worst.outcome == "no"
+    assert rate.value == pytest.approx((1 / 4) / (2 / 4))
+    assert statistical_rate(frame, "hired", "age", favourable=["no", "yes"]).value == rate.value
+
+
+def test_intersections_are_those_that_occur():
+    rate = statistical_rate(pd.DataFrame(COLUMNS), "hired", ["sex", "age"], favourable="yes", groups="joint")
+    assert rate.value == 0.0
+    assert rate.worst.columns == ("sex", "age")
+    assert len(rate.groups) == 6
+    assert ("missing", "old") in [group.group for group in rate.groups]
+
+
+def test_weights_count():
+    frame = pd.DataFrame(COLUMNS)
+    assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(2 / 4)
+    rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
+    assert {group.group[0]: group.rate for group in rate.groups} == {"F": 0.75, "M": 0.75, "missing": 0.5}
+    plain = statistical_rate(frame, "hired", "sex", favourable="yes", weight=None)
+    assert plain.groups[1].interval == rate.groups[1].interval
+
+
+def test_a_group_of_weight_zero_takes_no_part_and_is_named():
+    frame = pd.DataFrame(COLUMNS).assign(weight=[0.0, 0.0, 1, 1, 1, 1, 1, 1])
+    rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
+    assert [group.group for group in rate.groups] == [("M",), ("missing",)]
+    assert [(group.group, group.count, group.interval) for group in rate.left_out] == [(("F",), 2, None)]
+    assert str(rate).endswith("; left out, without a row that counts: F")
+    assert statistical_rate(frame, "hired", "sex").left_out == ()
+    assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(0.5)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+def test_predictions_stand_for_the_outcome_column(library, kind):
+    frame = library(COLUMNS)
+    predicted = statistical_rate(frame, kind(COLUMNS["hired"]), "age", favourable="yes")
+    assert predicted == statistical_rate(frame, "hired", "age", favourable="yes")
+
+
+def test_probabilities_are_compared_by_their_means():
+    chance = np.array([0.2, 0.4, 0.5, 0.7, 0.9, 0.5, 0.1, 0.3])
+    rate = statistical_rate(pl.DataFrame(COLUMNS), chance, "sex", as_probability=True)
+    assert rate.value == pytest.approx(0.2 / 0.65)
+    assert (rate.worst.lowest, rate.worst.highest) == (("missing",), ("M",))
+    labels = statistical_rate(pl.DataFrame(COLUMNS), (chance > 0.3).astype(float), "sex", as_probability=True)
+    counted = statistical_rate(pl.DataFrame(COLUMNS), chance > 0.3, "sex", favourable=True)
+    assert labels.value == counted.value
+    assert labels.groups[1].interval == pytest.approx(counted.groups[1].interval)
+
+
+def test_a_distribution_has_exact_rates():
+    frame = pl.DataFrame(COLUMNS)
+    fitted = Fitted(frame)
+    for exact, sampled in [
+        (representation_rate(fitted, "sex"), representation_rate(frame, "sex")),
+        (statistical_rate(fitted, "hired", ["sex", "age"]), statistical_rate(frame, "hired", ["sex", "age"])),
+    ]:
+        assert exact.value == pytest.approx(sampled.value)
+        assert exact.worst == sampled.worst
+        assert exact.interval is None
+        assert all(group.count is None and group.interval is None for group in exact.groups)
+        assert "between" not in str(exact)
+
+
+@pytest.mark.parametrize(
+    ("rates", "rows"),
+    [((0.3, 0.4), 300), ((0.05, 0.1), 300), ((0.3,) * 5, 1000), ((0.2, 0.3, 0.3, 0.35, 0.4), 1000)],
+)
+def test_the_interval_of_a_statistical_rate_covers(rates, rows):
+    rng = np.random.default_rng(11)
+    truth, hits = min(rates) / max(rates), 0
+    for _ in range(300):
+        group = rng.integers(0, len(rates), rows)
+        frame = pl.DataFrame({"g": group, "y": rng.random(rows) < np.array(rates)[group]})
+        low, high = statistical_rate(frame, "y", "g", favourable=True).interval
+        hits += low <= truth <= high
+    assert hits / 300 >= 0.93
+
+
+@pytest.mark.parametrize("shares", [(0.3, 0.7), (0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
+def test_the_interval_of_a_representation_rate_covers(shares):
+    rng = np.random.default_rng(12)
+    truth, hits = min(shares) / max(shares), 0
+    for _ in range(300):
+        frame = pl.DataFrame({"g": rng.choice(len(shares), 400, p=shares)})
+        low, high = representation_rate(frame, "g").interval
+        hits += low <= truth <= high
+    assert hits / 300 >= 0.93
+
+
+def test_two_groups_get_the_interval_of_a_risk_ratio():
+    frame = pl.DataFrame({"g": ["a"] * 1000 + ["b"] * 1000, "y": [1] * 300 + [0] * 700 + [1] * 400 + [0] * 600})
+    low, high = statistical_rate(frame, "y", "g", favourable=1).interval
+    error = 1.96 * np.sqrt(0.7 / 300 + 0.6 / 400)
+    assert (low, high) == pytest.approx((0.75 * np.exp(-error), 0.75 * np.exp(error)), rel=2e-3)
+    wide = statistical_rate(frame, "y", "g", favourable=1, confidence=0.99).interval
+    assert wide[0] < low < high < wide[1]
+
+
+def test_one_group_is_fair_to_itself():
+    rate = representation_rate(pl.DataFrame({"g": ["a", "a"]}), "g")
+    assert (rate.value, rate.interval) == (1.0, (1.0, 1.0))
+
+
+def test_errors_name_what_is_wrong():
+    frame = pd.DataFrame(COLUMNS)
+    with pytest.raises(ColumnError, match="did you mean 'sex'"):
+        representation_rate(frame, "sexx")
+    with pytest.raises(ColumnError, match="did you mean 'hired'"):
+        statistical_rate(frame, "hire", "sex")
+    with pytest.raises(ColumnError, match="both the outcome and protected"):
+        statistical_rate(frame, "hired", ["sex", "hired"])
+    with pytest.raises(ColumnError, match="once"):
+        representation_rate(frame, ["sex", "sex"])
+    with pytest.raises(LevelError, match="did you mean 'yes'"):
+        statistical_rate(frame, "hired", "sex", favourable="yess")
+    with pytest.raises(LevelError, match="favourable is empty"):
+        statistical_rate(frame, "hired", "sex", favourable=[])
+    with pytest.raises(InputError, match="groups"):
+        representation_rate(frame, "sex", groups="both")
+    for confidence in (0.0, 1.0, 95):
+        with pytest.raises(InputError, match="confidence"):
+            representation_rate(frame, "sex", confidence=confidence)
+
+
+def test_errors_about_predictions():
+    frame = pd.DataFrame(COLUMNS)
+    with pytest.raises(InputError, match="3 predictions for 8 rows"):
+        statistical_rate(frame, [1, 0, 1], "sex")
+    with pytest.raises(InputError, match="one per row"):
+        statistical_rate(frame, np.zeros((8, 2)), "sex")
+    for bad in (1.5, float("nan")):
+        with pytest.raises(InputError, match="row 2 has probability"):
+            statistical_rate(frame, [0.1, 0.2, bad, 0, 0, 0, 0, 0], "sex", as_probability=True)
+    with pytest.raises(InputError, match="no rows to predict"):
+        statistical_rate(Fitted(pl.DataFrame(COLUMNS)), [1, 0], "sex")
+    with pytest.raises(InputError, match="weight"):
+        representation_rate(Fitted(pl.DataFrame(COLUMNS)), "sex", weight="weight")
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf")])
+def test_bad_weights_are_refused(bad):
+    frame = pd.DataFrame(COLUMNS).assign(weight=[bad, *COLUMNS["weight"][1:]])
+    with pytest.raises(WeightError, match="weight"):
+        representation_rate(frame, "sex", weight="weight")
+
+
+def test_the_difference_is_the_widest_for_one_outcome_of_one_column():
+    frame = pd.DataFrame(COLUMNS)
+    assert statistical_rate(frame, "hired", "sex", favourable="yes").difference == pytest.approx(3 / 4 - 1 / 2)
+    assert statistical_rate(frame, "hired", ["sex", "age"]).difference == pytest.approx(3 / 4 - 1 / 2)
+    assert representation_rate(frame, "sex").difference == pytest.approx(4 / 8 - 2 / 8)
+
+
+def test_a_rate_behaves_like_a_number():
+    rate = statistical_rate(people(), "hired", "sex", favourable="yes")
+    value = float(rate)
+    assert round(rate, 2) == round(value, 2)
+    assert f"{rate:.3f}" == f"{value:.3f}"
+    assert f"{rate}" == str(rate)
+    assert rate < value + 0.1
+    assert rate > value - 0.1
+    assert rate <= value <= rate
+    assert rate >= value
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "sex": ["f"] * 40 + ["m"] * 60,
+            "age": [20 + i % 50 for i in range(100)],
+            "hired": (["yes"] + ["no"] * 3) * 10 + ["yes", "no"] * 30,
+            "code": [1, 0, 0, 0] * 10 + [1, 0] * 30,
+        }
+    )
+
+
+def test_weights_may_be_one_number_per_row():
+    frame = people()
+    weight = np.where((frame["sex"] == "f") & (frame["hired"] == "yes"), 3.0, 1.0)
+    assert float(statistical_rate(frame, "hired", "sex", favourable="yes", weight=weight)) == pytest.approx(1.0)
+    by_column = statistical_rate(frame.assign(w=weight), "hired", "sex", favourable="yes", weight="w")
+    assert float(by_column) == pytest.approx(1.0)
+    with pytest.raises(WeightError, match="one number for each of the 100 rows"):
+        statistical_rate(frame, "hired", "sex", weight=weight[:5])
+
+
+def test_levels_of_a_domain_are_compared_instead_of_single_numbers():
+    from fairmaxent import Domain, debias
+
+    frame = people()
+    domain = Domain.infer(frame, bins={"age": [0, 40, 100]})
+    rate = representation_rate(frame, "age", domain=domain)
+    young = (frame["age"] < 40).mean()
+    assert float(rate) == pytest.approx(min(young, 1 - young) / max(young, 1 - young))
+    fit = debias(frame, "hired", "age", domain=domain, base_share=0.5)
+    drawn = fit.sample(1000, random_state=0)
+    assert float(statistical_rate(drawn, "hired", "age", domain=fit.domain)) == pytest.approx(1, abs=5e-3)
+    assert float(statistical_rate(fit, "hired", "age")) == pytest.approx(1, abs=1e-8)
+
+
+def test_a_favourable_level_may_be_named_by_its_text():
+    frame = people()
+    assert float(statistical_rate(frame, "code", "sex", favourable="1")) == pytest.approx(0.5)
+    with pytest.raises(ColumnError, match="protected is None"):
+        statistical_rate(frame, "code", None)
+    with pytest.raises(InputError, match="confidence is 'x'"):
+        representation_rate(frame, "sex", confidence="x")
+
+
+def test_a_frame_may_have_a_column_called_marginal():
+    frame = people().assign(marginal=1, distribution=2)
+    assert float(representation_rate(frame, "sex")) == pytest.approx(2 / 3)
+
+
+def test_a_fit_and_its_domain_go_together():
+    from fairmaxent import debias
+
+    fit = debias(people(), "hired", "age", base_share=0.5)
+    assert float(representation_rate(fit, "age", domain=fit.domain)) == pytest.approx(1, abs=1e-8)
+    floats = people().assign(code=people()["code"].astype(float))
+    assert float(statistical_rate(floats, "code", "sex", favourable="1")) == pytest.approx(0.5)

@@ -1,0 +1,257 @@
+"""Equal opportunity and equalised odds: against fairlearn, the statistical rate of part of the rows, and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from fairlearn import metrics as fairlearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairmaxent import debias, equal_opportunity, equalised_odds, statistical_rate
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
+from fairmaxent.metrics.scorecard import judge
+from tables import random_frame
+
+# Predicted among those hired: F 1 of 2, M 2 of 2, missing 1 of 1; among the others: F 1 of 2, M 0 of 2, missing none.
+COLUMNS = {
+    "sex": ["F", "F", "F", "F", "M", "M", "M", "M", None],
+    "hired": ["yes", "yes", "no", "no", "yes", "yes", "no", "no", "yes"],
+    "said": ["yes", "no", "yes", "no", "yes", "yes", "no", "no", "yes"],
+    "weight": [3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+}
+CHANCE = [0.8, 0.4, 0.6, 0.1, 0.9, 0.7, 0.3, 0.5, 0.6]
+LIBRARIES = pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+
+
+def predicted_frame(seed: int, outcomes: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = random_frame(rng, (2, 3), outcomes, rows=800)
+    noise = rng.random(800) < 0.4
+    return frame.assign(said=np.where(noise, rng.permutation(frame["y"]), frame["y"]), w=rng.gamma(2.0, size=800))
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@LIBRARIES
+def test_true_positive_rates_are_compared(library):
+    rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
+    assert (rate.value, rate.difference) == (0.5, 0.5)
+    assert (rate.worst.outcome, rate.worst.lowest, rate.worst.highest) == ("yes", ("F",), ("M",))
+    found = [(group.group[0], group.rate, group.count) for group in rate.groups]
+    assert found == [("F", 0.5, 2), ("M", 1.0, 2), ("missing", 1.0, 1)]
+    assert all(low <= group.rate <= high for group in rate.groups for low, high in [group.interval])
+    assert rate.left_out == ()
+
+
+@LIBRARIES
+def test_the_worse_of_true_and_false_positive_rates_counts(library):
+    odds = equalised_odds(library(COLUMNS), "hired", "said", "sex", favourable="yes")
+    assert (odds.true_positive.value, odds.false_positive.value, float(odds)) == (0.5, 0.0, 0.0)
+    assert [(group.group[0], group.rate, group.count) for group in odds.false_positive.groups] == [
+        ("F", 0.5, 2),
+        ("M", 0.0, 2),
+    ]
+    assert odds.difference == 0.5
+    assert odds < 0.8
+    assert str(odds).startswith("0.000 (between 0.000 and ")
+    assert str(odds).endswith(
+        ": false positives, sex, M against F for outcome yes; left out, without a row that counts: missing"
+    )
+
+
+def test_a_group_without_the_outcome_is_left_out_and_named():
+    odds = equalised_odds(pd.DataFrame(COLUMNS), "hired", "said", "sex", favourable="yes")
+    (left_out,) = odds.false_positive.left_out
+    assert (left_out.columns, left_out.group, left_out.outcome, left_out.count) == (("sex",), ("missing",), "yes", 0)
+    assert np.isnan(left_out.rate)
+    assert left_out.interval is None
+    assert odds.true_positive.left_out == ()
+    assert str(odds.false_positive).endswith("left out, without a row that counts: missing")
+
+
+def test_weights_count():
+    frame = pl.DataFrame(COLUMNS)
+    for weight in ("weight", COLUMNS["weight"]):
+        assert float(equal_opportunity(frame, "hired", "said", "sex", favourable="yes", weight=weight)) == 0.75
+
+
+def test_probabilities_count_above_the_threshold():
+    frame = pd.DataFrame(COLUMNS)
+    odds = equalised_odds(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True)
+    assert odds == equalised_odds(frame, "hired", "said", "sex", favourable="yes")
+    low = equalised_odds(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=0.3)
+    assert [group.rate for group in low.true_positive.groups] == [1.0, 1.0, 1.0]
+    assert [group.rate for group in low.false_positive.groups] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+def test_outcomes_and_predictions_may_stand_beside_the_frame(kind):
+    frame = pl.DataFrame(COLUMNS)
+    found = equal_opportunity(frame, kind(COLUMNS["hired"]), kind(COLUMNS["said"]), "sex", favourable="yes")
+    assert found == equal_opportunity(frame, "hired", "said", "sex", favourable="yes")
+
+
+def test_outcomes_are_recognised_by_their_text():
+    frame = pd.DataFrame(COLUMNS).assign(hired=[int(value == "yes") for value in COLUMNS["hired"]])
+    for said in ([float(value == "yes") for value in COLUMNS["said"]], [str(int(c > 0.5)) for c in CHANCE]):
+        assert float(equal_opportunity(frame, "hired", said, "sex", favourable=1)) == 0.5
+
+
+def test_a_missing_outcome_is_one_of_its_own():
+    frame = pd.DataFrame(COLUMNS)
+    frame.loc[5, "hired"] = None
+    odds = equalised_odds(frame, "hired", "said", "sex", favourable="yes")
+    assert [(group.count, group.rate) for group in odds.false_positive.groups] == [(2, 0.5), (3, pytest.approx(1 / 3))]
+
+
+def test_an_outcome_that_is_never_predicted_is_missed_in_every_group():
+    rate = equal_opportunity(pd.DataFrame(COLUMNS), "hired", ["no"] * 9, "sex", favourable="yes")
+    assert (rate.value, rate.difference) == (1.0, 0.0)
+    assert {group.rate for group in rate.groups} == {0.0}
+
+
+# ---------------------------------------------------------------- against others
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_values_are_fairlearns(weight):
+    frame = predicted_frame(1)
+    for outcome in ("o0", "o1", "o2"):
+        shared = {
+            "sensitive_features": frame["z1"],
+            "sample_weight": None if weight is None else frame[weight],
+        }
+        happened, said = frame["y"] == outcome, frame["said"] == outcome
+        odds = equalised_odds(frame, "y", "said", "z1", favourable=outcome, weight=weight)
+        assert odds.value == pytest.approx(fairlearn.equalized_odds_ratio(happened, said, **shared))
+        assert odds.difference == pytest.approx(fairlearn.equalized_odds_difference(happened, said, **shared))
+        opportunity = equal_opportunity(frame, "y", "said", "z1", favourable=outcome, weight=weight)
+        assert opportunity == odds.true_positive
+        assert opportunity.value == pytest.approx(fairlearn.equal_opportunity_ratio(happened, said, **shared))
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_equal_opportunity_is_the_statistical_rate_of_those_with_the_outcome(groups):
+    frame = predicted_frame(2)
+    found = equalised_odds(frame, "y", "said", ["z0", "z1"], favourable="o1", groups=groups, weight="w")
+    for rate, rows in ((found.true_positive, frame["y"] == "o1"), (found.false_positive, frame["y"] != "o1")):
+        part = frame[rows]
+        expected = statistical_rate(part, part["said"], ["z0", "z1"], favourable="o1", groups=groups, weight="w")
+        assert (rate.value, rate.interval) == (pytest.approx(expected.value), pytest.approx(expected.interval))
+        assert rate.worst == expected.worst
+        assert [(g.group, g.count) for g in rate.groups] == [(g.group, g.count) for g in expected.groups]
+        np.testing.assert_allclose([g.rate for g in rate.groups], [g.rate for g in expected.groups])
+
+
+def test_several_outcomes_are_compared_each_on_its_own():
+    frame = predicted_frame(3)
+    alone = [equalised_odds(frame, "y", "said", "z1", favourable=outcome) for outcome in ("o0", "o1", "o2")]
+    for favourable in (None, ["o0", "o1", "o2"]):
+        together = equalised_odds(frame, "y", "said", "z1", favourable=favourable)
+        assert together.value == min(odds.value for odds in alone)
+        assert together.difference == max(odds.difference for odds in alone)
+    codes = {name: frame[name].str[1:].astype(int).to_numpy() for name in ("y", "said", "z1")}
+    judged = judge(codes["y"], np.eye(3)[codes["said"]], codes["z1"], favourable=(0, 1, 2))
+    assert judged.equalised_odds == pytest.approx(together.value)
+    assert judged.equalised_odds_difference == pytest.approx(together.difference)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()), min_size=1, max_size=25))
+@settings(max_examples=100, deadline=None)
+def test_any_table_has_a_rate_or_a_reason(rows):
+    frame = pl.DataFrame(rows, schema=["g", "y", "said"], orient="row")
+    shares = {group: [said for g, y, said in rows if g == group and y] for group in sorted({row[0] for row in rows})}
+    known = {group: sum(said) / len(said) for group, said in shares.items() if said}
+    foreign = {y for _, y, _ in rows}.isdisjoint({said for _, _, said in rows})
+    if foreign or len(known) < min(2, len(shares)):
+        with pytest.raises(LevelError):
+            equal_opportunity(frame, "y", "said", "g", favourable=True)
+        return
+    rate = equal_opportunity(frame, "y", "said", "g", favourable=True)
+    assert {group.group[0]: group.rate for group in rate.groups} == pytest.approx(known)
+    assert {group.group[0] for group in rate.left_out} == set(shares) - set(known)
+    assert rate.value == pytest.approx(min(known.values()) / max(known.values()) if max(known.values()) else 1.0)
+    assert rate.interval[0] <= rate.value <= rate.interval[1]
+
+
+def test_the_interval_of_equalised_odds_covers():
+    rng = np.random.default_rng(4)
+    true, false = np.array([0.8, 0.7, 0.75]), np.array([0.2, 0.3, 0.25])
+    hits = 0
+    for _ in range(100):
+        group, happened = rng.integers(0, 3, 900), rng.random(900) < 0.4
+        said = rng.random(900) < np.where(happened, true[group], false[group])
+        low, high = equalised_odds(pl.DataFrame({"g": group}), happened, said, "g", favourable=True).interval
+        hits += low <= 0.2 / 0.3 <= high
+    assert hits >= 92
+
+
+def test_levels_of_a_domain_are_compared():
+    frame = predicted_frame(5)
+    domain = Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
+    found = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
+    expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
+    assert found.value == expected.value
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_errors_name_what_is_wrong():
+    frame = pd.DataFrame(COLUMNS)
+    asked = {"favourable": "yes"}
+    with pytest.raises(ColumnError, match="did you mean 'sex'"):
+        equal_opportunity(frame, "hired", "said", "sexx", **asked)
+    with pytest.raises(ColumnError, match="did you mean 'said'"):
+        equalised_odds(frame, "hired", "sayd", "sex", **asked)
+    with pytest.raises(ColumnError, match="both the outcome and protected"):
+        equalised_odds(frame, "hired", "said", ["sex", "hired"], **asked)
+    with pytest.raises(LevelError, match="did you mean 'yes'"):
+        equal_opportunity(frame, "hired", "said", "sex", favourable="yess")
+    with pytest.raises(InputError, match="4 outcomes for 9 rows"):
+        equal_opportunity(frame, ["yes"] * 4, "said", "sex", **asked)
+    with pytest.raises(InputError, match="4 predictions for 9 rows"):
+        equal_opportunity(frame, "hired", ["yes"] * 4, "sex", **asked)
+    with pytest.raises(LevelError, match=r"no prediction is an outcome .* hold 0\.1, 0\.3, 0\.4 and others"):
+        equal_opportunity(frame, "hired", CHANCE, "sex", **asked)
+    with pytest.raises(WeightError, match="one number for each of the 9 rows"):
+        equal_opportunity(frame, "hired", "said", "sex", weight=[1.0], **asked)
+    with pytest.raises(InputError, match="confidence"):
+        equalised_odds(frame, "hired", "said", "sex", confidence=95, **asked)
+
+
+def test_errors_about_probabilities():
+    frame = pd.DataFrame(COLUMNS)
+    with pytest.raises(InputError, match="row 0 has probability nan; give each row one between 0 and 1"):
+        equal_opportunity(frame, "hired", "said", "sex", favourable="yes", as_probability=True)
+    for favourable in (None, ["yes", "no"]):
+        with pytest.raises(InputError, match="name the one outcome that the probabilities are of"):
+            equal_opportunity(frame, "hired", CHANCE, "sex", favourable=favourable, as_probability=True)
+    for threshold in (-0.1, 1, "half"):
+        with pytest.raises(InputError, match="threshold is"):
+            equal_opportunity(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=threshold)
+    with pytest.raises(InputError, match="a threshold is for probabilities"):
+        equal_opportunity(frame, "hired", "said", "sex", favourable="yes", threshold=0.3)
+
+
+def test_what_cannot_be_compared_says_so():
+    frame = pd.DataFrame(COLUMNS)
+    women_only = frame.assign(hired=np.where(frame["sex"] == "F", frame["hired"], "no"))
+    with pytest.raises(LevelError, match=r"true positive rates cannot be compared: .* with the favourable outcome"):
+        equal_opportunity(women_only, "hired", "said", "sex", favourable="yes")
+    with pytest.raises(LevelError, match=r"false positive rates cannot be compared: .* without the favourable"):
+        equalised_odds(frame.assign(hired="yes"), "hired", "said", "sex", favourable="yes")
+
+
+def test_a_fit_has_no_rows_to_predict():
+    frame = predicted_frame(6).drop(columns=["w", "x1"])
+    fit = debias(frame, "y", "z0", base_share=0.5)
+    for data in (fit, fit.distribution):
+        with pytest.raises(InputError, match="no rows to predict"):
+            equal_opportunity(data, "y", "said", "z0", favourable="o1")

@@ -1,0 +1,316 @@
+"""Tilting soft labels to a wanted mean, and levelling the decisions they lead to, against general solvers."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from fairmaxent.errors import InfeasibleError
+from fairmaxent.relabelling import soft_labels as relabelling
+from fairmaxent.relabelling.soft_labels import decisions_of, level, tilt
+
+TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
+CASES = [(outcomes, groups) for outcomes in (2, 3, 5) for groups in (1, 2, 6)]
+
+
+def random_problem(seed, outcomes, groups, *, profiles=80, spread=1.5):
+    """Soft labels, masses, groups and wanted means."""
+    rng = np.random.default_rng([seed, outcomes, groups])
+    scores = spread * rng.normal(size=(profiles, outcomes))
+    soft = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    group = np.arange(profiles) % groups
+    return soft, rng.gamma(1.0, size=profiles), group, rng.dirichlet(np.full(outcomes, 3.0), size=groups).T
+
+
+def means(labels, mass, group, groups):
+    """By group, with plain loops over what is given."""
+    return np.column_stack(
+        [(labels[group == g] * mass[group == g, None]).sum(0) / mass[group == g].sum() for g in range(groups)]
+    )
+
+
+def divergence(labels, soft, mass):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(labels > 0, labels * np.log(labels / soft), 0.0)
+    return float(mass / mass.sum() @ terms.sum(axis=1))
+
+
+def closest(soft, share, wanted, *, decisions=None, handicap=None):
+    """The same program for a general solver: smallest KL with the mean, and with the decisions if they are given."""
+    labels = cp.Variable(soft.shape)
+    conditions = [cp.sum(labels, axis=1) == 1, share @ labels == wanted]
+    if decisions is not None:
+        odds = np.exp(-handicap)
+        conditions += [
+            labels[row, own] * odds[own] >= labels[row, other] * odds[other]
+            for row, own in enumerate(decisions)
+            for other in range(soft.shape[1])
+            if other != own
+        ]
+    terms = cp.sum(cp.kl_div(labels, soft), axis=1)
+    cp.Problem(cp.Minimize(share @ terms), conditions).solve(solver="CLARABEL", **TIGHT)
+    return labels.value
+
+
+# ---------------------------------------------------------------- tilt
+
+
+@pytest.mark.parametrize(("outcomes", "groups"), CASES)
+def test_a_tilt_has_the_wanted_mean_and_keeps_odds_ratios(outcomes, groups):
+    for seed in range(10):
+        soft, mass, group, wanted = random_problem(seed, outcomes, groups)
+        labels = tilt(soft, mass, group, wanted)
+        np.testing.assert_allclose(means(labels, mass, group, groups), wanted, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-12)
+        change = np.log(labels / soft)
+        change -= change[:, :1]
+        for g in range(groups):  # μ(y, z): the same for every profile of a group
+            np.testing.assert_allclose(change[group == g], change[group == g][[0]].repeat((group == g).sum(), 0))
+
+
+@pytest.mark.parametrize("outcomes", [2, 3, 4])
+def test_a_tilt_is_the_closest_of_all_labels_with_that_mean(outcomes):
+    soft, mass, group, wanted = random_problem(1, outcomes, 1, profiles=15)
+    labels = tilt(soft, mass, group, wanted)
+    other = closest(soft, mass / mass.sum(), wanted[:, 0])
+    np.testing.assert_allclose(labels, other, atol=1e-4)
+    assert divergence(labels, soft, mass) <= divergence(np.maximum(other, 0), soft, mass) + 1e-8
+
+
+@pytest.mark.parametrize("outcomes", [2, 4])
+def test_an_outcome_wanted_at_zero_goes_and_the_others_keep_their_odds(outcomes):
+    soft, mass, group, wanted = random_problem(2, outcomes, 2)
+    wanted[0, 0] = 0.0
+    wanted /= wanted.sum(axis=0)
+    labels = tilt(soft, mass, group, wanted)
+    assert (labels[group == 0, 0] == 0).all()
+    assert (labels[group == 1] > 0).all()
+    np.testing.assert_allclose(means(labels, mass, group, 2), wanted, atol=1e-10)
+
+
+def test_who_counts_nothing_moves_nothing():
+    soft, mass, group, wanted = random_problem(3, 3, 3)
+    heavy, weightless = mass.copy(), np.arange(len(mass)) % 5 == 0
+    heavy[weightless] = 0.0
+    labels = tilt(soft, heavy, group, wanted)
+    np.testing.assert_allclose(means(labels, heavy, group, 3), wanted, atol=1e-10)
+    np.testing.assert_array_equal(labels[weightless], soft[weightless])
+    alone = tilt(soft[~weightless], heavy[~weightless], group[~weightless], wanted)
+    np.testing.assert_allclose(labels[~weightless], alone, atol=1e-12)
+    wanted[:, 1] = 0.0  # a group that nothing is wanted of stays
+    np.testing.assert_array_equal(tilt(soft, mass, group, wanted)[group == 1], soft[group == 1])
+
+
+@pytest.mark.parametrize("wish", [1e-5, 0.01, 0.5, 0.99])
+def test_labels_that_are_all_but_certain(wish):
+    rng = np.random.default_rng(4)
+    sure = np.where(rng.random(60) < 0.3, 1 - 1e-6, 1e-6)
+    soft = np.column_stack([1 - sure, sure])
+    mass, group, wanted = rng.gamma(1.0, size=60), np.zeros(60, dtype=int), np.array([[1 - wish], [wish]])
+    labels = tilt(soft, mass, group, wanted)
+    np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-10)
+    assert (labels[sure > 0.5, 1].min() >= labels[sure < 0.5, 1]).all()
+
+
+def test_what_nobody_may_have_cannot_be_wanted():
+    soft = np.tile([0.5, 0.5, 0.0], (20, 1))
+    with pytest.raises(InfeasibleError, match=r"stay 0\.2 away.*Drop a rule"):
+        tilt(soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]]))
+
+
+# ---------------------------------------------------------------- keeping decisions
+
+
+@pytest.mark.parametrize("outcomes", [2, 3, 5])
+def test_pooling_is_the_closest_distribution_whose_decision_leads(outcomes):
+    rng = np.random.default_rng(outcomes)
+    scores = rng.normal(size=(12, outcomes)) * 2
+    decisions = rng.integers(0, outcomes, 12)
+    for handicap in (np.zeros(outcomes), rng.normal(size=outcomes)):
+        pooled, ties = relabelling._pooled(scores, decisions, handicap)
+        labels = np.exp(pooled) / np.exp(pooled).sum(axis=1, keepdims=True)
+        for row, own in enumerate(decisions):
+            single = np.exp(scores[[row]]) / np.exp(scores[row]).sum()
+            odds = np.exp(-handicap)
+            wanted = cp.Variable(outcomes)
+            cp.Problem(
+                cp.Minimize(cp.sum(cp.kl_div(wanted, single[0]))),
+                [cp.sum(wanted) == 1, wanted[own] * odds[own] >= cp.multiply(wanted, odds)],
+            ).solve(solver="CLARABEL", **TIGHT)
+            np.testing.assert_allclose(labels[row], wanted.value, atol=1e-4)
+            lead = labels[row] * odds
+            assert lead[own] >= lead.max() * (1 - 1e-12)
+            assert ties[row, own]
+            np.testing.assert_allclose(lead[ties[row]], lead[own], rtol=1e-8)
+            assert np.argmax(lead) == own  # by a hair, so that rounding does not decide
+
+
+@pytest.mark.parametrize("outcomes", [2, 3, 4])
+def test_the_dual_has_the_derivatives_it_says(outcomes):
+    soft, mass, _, wanted = random_problem(5, outcomes, 1, profiles=25)
+    rng = np.random.default_rng(5)
+    decisions, handicap = rng.integers(0, outcomes, 25), 0.3 * rng.normal(size=outcomes)
+    for kept in ((), (decisions, handicap)):
+        dual = relabelling._Means(np.log(soft), mass / mass.sum(), wanted[:, 0], *kept)
+        offsets, step = rng.normal(size=outcomes), 1e-5 * np.eye(outcomes)
+        point = dual.at(offsets)
+        for axis in range(outcomes):
+            up, down = dual.at(offsets + step[axis]), dual.at(offsets - step[axis])
+            assert (up.value - down.value) / 2e-5 == pytest.approx(point.gradient[axis], abs=1e-8)
+            np.testing.assert_allclose((up.gradient - down.gradient) / 2e-5, point.curvature[axis], atol=1e-7)
+
+
+# ---------------------------------------------------------------- level
+
+
+def decided_shares(labels, mass, group, groups, handicap):
+    chosen = decisions_of(labels, handicap)
+    one_hot = np.eye(labels.shape[1])[chosen]
+    return means(one_hot, mass, group, groups)
+
+
+def keeps_decisions(labels, handicap):
+    """Largest lead of an outcome over the decided one: zero but for rounding where the decision holds."""
+    lead = labels * np.exp(-handicap)
+    return lead.max(axis=1) - np.take_along_axis(lead, decisions_of(labels, handicap)[:, None], axis=1)[:, 0]
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.7])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
+    handicap = np.array([0.0, np.log(threshold / (1 - threshold))])
+    for seed in range(15):
+        soft, mass, group, wanted = random_problem(seed, 2, groups)
+        # any share that labels below and above the threshold can have with this mean
+        low, high = np.maximum((wanted[1] - threshold) / (1 - threshold), 0), np.minimum(wanted[1] / threshold, 1)
+        above = low + (high - low) * np.random.default_rng(seed).uniform(0.1, 0.9, groups)
+        labels = level(soft, mass, group, wanted, np.stack([1 - above, above]), handicap=handicap)
+        np.testing.assert_allclose(means(labels, mass, group, groups), wanted, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-12)
+        order = np.argsort(soft[:, 1])
+        for g in range(groups):
+            mine = group == g
+            # labels at the threshold itself, where pooling left them, may be read either way after rounding
+            surely = mass[mine] @ (labels[mine, 1] > threshold + 1e-9) / mass[mine].sum()
+            perhaps = mass[mine] @ (labels[mine, 1] > threshold - 1e-9) / mass[mine].sum()
+            one = mass[mine].max() / mass[mine].sum()
+            assert surely - one / 2 - 1e-9 <= above[g] <= perhaps + one / 2 + 1e-9
+            ranked = labels[order][group[order] == g, 1]
+            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the own group
+
+
+@pytest.mark.parametrize("outcomes", [3, 4])
+def test_more_outcomes_get_the_mean_and_shares_as_near_as_an_assignment_allows(outcomes):
+    """A linear program assigns profiles to outcomes with the wanted shares; it splits outcomes − 1 profiles at most.
+
+    Ours splits none, so it may miss by these; what steep softmaxes leave undecided adds a little.
+    """
+    for seed in range(6):
+        soft, mass, group, wanted = random_problem(seed, outcomes, 1, profiles=120)
+        share = mass / mass.sum()
+        natural = tilt(soft, mass, group, wanted)
+        goal = 0.7 * decided_shares(natural, mass, group, 1, None)[:, 0] + 0.3 * wanted[:, 0]
+        labels = level(soft, mass, group, wanted, goal[:, None])
+        np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
+        assert keeps_decisions(labels, np.zeros(outcomes)).max() <= 1e-12
+        offsets = relabelling._match_shares(np.log(soft), share, goal)
+        decisions = np.argmax(np.log(soft) + offsets, axis=1)
+        shares = share @ np.eye(outcomes)[decisions]
+        assert np.abs(shares - goal).max() <= (outcomes - 1) * share.max()
+        program = linprog(
+            -(np.log(soft) * share[:, None]).ravel(),
+            A_eq=np.vstack([np.kron(np.eye(120), np.ones(outcomes)), np.kron(share, np.eye(outcomes))]),
+            b_eq=np.append(np.ones(120), goal),
+        )
+        assigned = program.x.reshape(120, outcomes)
+        split = share @ (assigned.max(axis=1) < 1 - 1e-6)
+        assert share @ (np.argmax(assigned, axis=1) != decisions) <= split + 2 * share.max()
+
+
+@pytest.mark.parametrize("decided", [0.0, 1.0])
+def test_nobody_or_everybody_may_be_decided_for(decided):
+    for seed in range(5):
+        soft, mass, group, wanted = random_problem(seed, 2, 2)
+        wanted[1] = 0.3 if decided == 0 else 0.7
+        wanted[0] = 1 - wanted[1]
+        labels = level(soft, mass, group, wanted, np.tile([[1 - decided], [decided]], 2))
+        np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
+        assert (labels[:, 1] <= 0.5 + 1e-12 if decided == 0 else labels[:, 1] >= 0.5 - 1e-12).all()
+
+
+def test_an_outcome_of_three_that_nobody_is_decided_for():
+    for seed in range(5):
+        soft, mass, group, _ = random_problem(seed, 3, 1)
+        wanted = np.array([[0.5], [0.35], [0.15]])
+        labels = level(soft, mass, group, wanted, np.array([[0.6], [0.4], [0.0]]))
+        np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
+        assert (labels[:, 2] <= labels.max(axis=1) + 1e-12).all()
+        assert not (decisions_of(labels) == 2).any()
+
+
+def test_easy_labels_whose_decisions_already_are_their_means():
+    rng = np.random.default_rng(6)
+    sure = np.where(rng.random(100) < 0.4, 1 - 1e-6, 1e-6)
+    soft, mass, group = np.column_stack([1 - sure, sure]), np.ones(100), np.arange(100) % 2
+    share = np.array([sure[group == g].round().mean() for g in (0, 1)])
+    for wish in (share, np.full(2, share.mean())):
+        wanted = np.stack([1 - wish, wish])
+        labels = level(soft, mass, group, wanted, wanted)
+        np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
+
+
+def test_a_tilt_that_has_the_decisions_already_is_left_alone():
+    soft, mass, group, wanted = random_problem(7, 3, 3)
+    tilted = tilt(soft, mass, group, wanted)
+    shares = decided_shares(tilted, mass, group, 3, None)
+    np.testing.assert_array_equal(level(soft, mass, group, wanted, shares), tilted)
+
+
+def test_where_no_slope_helps_the_closest_labels_that_keep_decisions_do():
+    """Hardly any spread and a share far from the mean: only pooling at the threshold can have both."""
+    rng = np.random.default_rng(8)
+    scores = np.column_stack([np.zeros(40), 0.01 * rng.normal(size=40)])
+    share, wanted = np.full(40, 1 / 40), np.array([0.52, 0.48])
+    decisions = (scores[:, 1] > np.quantile(scores[:, 1], 0.1)).astype(int)
+    dual = relabelling._Means(3 * scores, share, wanted, decisions, np.zeros(2))
+    labels = relabelling._match_mean(dual).labels
+    soft = np.exp(3 * scores) / np.exp(3 * scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(share @ labels, wanted, atol=1e-9)
+    other = closest(soft, share, wanted, decisions=decisions, handicap=np.zeros(2))
+    np.testing.assert_allclose(labels, other, atol=1e-4)
+    assert (np.abs(labels[:, 1] - 0.5) < 1e-9).any()
+
+
+@pytest.mark.parametrize("outcomes", [3, 4])
+def test_random_decisions_are_kept_by_the_closest_labels(outcomes):
+    rng = np.random.default_rng(outcomes)
+    soft, mass, _, _ = random_problem(9, outcomes, 1, profiles=12)
+    share, decisions, handicap = mass / mass.sum(), rng.integers(0, outcomes, 12), np.zeros(outcomes)
+    inside = np.full((12, outcomes), 0.5 / outcomes) + 0.5 * np.eye(outcomes)[decisions]
+    wanted = share @ inside
+    labels = relabelling._match_mean(relabelling._Means(np.log(soft), share, wanted, decisions, handicap)).labels
+    np.testing.assert_allclose(share @ labels, wanted, atol=1e-9)
+    np.testing.assert_allclose(labels, closest(soft, share, wanted, decisions=decisions, handicap=handicap), atol=1e-4)
+
+
+def test_a_share_that_contradicts_the_mean_is_refused():
+    soft, mass, group, _ = random_problem(10, 2, 1)
+    wanted, shares = np.array([[0.9], [0.1]]), np.array([[0.4], [0.6]])  # 0.6 of them at 0.5 or more cannot average 0.1
+    with pytest.raises(InfeasibleError, match=r"wanted outcomes and the wanted decisions at once.*parity='prob"):
+        level(soft, mass, group, wanted, shares)
+
+
+@pytest.mark.parametrize("barred", [0, 1])
+def test_labels_that_are_forbidden_stay_at_zero(barred):
+    rng = np.random.default_rng(11)
+    soft, mass, group, _ = random_problem(11, 2, 1)
+    forbidden = rng.random(len(soft)) < 0.2
+    soft[forbidden, barred] = 0.0
+    soft /= soft.sum(axis=1, keepdims=True)
+    wanted = np.array([[0.5], [0.5]])
+    for decided in (0.3, 0.5, 0.7):
+        labels = level(soft, mass, group, wanted, np.array([[1 - decided], [decided]]))
+        assert (labels[forbidden, barred] == 0).all()
+        np.testing.assert_allclose(means(labels, mass, group, 1), wanted, atol=1e-8)

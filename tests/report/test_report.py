@@ -1,0 +1,343 @@
+"""The numbers of a report, against group-by, other libraries, and brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chi2_contingency
+
+import fairmaxent
+from fairmaxent.fit import certificate
+from fairmaxent.report import build_report, trade_off
+from fairmaxent.report.associations import LARGEST_MAP, cramers_v
+from mixed import TABLES
+from tables import as_table, random_frame, rates_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Simulate few tables for the intervals: that takes most of the time, and is tested with the certificate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate, "_DRAWS", 40)
+        yield
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return random_frame(np.random.default_rng(4), [2, 3], 2)
+
+
+@pytest.fixture(scope="module")
+def fit(frame):
+    return fairmaxent.debias(frame, "y", ["z0", "z1"], favourable="o1", random_state=5)
+
+
+@pytest.fixture(scope="module")
+def sample(fit):
+    return fit.sample(333, random_state=8)
+
+
+@pytest.fixture(scope="module")
+def report(fit, frame, sample):
+    return build_report(fit, data=frame, delivered=sample, trade_off=False)
+
+
+def plain_frame(rows=400, seed=0):
+    """Only a few levels in each column, so that rows repeat."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], rows, p=[0.3, 0.7])
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "y": np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no"),
+            "x": rng.choice(list("abcde"), rows),
+            "u": rng.choice([1, 2, 3], rows),
+            "v": rng.choice(list("pqrs"), rows),
+        }
+    )
+
+
+def test_rates_are_those_of_group_by(report, frame, sample):
+    assert [(rate.kind, rate.grouping) for rate in report.rates] == [
+        *(("representation_rate", name) for name in ("z0", "z1")),
+        *(("statistical_rate", name) for name in ("z0", "z1")),
+    ]
+    for rate in report.rates:
+        place = ["representation_rate", "statistical_rate"].index(rate.kind)
+        assert rate.before == pytest.approx(rates_of(as_table(frame), [rate.grouping], "y", "o1")[place])
+        assert rate.delivered == pytest.approx(rates_of(as_table(sample), [rate.grouping], "y", "o1")[place])
+        assert rate.wanted == 1.0
+        assert rate.achieved == pytest.approx(1.0, abs=1e-7)
+        assert rate.met_exactly is True
+        assert rate.met is (rate.delivered > 1 - 1e-6)
+        assert 0 < rate.interval[0] < rate.interval[1] <= 1
+
+
+def test_the_worst_pair_is_the_lowest_and_the_highest_group(report, frame):
+    shares = frame["z1"].value_counts()
+    rates = (frame["y"] == "o1").groupby(frame["z1"]).mean()
+    by_name = {(rate.kind, rate.grouping): rate.worst_before for rate in report.rates}
+    assert by_name["representation_rate", "z1"] == f"{shares.idxmin()} against {shares.idxmax()}"
+    assert by_name["statistical_rate", "z1"] == f"{rates.idxmin()} against {rates.idxmax()}, y = o1"
+
+
+def test_marginals_are_value_counts_before_and_exact_after(report, fit, frame):
+    assert [own.name for own in report.marginals[:3]] == ["y", "z0", "z1"]
+    assert [own.role for own in report.marginals] == ["outcome", "protected", "protected", "other", "other", "other"]
+    distances = [own.distance for own in report.marginals[3:]]
+    assert distances == sorted(distances, reverse=True)
+    for own in report.marginals:
+        after = fit.distribution.marginal(own.name)["probability"]
+        assert [shift.after for shift in own.shifts] == pytest.approx(after.tolist())
+        assert own.distance == pytest.approx(sum(abs(shift.after - shift.before) for shift in own.shifts) / 2)
+        if own.name != "x1":  # binned
+            before = frame[own.name].astype(str).value_counts(normalize=True)
+            assert {shift.label: shift.before for shift in own.shifts} == pytest.approx(before.to_dict())
+
+
+def test_groups_and_their_outcomes_are_those_of_group_by(report, frame):
+    assert [(own.name, own.outcome) for own in report.groupings] == list(itertools.product(["z0", "z1"], [None, "o1"]))
+    for own in report.groupings:
+        if own.outcome is None:
+            expected = frame[own.name].value_counts(normalize=True)
+        else:
+            expected = (frame["y"] == "o1").groupby(frame[own.name]).mean()
+        assert {shift.label: shift.before for shift in own.shifts} == pytest.approx(expected.to_dict())
+        after = [shift.after for shift in own.shifts]
+        assert after == pytest.approx([after[0]] * len(after), abs=1e-7)  # asked: all alike
+
+
+def test_the_largest_moves_are_the_largest_of_all_levels(report):
+    every = sorted((abs(s.after - s.before) for own in report.marginals for s in own.shifts), reverse=True)
+    assert [abs(move.after - move.before) for move in report.moves] == pytest.approx(every[: len(report.moves)])
+
+
+def test_intersections_are_named_and_an_empty_one_has_no_rate():
+    frame = plain_frame()
+    frame["z"] = np.where(frame["sex"] == "f", "p", frame["x"].map(lambda value: "p" if value < "c" else "q"))
+    fit = fairmaxent.debias(frame, "y", ["sex", "z"], groups="joint", representation_rate=None, statistical_rate=0.5)
+    report = build_report(fit, trade_off=False)
+    sizes, yes = report.groupings[0], report.groupings[2]
+    assert [shift.label for shift in sizes.shifts] == ["f × p", "f × q", "m × p", "m × q"]
+    assert sizes.shifts[1].before == 0.0
+    assert (yes.outcome, yes.shifts[1].before) == ("yes", None)
+    rates = (frame["y"] == "yes").groupby([frame["sex"], frame["z"]]).mean()
+    assert yes.shifts[3].before == pytest.approx(rates["m", "q"])
+    assert report.rates[0].met is None
+
+
+def test_associations_are_cramers_v_by_another_library(report, fit, frame):
+    names = report.associations.names
+    assert names[:3] == ("y", "z0", "z1")
+    for first, second in itertools.combinations([name for name in names if name != "x1"], 2):
+        i, j = names.index(first), names.index(second)
+        for matrix, table in (
+            (report.associations.before, pd.crosstab(frame[first], frame[second])),
+            (
+                report.associations.after,
+                fit.distribution.marginal([first, second]).pivot(index=first, columns=second, values="probability"),
+            ),
+        ):
+            statistic = chi2_contingency(table.to_numpy(), correction=False).statistic / table.to_numpy().sum()
+            expected = np.sqrt(statistic / (min(table.shape) - 1))
+            assert matrix[i][j] == matrix[j][i] == pytest.approx(expected, abs=1e-7)
+
+
+def test_an_impossible_level_takes_no_part_in_an_association():
+    assert cramers_v(np.array([[0.5, 0.0, 0.0], [0.0, 0.0, 0.5]])) == pytest.approx(1.0)
+    assert cramers_v(np.array([[0.5, 0.5], [0.0, 0.0]])) == 0.0
+
+
+def test_copies_by_brute_force():
+    frame = plain_frame()
+    frame["number"] = np.random.default_rng(2).normal(size=len(frame)).round(1)
+    fit = fairmaxent.debias(frame, "y", "sex", base_share=0.3, random_state=1)
+    sample = fit.sample(700, random_state=2)
+    own = build_report(fit, data=frame, delivered=sample, trade_off=False).copies
+    real, drawn = [list(map(tuple, table.to_numpy().tolist())) for table in (frame, sample)]
+    assert own.rows == 700
+    assert own.same_values == sum(row in real for row in drawn) / 700 > 0
+    assert own.same_values_as_one == sum(real.count(row) == 1 for row in drawn) / 700
+    assert own.twins_in_data == sum(real.count(row) > 1 for row in real) / len(real) > 0
+    known, new = (set(map(tuple, fit.domain.encode(table).tolist())) for table in (frame, sample))
+    assert len(known & new)
+    codes = map(tuple, fit.domain.encode(sample).tolist())
+    assert own.same_levels == sum(code in known for code in codes) / 700 > own.same_values
+
+
+def test_the_expected_share_of_copies_is_the_mass_of_the_rows_there_are():
+    frame = plain_frame()
+    fit = fairmaxent.debias(frame, "y", "sex", base_share=0.6)
+    own = build_report(fit, trade_off=False).copies
+    assert own.expected_same_levels == pytest.approx(fit.distribution.probability(frame.drop_duplicates()).sum())
+    assert (own.same_values, own.same_values_as_one, own.twins_in_data) == (None, None, None)
+
+
+def test_rows_alone_draw_only_copies():
+    frame = plain_frame()
+    fit = fairmaxent.debias(frame, "y", "sex", base_share=0)
+    own = build_report(fit, data=frame, trade_off=False).copies
+    assert (own.same_levels, own.same_values) == (1.0, 1.0)
+
+
+def test_missing_values_are_compared_like_others():
+    frame = plain_frame()
+    frame["gap"] = np.where(np.arange(len(frame)) % 3, 1.5, np.nan)
+    fit = fairmaxent.debias(frame, "y", "sex", base_share=0)
+    assert build_report(fit, data=frame, trade_off=False).copies.same_values == 1.0
+
+
+@pytest.mark.parametrize("change", ["rows", "order"])
+def test_another_table_is_refused(fit, frame, change):
+    other = frame.iloc[:-1] if change == "rows" else frame.iloc[::-1]
+    with pytest.raises(fairmaxent.InputError, match="pass the table it was made from"):
+        build_report(fit, data=other, trade_off=False)
+
+
+def test_what_is_not_a_fit_is_refused(frame):
+    with pytest.raises(fairmaxent.InputError, match="DataFrame"):
+        build_report(frame)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_trade_off_points_are_fits_of_the_same_table(weight):
+    frame = plain_frame()
+    frame["number"] = np.random.default_rng(2).normal(size=len(frame))
+    if weight:
+        frame["w"] = np.random.default_rng(3).uniform(0.5, 2.0, len(frame))
+    fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=0.8, representation_rate=None, weight=weight)
+    found = build_report(fit).trade_off
+    assert found.skipped is None
+    assert [(point.varied, point.value) for point in found.points if point.is_own] == [
+        ("base_share", 0.2),
+        ("rates", 0.8),
+    ]
+    for point in found.points:
+        options = {"base_share": point.value} if point.varied == "base_share" else {"statistical_rate": point.value}
+        given = {"statistical_rate": 0.8, "representation_rate": None, "weight": weight} | options
+        other = fairmaxent.debias(frame, "y", "sex", domain=fit.domain, **given)
+        assert point.distance == pytest.approx(other.certificate.distance["from_data"], rel=1e-9)
+        assert point.effective_rows == pytest.approx(other.certificate.effective_rows, rel=1e-9)
+
+
+def test_rates_by_column_are_varied_where_they_were_asked_for(fit, frame):
+    asked = {"z0": 0.9, "z1": None}
+    fit = fairmaxent.debias(frame, "y", ["z0", "z1"], representation_rate=None, statistical_rate=asked)
+    points = build_report(fit).trade_off.points
+    assert [point.value for point in points if point.varied == "rates"] == [0.25, 0.5, 0.8, 0.9, 1.0]
+    least = fairmaxent.debias(
+        frame, "y", ["z0", "z1"], representation_rate=None, statistical_rate={"z0": 0.25}, domain=fit.domain
+    )
+    found = next(point for point in points if point.value == 0.25 and point.varied == "rates")
+    assert found.distance == pytest.approx(least.certificate.distance["from_data"])
+
+
+def test_without_rates_only_the_base_is_varied():
+    target = {"sex": {"f": 0.5, "m": 0.5}}
+    fit = fairmaxent.debias(plain_frame(), "y", "sex", representation_rate=None, statistical_rate=None, target=target)
+    assert {point.varied for point in build_report(fit).trade_off.points} == {"base_share"}
+
+
+def test_a_point_that_cannot_be_reached_says_why():
+    frame = plain_frame()
+    frame.loc[frame["sex"] == "f", "y"] = "no"
+    fit = fairmaxent.debias(frame, "y", "sex")
+    first = build_report(fit).trade_off.points[0]
+    assert (first.value, first.distance, first.effective_rows, first.seen) == (0.0, None, None, None)
+    assert "y = yes, sex = f" in first.problem
+
+
+@pytest.mark.parametrize(("limit", "why"), [("LARGEST_TABLE", "is large"), ("LARGEST_WIDTH", "many levels")])
+def test_a_large_table_has_no_trade_off(fit, monkeypatch, limit, why):
+    monkeypatch.setattr(trade_off, limit, 5)
+    found = build_report(fit).trade_off
+    assert found.points == ()
+    assert why in found.skipped
+
+
+def test_the_papers_configurations_have_a_report():
+    frame = plain_frame()
+    fit = fairmaxent.paper.fit(frame, outcome="y", protected="sex", tau=0.9)
+    report = build_report(fit, data=frame)
+    assert "paper" in report.trade_off.skipped
+    assert "θ^w, τ = 0.9" in report.wishes[-1]
+    again = run_call(report.call, frame)
+    pd.testing.assert_frame_equal(again, fit.sample(len(frame), random_state=0))
+
+
+def run_call(call: str, frame: pd.DataFrame) -> pd.DataFrame:
+    space = {"frame": frame}
+    exec(call, space)
+    return space["rows"]
+
+
+def test_the_call_repeats_the_rows(fit, frame):
+    report = build_report(fit, trade_off=False)
+    assert "base_share" not in report.call  # a default
+    pd.testing.assert_frame_equal(run_call(report.call, frame), fit.sample(len(frame)))
+    assert report.seed == 5
+
+
+def test_every_wish_is_a_sentence():
+    fit = fairmaxent.debias(
+        plain_frame(),
+        "y",
+        "sex",
+        favourable="yes",
+        representation_rate=None,
+        statistical_rate=0.75,
+        target={"sex": {"f": 0.6, "m": 0.4}, "u": None},
+        forbid=[{"sex": "m", "x": "a"}],
+        base_share=0.25,
+    )
+    *wishes, last = build_report(fit, trade_off=False).wishes
+    assert "with a share of 0.25 for the base 'tree', a model of the same rows that keeps the strongest ties" in last
+    assert wishes == [
+        "y = yes in each group of sex at least 0.75 times as often as in any other.",
+        "Shares of sex: f 0.6, m 0.4.",
+        "The shares of u as they are in the data.",
+        "Never: sex = m, x = a.",
+    ]
+
+
+def test_design_weights_count_before():
+    frame = plain_frame().assign(w=lambda table: np.where(table["sex"] == "f", 3.0, 1.0))
+    fit = fairmaxent.debias(frame, "y", "sex", weight="w")
+    report = build_report(fit, data=frame, trade_off=False)
+    mass = frame.groupby("sex")["w"].sum() / frame["w"].sum()
+    assert {shift.label: shift.before for shift in report.groupings[0].shifts} == pytest.approx(mass.to_dict())
+    assert "Rows count by the design weights in w." in report.wishes
+
+
+def test_a_stored_fit_has_the_same_report(fit, frame, tmp_path):
+    fit.save(tmp_path / "model.fme")
+    loaded = fairmaxent.load(tmp_path / "model.fme")
+    found, expected = (build_report(own, data=frame, trade_off=False) for own in (loaded, fit))
+    assert found.to_dict() == expected.to_dict()
+
+
+def test_every_kind_of_column_and_library():
+    found = []
+    for make in TABLES.values():
+        table = make()
+        fit = fairmaxent.debias(table, "member", "sex", base="product", random_state=0)
+        found.append(build_report(fit, data=table, trade_off=False))
+    for report in found:
+        assert report.marginals == found[0].marginals
+        assert report.associations == found[0].associations
+        assert report.copies == found[0].copies
+
+
+def test_the_map_of_a_wide_table_keeps_what_tells_most():
+    rng = np.random.default_rng(0)
+    frame = plain_frame()
+    for number in range(40):
+        frame[f"c{number}"] = rng.choice(["0", "1"], len(frame))
+    frame["proxy"] = np.where(rng.random(len(frame)) < 0.9, frame["sex"], "m")
+    own = build_report(fairmaxent.debias(frame, "y", "sex"), trade_off=False).associations
+    assert len(own.names) == LARGEST_MAP == len(own.after)
+    assert own.left_out == len(frame.columns) - LARGEST_MAP
+    assert "proxy" in own.names

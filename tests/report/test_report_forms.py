@@ -1,0 +1,304 @@
+"""The forms of a report: HTML, Markdown and JSON show the same numbers, escaped, whole, and the same each time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent.cli.commands.report import command
+from fairmaxent.fit import certificate
+from fairmaxent.report import Source, build_report, sentences, write_report
+from fairmaxent.report.html import SHOWN_COLUMNS, SHOWN_GROUPS, SHOWN_LEVELS, SHOWN_WARNINGS, to_html
+from fairmaxent.report.json import to_json
+from fairmaxent.report.markdown import to_markdown
+
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = '"><img src=x onerror=alert(1)>'
+PIPE = "a|b `c` *d* [e](f) $g$ {{ 7 * 7 }}"
+VOID = {"meta", "col", "link", "br", "img", "hr", "input"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Simulate few tables for the intervals: that takes most of the time, and is tested with the certificate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate, "_DRAWS", 40)
+        yield
+
+
+def hostile_frame(rows=300):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            SCRIPT: rng.choice([IMAGE, "b & c"], rows, p=[0.3, 0.7]),
+            PIPE: rng.choice(["yes", "</td><b>no"], rows),
+            "line\nbreak": rng.choice(list("abc"), rows),
+            "number": rng.normal(size=rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return fairmaxent.debias(hostile_frame(), PIPE, SCRIPT, statistical_rate=0.9, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def report(fit):
+    source = Source(command=f"fairmaxent debias '{SCRIPT}'", file=f"{IMAGE}.csv", sha256="ab" * 32)
+    return build_report(fit, data=hostile_frame(), source=source)
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every tag is closed by its own, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.cells: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        names = [name for name, _ in attrs]
+        assert len(set(names)) == len(names), (tag, names)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.open and self.open[-1] in ("td", "th", "h3"):
+            self.cells.append(data)
+
+    def values(self, name):
+        return [value for _, own, value in self.attributes if own == name]
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return Page(to_html(report))
+
+
+def test_names_and_values_are_text(page, report):
+    assert page.tags["script"] == page.tags["img"] == 0
+    shown = "".join(page.text)
+    for raw in (SCRIPT, IMAGE, PIPE, "</td><b>no", "b & c"):
+        assert raw in shown
+    assert page.tags["b"] == 2 * len(report.rates) + len(sentences.copy_lines(report))  # ours alone
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+
+
+def test_the_page_asks_for_nothing_outside(page, report):
+    assert not {"src", "srcset", "action", "data", "poster"} & {name for _, name, _ in page.attributes}
+    targets = page.values("href")
+    assert targets
+    assert all(target.startswith("#") for target in targets)
+    assert {target[1:] for target in targets} <= set(page.values("id"))
+    text = to_html(report)
+    assert not re.search(r"https?:|url\(|@import|javascript:", text)
+    assert "default-src 'none'" in text
+
+
+def test_the_page_is_accessible(page):
+    ids = page.values("id")
+    assert len(set(ids)) == len(ids)
+    assert set(page.values("aria-labelledby")) <= set(ids)
+    assert ("html", "lang", "en") in page.attributes
+    assert page.tags["main"] == page.tags["h1"] == 1
+    assert page.values("role").count("img") == page.tags["svg"] == len(page.values("viewbox"))
+    assert all(page.values("aria-label"))
+    scopes = [value for tag, name, value in page.attributes if tag == "th" and name == "scope"]
+    assert len(scopes) == page.tags["th"]
+
+
+def test_the_page_has_light_dark_phone_and_print(report):
+    text = to_html(report)
+    for need in ("prefers-color-scheme: dark", "@media print", "@media (max-width", "width=device-width"):
+        assert need in text
+
+
+def test_the_page_shows_the_numbers(page, report):
+    cells = Counter(page.cells)
+    for column in report.marginals:
+        assert column.name in cells
+        for shift in column.shifts:
+            assert shift.label in cells
+            assert sentences.percent(shift.before) in cells
+            assert sentences.percent(shift.after) in cells
+    for rate in report.rates:
+        assert f"{rate.before:.4f}" in cells
+        assert rate.worst_before in cells
+    for point in report.trade_off.points:
+        assert f"{point.distance:.4f}" in cells
+    assert report.call in page.text
+    assert report.source.command in page.text
+    assert sentences.data_file(report) in page.text
+
+
+def test_bars_are_as_long_as_the_shares(report):
+    own = report.groupings[0]
+    longest = max(max(shift.before, shift.after) for shift in own.shifts)
+    widths = re.findall(r'class="bar(?: new)?" style="width:([\d.]+)%"', to_html(report))
+    expected = [100 * share / longest for shift in own.shifts for share in (shift.before, shift.after)]
+    assert [float(width) for width in widths[: len(expected)]] == pytest.approx(expected, abs=0.06)
+
+
+def test_pictures_show_every_pair_and_every_point(page, report):
+    names, points = report.associations.names, report.trade_off.points
+    classes = Counter(value for tag, name, value in page.attributes if tag in ("rect", "circle") and name == "class")
+    assert classes == {
+        "cell": 2 * len(names) * (len(names) - 1),
+        "own": 2 * sum(point.is_own for point in points),
+        "dot": 2 * sum(not point.is_own for point in points),
+    }
+    opacity = [float(value) for value in page.values("fill-opacity")]
+    strength = [v for m in (report.associations.before, report.associations.after) for row in m for v in row]
+    drawn = [value for place, value in enumerate(strength) if place % len(names) ** 2 % (len(names) + 1)]
+    assert opacity == pytest.approx([0.04 + 0.96 * value for value in drawn], abs=0.006)
+
+
+def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
+    text = to_markdown(report)
+    assert "<" not in text.replace(report.call.replace("\n", "\n    "), "").replace(report.source.command, "")
+    rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("|")]
+    for column in report.marginals:
+        for shift in column.shifts:
+            assert [sentences.percent(shift.before), sentences.percent(shift.after)] in [row[1:3] for row in rows]
+    for rate in report.rates:
+        assert [f"{rate.before:.4f}", f"{rate.achieved:.4f}", f"{rate.delivered:.4f}"] in [row[2:5] for row in rows]
+    for point in report.trade_off.points:
+        assert f"{point.distance:.4f}" in [row[1] for row in rows]
+    heads = [row for row, below in pairwise(rows) if set(below) == {"---"}]
+    assert len(heads) > len(report.marginals)
+    assert "line break" in text
+
+
+def test_json_holds_everything(report):
+    assert json.loads(to_json(report)) == report.to_dict()
+    assert set(report.to_dict()) == set(vars(report))
+    assert report.to_dict()["marginals"][0]["shifts"][0]["before"] == report.marginals[0].shifts[0].before
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_the_same_arguments_give_the_same_bytes(fit, tmp_path, suffix):
+    first, second = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
+    for path in (first, second):
+        write_report(fit, path, data=hostile_frame(), trade_off=False)
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+@pytest.mark.parametrize("path", ["report.pdf", "report", 7])
+def test_a_path_of_no_known_form_is_refused_before_any_work(path):
+    with pytest.raises(fairmaxent.StorageError, match=r"\.html|report\.html"):
+        write_report(None, path)
+
+
+def test_a_place_that_cannot_be_written_is_refused(fit, tmp_path):
+    with pytest.raises(fairmaxent.StorageError, match="cannot write"):
+        write_report(fit, tmp_path / "none" / "report.json", trade_off=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_with_bytes_that_are_no_text_is_shown(fit, tmp_path):
+    source = Source(command="fairmaxent debias \udcff.csv")
+    write_report(fit, tmp_path / "report.md", source=source, trade_off=False)
+    assert "    fairmaxent debias ?.csv" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_wide_table_and_long_columns_are_cut_in_html_only():
+    rng = np.random.default_rng(1)
+    rows = 300
+    frame = pd.DataFrame({"y": rng.choice(["0", "1"], rows), "z": rng.choice([f"g{i:02}" for i in range(35)], rows)})
+    for number in range(SHOWN_COLUMNS + 10):
+        frame[f"c{number}"] = rng.choice(list("abcdefghijklmnopqrstuvwxyz")[: 3 if number else 26], rows)
+    fit = fairmaxent.debias(frame, "y", "z", statistical_rate=None, representation_rate=0.5, base="product")
+    report = build_report(fit, trade_off=False)
+    page = Page(to_html(report))
+    cards = page.values("class").count("card")
+    assert cards == SHOWN_COLUMNS + len(report.groupings)
+    assert set(frame.columns) <= set(page.cells)
+    assert f"{26 - SHOWN_LEVELS} more levels" in page.cells
+    assert f"{35 - SHOWN_GROUPS} more groups in the JSON report." in "".join(page.text)
+    assert len(report.warnings) == 35  # all of the groups are small
+    assert f"and {35 - SHOWN_WARNINGS} more, all in the JSON report" in page.text
+    assert len(json.loads(to_json(report))["warnings"]) == len(report.warnings)
+    assert all(f"### {name}" in to_markdown(report) for name in frame.columns)
+
+
+def test_a_real_table_gives_a_small_file():
+    data = fairmaxent.datasets.load("german")
+    fit = fairmaxent.debias(data.frame, data.outcome, data.protected, favourable=data.favourable, random_state=0)
+    assert len(to_html(build_report(fit, data=data.frame, trade_off=False)).encode()) < 500_000
+
+
+WITHOUT_JINJA = """
+import sys
+for name in ("jinja2", "markupsafe", "matplotlib"):
+    sys.modules[name] = None
+import polars as pl
+import fairmaxent
+from fairmaxent.report import write_report
+frame = pl.DataFrame({"sex": ["f", "m", "m"] * 40, "y": ["no", "yes", "yes", "yes"] * 30})
+fit = fairmaxent.debias(frame, "y", "sex")
+write_report(fit, sys.argv[1] + "/report.md")
+write_report(fit, sys.argv[1] + "/report.json")
+try:
+    write_report(fit, sys.argv[1] + "/report.html")
+except fairmaxent.DependencyError as problem:
+    print(problem)
+"""
+
+
+def test_without_jinja2_the_other_forms_work_and_html_says_what_to_install(tmp_path):
+    call = [sys.executable, "-c", WITHOUT_JINJA, str(tmp_path)]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'fairmaxent[report]'" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]
+
+
+def test_the_command_writes_what_python_writes(tmp_path):
+    frame = fairmaxent.datasets.load("compas-small", library="polars").frame
+    fit = fairmaxent.debias(frame, frame.columns[-1], frame.columns[0], random_state=1)
+    fit.save(tmp_path / "model.fme")
+    frame.write_csv(tmp_path / "data.csv")
+    options = ["--data", f"{tmp_path}/data.csv", "--no-trade-off", "-o"]
+    done = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256((tmp_path / "data.csv").read_bytes()).hexdigest()
+    source = Source(file="data.csv", sha256=digest)
+    write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
+    assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+    again = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
+    assert isinstance(again.exception, fairmaxent.StorageError)
+    forced = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"])
+    assert forced.exit_code == 0
+    assert len(list(tmp_path.iterdir())) == 4

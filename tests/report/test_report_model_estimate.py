@@ -1,0 +1,129 @@
+"""What a report says of a model trained on the result, and of relabelled rows."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairmaxent import InputError, debias
+from fairmaxent.report import build_report, model_estimate, sentences
+from fairmaxent.report.delivered import weighted_table
+from fairmaxent.report.html import to_html
+from fairmaxent.report.json import to_json
+from fairmaxent.report.markdown import to_markdown
+from tables import random_frame
+
+
+@pytest.fixture(scope="module")
+def table():
+    return random_frame(np.random.default_rng(5), (2, 2), 2, rows=200)
+
+
+@pytest.fixture(scope="module")
+def relabelled(table):
+    return debias(
+        table,
+        "y",
+        ["z0", "z1"],
+        favourable="o1",
+        absorb="relabel",
+        parity="predictions",
+        downstream="weights",
+        random_state=0,
+    )
+
+
+@pytest.fixture(scope="module")
+def report(relabelled):
+    return build_report(relabelled, mode="weights", trade_off=False)
+
+
+def with_warning(fit, rate):
+    """The fit, with a model that is expected to decide at this rate."""
+    known = fit.certificate.downstream
+    rates = dict.fromkeys(known.after.by_predictions, rate)
+    found = replace(known, after=replace(known.after, by_predictions=rates))
+    return replace(fit, certificate=replace(fit.certificate, downstream=found))
+
+
+# ---------------------------------------------------------------- a model trained on this
+
+
+def test_every_form_has_every_number(report, relabelled):
+    known = relabelled.certificate.downstream
+    numbers = [known.after.accuracy, known.after.auc, known.before.auc]
+    for kind in ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap"):
+        for outlook in (known.before, known.after):
+            numbers += [value for value in getattr(outlook, kind).values() if value is not None]
+    page = re.search(r'<section id="model".*?</section>', to_html(report), flags=re.S)[0]
+    part = to_markdown(report).partition("## A model trained on this")[2].partition("\n## ")[0]
+    for text in (page, part):
+        for number in numbers:
+            assert f"{number:.3f}" in text
+        assert "gradient boosting" in text
+        assert "Is statistical parity all of fairness?" in text.replace("&#34;", '"')
+    assert json.loads(to_json(report))["certificate"]["downstream"]["after"]["auc"] == known.after.auc
+
+
+def test_a_line_stands_for_each_grouping(relabelled):
+    names = [name for name, *_ in model_estimate.lines(relabelled.certificate.to_dict()["downstream"])]
+    assert names[:2] == ["Accuracy", "AUC"]
+    assert len(names) == 2 + 5 * 2
+    assert "Equalised odds, z1" in names
+
+
+def test_the_remedy_is_named_only_where_one_is_needed(relabelled):
+    for rate, needed in ((0.5, True), (0.99, False)):
+        report = build_report(with_warning(relabelled, rate), mode="weights", trade_off=False)
+        remedy = report.certificate["downstream"]["remedy"]
+        assert (model_estimate.advice(report) is not None) == needed
+        for text in (to_html(report), to_markdown(report)):
+            assert (remedy in text) == needed
+
+
+def test_a_dash_where_nothing_can_be_compared(relabelled):
+    fit = with_warning(relabelled, None)
+    assert model_estimate.number(None) == "–"
+    assert "| – |" in to_markdown(build_report(fit, mode="weights", trade_off=False))
+
+
+def test_without_an_estimate_it_says_how_to_get_one(table):
+    report = build_report(debias(table, "y", "z0", random_state=0), trade_off=False)
+    assert "It was not estimated" in to_html(report)
+    assert "It was not estimated" in to_markdown(report)
+
+
+# ---------------------------------------------------------------- relabelled rows
+
+
+def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(relabelled, table):
+    weighed = relabelled.weigh(table)
+    found = weighted_table(relabelled, relabelled.weights())
+    attributes = relabelled.roles.attributes
+    for cell in np.ndindex(found.shape):
+        rows = np.ones(len(weighed), dtype=bool)
+        for attribute, level in zip(attributes, cell, strict=True):
+            rows &= (weighed[attribute.name].astype(str) == attribute.labels[level]).to_numpy()
+        assert found[cell] == pytest.approx(weighed["fair_weight"][rows].sum() / len(table))
+
+
+def test_weights_of_another_shape_are_refused(relabelled):
+    with pytest.raises(InputError, match="one per row and outcome"):
+        weighted_table(relabelled, np.ones(relabelled.table.size))
+
+
+def test_the_rates_of_relabelled_weights_are_met(report):
+    assert all(rate.met for rate in report.rates)
+    assert "and for each of its outcomes" in sentences.summary(report)
+    assert "once per outcome" in sentences.copies_note(report)
+
+
+def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
+    assert any("each row counts with every outcome in part" in wish for wish in report.wishes)
+    assert any("beyond the threshold 0.5" in wish for wish in report.wishes)
+    scope = {"frame": table}
+    exec(report.call, scope)
+    assert scope["weighted"].equals(relabelled.weigh(table))
+    assert scope["fit"].certificate.downstream == relabelled.certificate.downstream

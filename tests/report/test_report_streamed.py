@@ -1,0 +1,129 @@
+"""Reports on tables that an engine has: the same numbers as for the table in memory, and the table is never read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, ROWS, biased_table
+from fairmaxent import ColumnError, InputError, debias
+from fairmaxent.cli.group import group
+from fairmaxent.files import tables as files
+from fairmaxent.fit import certificate
+from fairmaxent.report.build import build_report
+from fairmaxent.report.delivered import Drawn, deliver
+
+
+def table():
+    """With gaps, and NaN, which a join must find again; few values, so that there are copies."""
+    rng = np.random.default_rng(1)
+    holes = pl.Series(rng.random(ROWS) < 0.2)
+    return (
+        biased_table()
+        .select("sex", "race", "job", "income")
+        .with_columns(
+            job=pl.when(holes).then(None).otherwise("job"),
+            hours=pl.Series(rng.choice([20.0, 40.0, float("nan")], ROWS)),
+            race=pl.col("race").cast(pl.Categorical),
+            rank=pl.Series(rng.choice(["low", "high"], ROWS), dtype=pl.Enum(["low", "high"])),
+        )
+    )
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(certificate, "_DRAWS", 40)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+    table().write_parquet("data.parquet")
+    table().write_ipc("data.arrow")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def reported(path):
+    report = json.loads(Path(path).read_text())
+    for known in ("source", "versions"):  # another file, another command
+        report.pop(known)
+    return report
+
+
+def _refused(*_, **__):
+    raise AssertionError("the table was read whole")
+
+
+@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
+def test_the_report_is_that_of_the_table_in_memory(mode, monkeypatch):
+    options = [*ROLES, "--mode", mode, *(["--seed", 3] if mode != "weights" else []), "-o"]
+    run("debias", "data.arrow", *options, "twin.parquet", "--report", "twin.json")
+    monkeypatch.setattr(files, "read_table", _refused)
+    run("debias", "data.parquet", *options, "fair.parquet", "--report", "ours.json")
+    ours, twin = reported("ours.json"), reported("twin.json")
+    if mode != "weights":
+        assert ours["copies"].pop("twins_in_data") is None
+        assert 0 < twin["copies"].pop("twins_in_data") < 1
+        assert 0 < ours["copies"]["same_values_as_one"] < ours["copies"]["same_values"] < 1
+    for one, other in zip(ours.pop("rates"), twin.pop("rates"), strict=True):
+        assert one.pop("delivered") == pytest.approx(other.pop("delivered"), abs=1e-9)
+        assert one == other
+    assert ours == twin
+
+
+def test_a_report_without_an_output_draws_in_batches(monkeypatch):
+    monkeypatch.setattr(files, "read_table", _refused)
+    run("debias", "data.parquet", *ROLES, "--report", "report.json", "--seed", 1)
+    report = reported("report.json")
+    assert (report["for_report"], report["new_rows"]) == (True, ROWS)
+
+
+def test_a_report_on_a_saved_model_of_a_streamed_table(monkeypatch):
+    monkeypatch.setattr(files, "read_table", _refused)
+    run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
+    run("report", "model.fme", "--data", "data.parquet", "-o", "report.md", "--no-trade-off")
+    text = Path("report.md").read_text()
+    assert "have exactly the values of a real row that occurs once" in text
+    assert "for comparison" not in text
+
+
+def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
+    fit = debias(table(), "income", "sex", random_state=0)
+    drawn = Drawn(fit)
+    for batch in fit.sample_batches(700, size=300, random_state=2):
+        drawn.add(batch)
+    made = drawn.delivered(iid=False, seed=2)
+    whole = deliver(fit, fit.sample(700, random_state=2), mode="rows", iid=False, seed=2)
+    assert (made.rows, len(made.frame), len(made.codes)) == (700, 300, 300)
+    np.testing.assert_allclose(made.table, whole.table, atol=1e-12)  # both are by quota
+    report = build_report(fit, data=table(), delivered=made, trade_off=False)
+    assert (report.new_rows, report.copies.rows) == (700, 300)
+    space = {"frame": table()}
+    exec(report.call, space)
+    assert next(space["batches"]).equals(made.frame)
+    fairmaxent.report.write_report(fit, "report.md", delivered=made, trade_off=False)
+    assert "Of 700 rows, the first 300 were looked at." in Path("report.md").read_text()
+
+
+def test_another_table_is_refused():
+    fit = debias(table().lazy(), "income", "sex", random_state=0)
+    with pytest.raises(InputError, match=f"data has 10 rows, the fit was made from {ROWS}"):
+        build_report(fit, data=table().head(10).lazy())
+    with pytest.raises(ColumnError, match="no column 'job'"):
+        build_report(fit, data=table().drop("job").lazy())
+
+
+def test_copies_are_looked_for_by_polars_alone():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.from_arrow(table().to_arrow())
+    fit = debias(relation, "income", "sex", random_state=0)
+    with pytest.raises(InputError, match="looked for by polars, not duckdb; leave data out"):
+        build_report(fit, data=relation, trade_off=False)
+    assert build_report(fit, trade_off=False).copies.same_values is None
