@@ -99,3 +99,8 @@ def check_choice(name: str, value: object, choices: object) -> None:
     known = get_args(choices)
     if value not in known:
         raise InputError(f"{name} is {value!r}; {did_you_mean(value, known)}")
+
+
+def first_line(problem: Exception) -> str:
+    """Return what an engine says, in one line."""
+    return (str(problem).splitlines() or [type(problem).__name__])[0]

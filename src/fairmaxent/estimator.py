@@ -12,16 +12,16 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState
+from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.downstream import DownstreamOption
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.raw_values import DetailOption
 from fairmaxent.fit.relabel import AbsorbOption, ParityOption
 from fairmaxent.fit.request import ForbidOption, RateOption
 from fairmaxent.fit.target import TargetOption

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Attribute, Domain
-from fairmaxent.data.roles import GroupsOption, Roles
-from fairmaxent.data.table import Codes, Reals, tally
-from fairmaxent.engines.reading import read_domain, read_weights
+from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows, read_weights
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.fit.problem import compress
-from fairmaxent.fit.request import check_roles, read_columns
 from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
 # A column that tells at least this share of a protected one is worth naming.
@@ -207,7 +208,7 @@ def _proxies(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Proxy
             if other not in (own, roles.outcome):
                 table = tally(codes[:, own].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
                 table = np.append(table, np.zeros(sizes[own] * sizes[other] - len(table)))
-                rows = len(codes) if design is None else float(design.sum() ** 2 / (design**2).sum())
+                rows = len(codes) if design is None else float(effective_rows(design.sum(), (design**2).sum()))
                 strength = told_share(table.reshape(sizes[own], sizes[other]), rows)
                 yield Proxy(names[other], names[own], strength)
 

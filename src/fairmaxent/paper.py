@@ -10,15 +10,16 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Reals
+from fairmaxent.data.table import Counted
 from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.fair_table import algorithm_1, check_rate
+from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.weighting import reweigh
-from fairmaxent.fit.certificate import Measure
-from fairmaxent.fit.certify import certify
+from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.problem import Problem, compress

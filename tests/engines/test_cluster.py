@@ -21,7 +21,7 @@ from fairmaxent.cli import scheduler as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.draws import quota
 from fairmaxent.data.table import Table
-from fairmaxent.engines.cluster import workers
+from fairmaxent.engines.cluster import tasks as workers
 from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import active_client, results
@@ -313,11 +313,9 @@ def test_top_up_and_a_saved_model(both, tmp_path):
 
 
 def test_what_needs_the_rows_says_how_to_get_them(both):
-    for name in ("codes", "counts", "rows"):
-        with pytest.raises(InputError, match=r"call fit.collect\(\) to take the distinct ones into memory"):
-            getattr(both[0].table, name)
-    with pytest.raises(InputError, match=r"use fit.weigh\(dask_frame\)"):
-        both[0].weights()
+    for ask in (lambda fit: fit.distinct_rows, lambda fit: fit.weights()):
+        with pytest.raises(InputError, match=r"call fit.collect\(\) .* fit.weigh\(dask_frame\)"):
+            ask(both[0])
 
 
 def test_a_closed_client_is_named(cluster):

@@ -14,7 +14,7 @@ from fairmaxent import InputError, StorageError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.data.draws import quota
 from fairmaxent.files.parquet import as_lazy, scan_table
-from fairmaxent.files.tables import Staging
+from fairmaxent.files.staging import Staging
 
 KEYS = ["sex", "income"]
 

@@ -14,7 +14,9 @@ import pytest
 
 from clifiles import biased_table, listing
 from fairmaxent import ColumnError, InputError, StorageError, debias
-from fairmaxent.files.tables import Staging, as_polars, output_format, read_table, write_table
+from fairmaxent.files.formats import output_format
+from fairmaxent.files.staging import Staging
+from fairmaxent.files.tables import as_polars, read_table, write_table
 
 SUFFIXES = [
     "csv",

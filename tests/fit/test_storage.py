@@ -173,8 +173,8 @@ def test_equal_seeds_give_equal_bytes_in_every_process():
     runs = [
         subprocess.Popen(
             command,
-            cwd=Path(__file__).parents[1],
-            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parent,
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -20,7 +20,7 @@ from fairmaxent.data.table import Table, tally
 from fairmaxent.fairness.fair_table import algorithm_1
 from fairmaxent.fairness.rates import representation_rate, statistical_rate
 from fairmaxent.fairness.weighting import reweigh
-from fairmaxent.fit.certificate import lemma_4_2, theorem_4_5
+from fairmaxent.fit.bounds import lemma_4_2, theorem_4_5
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows

@@ -14,8 +14,9 @@ from fairmaxent.baselines.data import Data
 from fairmaxent.baselines.distortion import Distortion
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.program import Program
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
+from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution

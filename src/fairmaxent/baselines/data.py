@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Reals, Table, tally
+from fairmaxent.data.roles import Roles, check_roles, read_columns
+from fairmaxent.data.table import Table, tally
 from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.problem import compress
-from fairmaxent.fit.request import check_roles, read_columns
 
 
 @dataclass(frozen=True, eq=False)

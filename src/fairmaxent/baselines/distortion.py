@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes
 from fairmaxent.data.domain import Attribute
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes
 
 Steps = NDArray[np.intp]
 

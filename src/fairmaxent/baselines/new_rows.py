@@ -8,8 +8,8 @@ from typing import Any
 
 from fairmaxent.baselines.data import Data
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import RandomState
-from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError
 from fairmaxent.fit.distribution import Distribution
 

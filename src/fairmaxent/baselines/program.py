@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError, SolverError
 
 # Many mappings may have the least total variation; of those, take one that changes little. A step of change costs this

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.baselines.data import Data
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import InfeasibleError, TargetError
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from fairmaxent.baselines.data import Data
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import tally
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.cli.text import text_table
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
+from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_shares, outcome_rates
-from fairmaxent.fit.certificate import Rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
 from fairmaxent.cli.option_types import KEEP, NOTHING
+from fairmaxent.cli.options import AbsorbOptions, DomainOptions, FitOptions, ReadingOptions, RoleOptions
+from fairmaxent.cli.output import OutputOptions
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
 # What a run is for and where its results go is said each time.
@@ -22,7 +25,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Make a TOML file's values the defaults of the options."""
     if path is None:
         return
-    own, known = _keys(ctx.command), _keys(_debias())
+    own, known = _keys(ctx.command), _KEYS
     values = _read(path)
     for name in values:
         if name in _NOT_IN_A_FILE:
@@ -34,16 +37,18 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
 
 
 def _keys(command: click.Command) -> list[str]:
-    """What a file may say to a command."""
+    """The options of a command that a file may set."""
     names = [own.name for own in command.params if isinstance(own, click.Option) and own.name]
     return [name for name in names if name not in _NOT_IN_A_FILE]
 
 
-def _debias() -> click.Command:
-    """The command whose options files are written for; one file serves them all."""
-    from fairmaxent.cli.commands.debias import command
-
-    return command
+# One file serves all commands: what any of them may read there.
+_KEYS = [
+    own.name
+    for kind in (RoleOptions, FitOptions, AbsorbOptions, OutputOptions, DomainOptions, ReadingOptions)
+    for own in fields(kind)
+    if own.name not in _NOT_IN_A_FILE
+]
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from fairmaxent.errors import FairMaxEntError
 from fairmaxent.report import model_estimate
 
 if TYPE_CHECKING:
-    from fairmaxent.engines.lazy.frame import Progress
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.progress import Progress
     from fairmaxent.report.delivered import Mode
 
 OutlookOption = Literal["auto", "rows", "weights", "none"]

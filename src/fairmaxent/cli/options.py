@@ -19,9 +19,10 @@ from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
-    from fairmaxent.engines.lazy.frame import Progress
-    from fairmaxent.files.tables import FileFormat, TableFile
+    from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.tables import TableFile
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.progress import Progress
     from fairmaxent.report import Source
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -149,9 +150,9 @@ class DomainOptions:
         """Learn the domain as asked."""
         from fairmaxent.data.domain import Domain
         from fairmaxent.data.frames import open_frame
+        from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy.column_values import learn_domain
         from fairmaxent.engines.lazy.frame import open_lazy
-        from fairmaxent.engines.reading import read_weights
 
         if not self.said:
             return None

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from fairmaxent.engines.lazy.frame import Progress, silent
+from fairmaxent.progress import Progress, silent
 
 
 @contextlib.contextmanager

@@ -7,34 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import narwhals as nw
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
-from fairmaxent.data.table import Reals
-from fairmaxent.engines.lazy.frame import first_line
-from fairmaxent.errors import InputError, StorageError
+from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.tables import TableFile
 from fairmaxent.report.delivered import Drawn
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.commands.debias import OutputOptions
-    from fairmaxent.engines.lazy.frame import Progress
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.progress import Progress
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
-
-
-def check(wanted: OutputOptions) -> None:
-    """Refuse what workers do not do."""
-    if wanted.downstream in ("rows", "weights"):
-        raise click.UsageError("--downstream needs the rows here, and with --scheduler they stay on the cluster")
-    if wanted.mode != "rows":
-        raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
-    if wanted.report is not None:
-        raise click.UsageError("--report needs the rows here, and with --scheduler they stay on the cluster; drop one")
-    if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
-        raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
 
 
 @contextlib.contextmanager

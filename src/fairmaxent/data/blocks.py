@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.arrays import Codes, Reals
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import (
@@ -30,7 +31,7 @@ from fairmaxent.data.levels import (
     unique_labels,
     value_key,
 )
-from fairmaxent.data.table import Codes, check_weights
+from fairmaxent.data.weights import check_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 

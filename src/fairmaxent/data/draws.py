@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError
 
 RandomState = int | np.random.Generator | None

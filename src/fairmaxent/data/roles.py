@@ -119,3 +119,22 @@ def _check_levels(domain: Domain, name: str, role: str) -> None:
             f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "
             "Merge levels beforehand, or pass a Domain inferred with a larger max_levels."
         )
+
+
+def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
+    """One column or several as a list; a set has no order to rely on."""
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        plain = isinstance(names, str | int | float | tuple | list | set | None)
+        shown = repr(names) if plain else f"a {type(names).__name__}"
+        raise ColumnError(f"{option} is {shown}; pass the name of a column (text), or a list of names")
+    return list(listed)
+
+
+def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:
+    """Refuse what is not the name of a column, and a weight column that has another role."""
+    for option, name in (("outcome", outcome), ("weight", weight)):
+        if not isinstance(name, str | None) or (option == "outcome" and name is None):
+            raise ColumnError(f"{option} is a {type(name).__name__}; pass the name of a column of the table")
+    if weight is not None and weight in (outcome, *protected):
+        raise ColumnError(f"column {weight!r} is the weight, so it cannot be outcome or protected; name another one")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import InputError, WeightError
-
-if TYPE_CHECKING:
-    from fairmaxent.maxent.priors.protocol import Density
-
-Codes = NDArray[np.integer]
-Reals = NDArray[np.float64]
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.errors import InputError
 
 Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], NDArray[np.bool_]]  # which of some rows are not to count
@@ -27,26 +23,6 @@ _COUNTABLE = 1 << 20
 
 class Counted(Protocol):
     """Distinct rows with their counts, wherever they are: all that a fit asks of its data are sums over them."""
-
-    @property
-    def codes(self) -> Codes:
-        """The rows themselves; refused where they are not in this process."""
-        ...
-
-    @property
-    def counts(self) -> Reals:
-        """What each row counts; refused likewise."""
-        ...
-
-    @property
-    def rows(self) -> Reals:
-        """How many input rows each stands for; refused likewise."""
-        ...
-
-    @property
-    def inverse(self) -> NDArray[np.intp]:
-        """The distinct row of each input row, where these were kept."""
-        ...
 
     @property
     def keeps_rows(self) -> bool:
@@ -87,10 +63,6 @@ class Counted(Protocol):
 
     def thinned(self, rows: int) -> Table:
         """Take all rows into memory, or where there are more than ``rows``, that many of equal weight for all."""
-        ...
-
-    def divergence(self, density: Density) -> float:
-        """KL(rows‖p)."""
         ...
 
     def collect(self) -> Table:
@@ -157,7 +129,7 @@ class Table:
     @property
     def worth(self) -> float:
         """(Σw)²/Σw² over the input rows: how many equally weighted ones they are worth (Kish)."""
-        return float(self.total**2 / self.squares.sum())
+        return float(effective_rows(self.total, float(self.squares.sum())))
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
@@ -189,12 +161,6 @@ class Table:
             return self
         equal, one = np.full(rows, self.total / rows), np.ones(rows)
         return Table(np.asfortranarray(self.codes[equal_steps(self.counts, rows)]), equal, one, equal**2)
-
-    def divergence(self, density: Density) -> float:
-        """KL(rows‖p)."""
-        kept = self.counts > 0
-        share = self.counts[kept] / self.total
-        return float(share @ (np.log(share) - density.log_probability(self.codes[kept])))
 
     def collect(self) -> Table:
         """Return itself: it is in memory."""
@@ -247,23 +213,3 @@ def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDA
     row_of[keys] = np.arange(len(keys))
     seen = row_of >= 0
     return row_of[seen], (np.cumsum(seen) - 1)[keys]
-
-
-def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
-    """Refuse what no weighting can mean."""
-    try:
-        numbers = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise WeightError(f"{what} is not a column or numbers, one per row; pass one of the two") from problem
-    if numbers.shape != (rows,):
-        raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise WeightError(
-            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
-            "weights must be finite and not negative. Repair or drop those rows."
-        )
-    if not numbers.any():
-        raise WeightError(f"{what} is zero everywhere; at least one row must count")
-    return numbers

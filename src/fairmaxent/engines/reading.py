@@ -9,14 +9,17 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.positions import DetailOption, Positions, read_positions
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Reals, Table, check_weights
+from fairmaxent.data.table import Counted, Table
+from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy.column_values import check_known, learn_domain
-from fairmaxent.engines.lazy.frame import Lazy, Progress, check_column, collect, names_of, open_lazy
+from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, names_of, open_lazy
 from fairmaxent.engines.lazy.row_counts import check_lazy_weights, count_rows
-from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
-from fairmaxent.fit.raw_values import DetailOption, Positions, read_positions
+from fairmaxent.errors import ColumnError, InputError, LevelError
+from fairmaxent.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,26 +130,6 @@ def _count(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
         if client is not None:
             return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
     return count_rows(lazy, roles.domain, roles.blocks, weight)
-
-
-def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
-    """Read a column of design weights."""
-    if weight is None:
-        return None
-    return check_weights(_weight_numbers(frames.column(frame, weight)), len(frame), what=f"weight column {weight!r}")
-
-
-def _weight_numbers(column: frames.Column) -> Reals:
-    kind = column.dtype
-    refusal = WeightError(
-        f"weight column {column.name!r} holds {kind}, not numbers; convert it, or name another column"
-    )
-    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
-        raise refusal
-    try:
-        return frames.to_numbers(column)
-    except (TypeError, ValueError) as problem:  # objects may be anything
-        raise refusal from problem
 
 
 def read_domain(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.data.table import Counted, Reals
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Counted
 
 
 def reweigh(rows: Counted, table: Reals) -> Counted:

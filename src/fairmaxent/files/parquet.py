@@ -14,8 +14,7 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
-from fairmaxent.engines.lazy.frame import first_line
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import StorageError, first_line
 
 _WILD = "*?["  # signs of a pattern
 

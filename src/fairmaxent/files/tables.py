@@ -9,42 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.engines.lazy.frame import first_line
-from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean, first_line
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
-from fairmaxent.files.parquet import schema_record
+from fairmaxent.files.formats import COMPRESSED, STANDARD, SUFFIXES, FileFormat, output_format, suffixes_of
+from fairmaxent.files.staging import Staging
 
-FileFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl"]
-Compression = Literal["uncompressed", "gzip", "zstd"]
-
-STANDARD = "-"  # stdin or stdout
-
-_SUFFIXES: dict[str, FileFormat] = {
-    ".csv": "csv",
-    ".data": "csv",
-    ".txt": "csv",
-    ".tab": "tsv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-_COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _FOREIGN = {
     b"PK\x03\x04": "an Excel workbook or zip archive; save the sheet as CSV",
@@ -167,18 +144,13 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
         return "parquet"
     if content.startswith(b"ARROW1"):
         return "arrow"
-    suffix = next((suffix for suffix in _suffixes(path) if suffix not in _COMPRESSED), "")
+    suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
     start = content[:100].lstrip()
-    if suffix not in _SUFFIXES and start.startswith(b"{"):
+    if suffix not in SUFFIXES and start.startswith(b"{"):
         return "jsonl"
     if suffix == ".json" and start.startswith(b"["):
         raise StorageError(f"{path} is one JSON array; write one object per line: jq -c '.[]'")
-    return _SUFFIXES.get(suffix, "csv")
-
-
-def _suffixes(path: str | os.PathLike[str]) -> list[str]:
-    """The last two suffixes, the outermost first."""
-    return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
+    return SUFFIXES.get(suffix, "csv")
 
 
 def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
@@ -218,165 +190,3 @@ def as_polars(frame: Any) -> Any:
 
     opened = narwhals.from_native(frame, eager_only=True)
     return frame if opened.implementation.is_polars() else opened.to_polars()
-
-
-def output_format(path: str | os.PathLike[str], format: FileFormat | None = None) -> tuple[FileFormat, Compression]:
-    """Say how a file of this name is written, or refuse the name."""
-    if format is not None:
-        check_choice("format", format, FileFormat)
-    suffixes = _suffixes(path)
-    compression = _COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"
-    own = [suffix for suffix in suffixes if suffix not in _COMPRESSED][:1]
-    if format is None and not own:
-        format = "csv"
-    kind = format or _SUFFIXES.get(own[0])
-    if kind is None:
-        also = f"; text may be compressed, with {' or '.join(_COMPRESSED)} behind it"
-        raise InputError(f"{path}: no format is known for {own[0]!r}; {did_you_mean(own[0], _SUFFIXES)}{also}")
-    if compression != "uncompressed" and kind in ("parquet", "arrow"):
-        raise InputError(f"{path}: {kind} files are compressed inside; leave {suffixes[0]!r} out")
-    return kind, compression
-
-
-def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
-    polars, lazy = load_library("polars"), frame.lazy()
-    try:
-        if kind == "parquet":
-            # Drawn rows come in no order, so that the least and largest of a part tell a reader nothing.
-            drawn = schema is not None
-            lazy.sink_parquet(file, metadata=schema_record(schema) if drawn else None, statistics=not drawn)
-        elif kind == "arrow":
-            lazy.sink_ipc(file)
-        elif kind == "jsonl":
-            lazy.sink_ndjson(file, compression=compression, check_extension=False)
-        else:
-            lazy.sink_csv(
-                file,
-                separator="\t" if kind == "tsv" else ",",
-                datetime_format="%Y-%m-%dT%H:%M:%S%.f",
-                compression=compression,
-                check_extension=False,
-            )
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        if isinstance(problem, BrokenPipeError):
-            raise
-        raise StorageError(
-            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another place"
-        ) from problem
-
-
-def _write_all(stream: Any, content: bytes) -> None:
-    """Write to stdout, which may take a part only where it is not buffered (python -u)."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[stream.write(rest) :]
-
-
-class Staging:
-    """Files that appear all together once each is whole, or none of them.
-
-    The names are checked when it is made. Inside, each file is written to the place that `place` names, beside its
-    target; at the end they are renamed.
-    """
-
-    def __init__(self, targets: Sequence[str | os.PathLike[str]], *, force: bool = False) -> None:
-        paths = [_target(target) for target in targets if target != STANDARD]
-        repeated = next((path for path in paths if paths.count(path) > 1), None)
-        if repeated is not None or list(targets).count(STANDARD) > 1:
-            raise InputError(f"{repeated or 'stdout'} would be written twice; give each output a name of its own")
-        for path in paths:
-            _check_target(path, force=force)
-        mark = os.urandom(6).hex()
-        self._places = {path: _folder_for(path) / f".{mark}.{path.name}" for path in paths}
-        for place in self._places.values():
-            _probe(place)
-
-    def place(self, target: str | os.PathLike[str]) -> Path:
-        """Where to write what is to appear at ``target``."""
-        return self._places[_target(target)]
-
-    def write_table(
-        self, frame: Any, target: str | os.PathLike[str], *, format: FileFormat | None = None, schema: Any = None
-    ) -> None:
-        """Write a polars table to its place, or to stdout; a lazy one in pieces, where it goes to a file.
-
-        ``schema`` is what a Parquet file is to declare, where categories stand for the texts of a column.
-        """
-        kind, compression = output_format(target, format)
-        if target == STANDARD:
-            buffer = io.BytesIO()
-            _write(frame, buffer, kind, compression, schema)
-            _write_all(sys.stdout.buffer, buffer.getvalue())
-            return
-        with self.place(target).open("wb") as file:
-            _write(frame, file, kind, compression, schema)
-
-    def __enter__(self) -> Staging:
-        return self
-
-    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
-        try:
-            if kind is None:
-                for finish in (_to_disk, _rename):
-                    for path, place in self._places.items():
-                        finish(place, path)
-        finally:
-            for place in self._places.values():
-                place.unlink(missing_ok=True)
-
-
-def _target(path: str | os.PathLike[str]) -> Path:
-    """Where a link leads, so that the file is replaced and not the link."""
-    return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
-
-
-def _folder_for(path: Path) -> Path:
-    """The folder to write in: the same, or that for temporary files if the target is no file to be replaced."""
-    return Path(tempfile.gettempdir()) if _is_special(path) else path.parent
-
-
-def _check_target(path: Path, *, force: bool) -> None:
-    if path.is_dir():
-        raise StorageError(f"{path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not _is_special(path) and not force:
-        raise StorageError(f"{path} exists; use --force (force=True) to replace it, or name another file")
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which is written to, not replaced."""
-    return path.exists() and not path.is_file()
-
-
-def _probe(place: Path) -> None:
-    """Find out before the work whether a file can be made there."""
-    try:
-        place.open("xb").close()
-        place.unlink()
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise StorageError(f"cannot write in {place.parent}: {reason}; choose another place") from problem
-
-
-def _to_disk(place: Path, path: Path) -> None:
-    """Bring a file to the disk, with the rights of the one it replaces; a device or pipe gets its content."""
-    try:
-        with place.open("rb") as file:
-            if _is_special(path):
-                with path.open("wb") as device:
-                    shutil.copyfileobj(file, device)
-                return
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, place)
-    except OSError as problem:
-        raise StorageError(f"cannot write {path}: {problem.strerror}; choose another place") from problem
-
-
-def _rename(place: Path, path: Path) -> None:
-    try:
-        if not _is_special(path):
-            os.replace(place, path)
-    except OSError as problem:
-        raise StorageError(f"cannot write {path}: {problem.strerror}; choose another place") from problem

@@ -2,81 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quota
-from fairmaxent.data.roles import GroupsOption, Roles
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Counted
+from fairmaxent.engines.where_rows_are import divergence
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import rates_of_many, representation_rate, statistical_rate
+from fairmaxent.fairness.measure import Measure, Rates
+from fairmaxent.fairness.rates import rates_of_many
+from fairmaxent.fit.bounds import multiplier_bound, rate_bound
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.outlook import Downstream
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.remarks import (
+    binned_roles,
+    broken_rows,
+    few_effective_rows,
+    missing_roles,
+    removed_levels,
+    shrunk_outcomes,
+    small_groups,
+)
+from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.priors.protocol import Prior
 
-ByGrouping = dict[str, float | None]
-Rates = dict[str, ByGrouping]
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
-SMALL_GROUP = 30
-FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
 _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
 _DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a warning
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How the rates of a table are taken: which groupings, which outcomes."""
-
-    groupings: tuple[tuple[int, ...], ...]
-    names: tuple[str, ...]
-    favourable: tuple[int, ...]
-
-    @classmethod
-    def of(cls, roles: Roles, *, groups: GroupsOption = "each", favourable: object = None) -> Measure:
-        """Take the rates of the given columns as the user asked."""
-        groupings = roles.groupings(groups)
-        return cls(groupings, tuple(map(roles.grouping_name, groupings)), roles.favourable_levels(favourable))
-
-    def rates(self, table: Reals) -> Rates:
-        """Both rates of a table, by grouping."""
-        return {
-            "representation_rate": self._each(lambda grouping: representation_rate(table, grouping)),
-            "statistical_rate": self._each(lambda grouping: statistical_rate(table, grouping, self.favourable)),
-        }
-
-    def _each(self, rate: Callable[[tuple[int, ...]], float]) -> dict[str, float | None]:
-        return {name: float(rate(grouping)) for name, grouping in zip(self.names, self.groupings, strict=True)}
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """How a model does on the people of the data; what compares groups is by grouping, None where nothing can be."""
-
-    accuracy: float
-    auc: float
-    by_predictions: ByGrouping  # statistical rate of its decisions
-    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
-    equal_opportunity: ByGrouping  # worst ratio of true positive rates
-    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
-    calibration_gap: ByGrouping  # largest difference of what happened over what was promised
-
-
-@dataclass(frozen=True)
-class Downstream:
-    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
-
-    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
-    """
-
-    student: str
-    output: str  # what it learns from: "rows" or "weights"
-    folds: int
-    threshold: float  # of the favourable outcome's probability, from which it decides for it
-    remedy: str  # what to try where it is not fair enough
-    before: Outlook
-    after: Outlook
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,30 +156,6 @@ class Certificate:
         return "\n".join([*lines, *self.warnings[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
 
 
-def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
-    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
-
-    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
-    """
-    if delta == 0:
-        return tau
-    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
-
-
-def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
-    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of the features' hull.
-
-    The indicators of one alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one opposite
-    the origin θ_reference/√(number of indicators).
-    """
-    radius = np.inf
-    for share in shares:
-        ordered = np.sort(share[share > 0])
-        if len(ordered) > 1:
-            radius = min(radius, ordered[0], ordered[-1] / np.sqrt(len(ordered) - 1))
-    return float(-log_floor / radius)
-
-
 def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
@@ -233,3 +168,80 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def certify(
+    problem: Problem,
+    optimum: Optimum,
+    distribution: Distribution,
+    *,
+    weighted: Counted,
+    simplices: list[Reals],
+    base: Prior,
+    base_share: float,
+    filled: Sequence[tuple[int, ...]] = (),
+    tau: float | None = None,
+    notes: Sequence[str] = (),
+) -> Certificate:
+    """Take every promised quantity from the fitted distribution itself.
+
+    ``weighted`` are the rows that the prior stands on. ``simplices`` are the wanted shares of each alphabet that enters
+    by indicators. ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the
+    ratio that the prior's own table has.
+    """
+    solution, roles, measure = optimum.solution, problem.roles, problem.measure
+    achieved = distribution.root_table
+    bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
+    return Certificate(
+        wanted=_wanted(problem),
+        before=measure.rates(problem.data_table),
+        achieved=measure.rates(achieved),
+        bound=bound,
+        delta=delta,
+        dual=solution.value,
+        iterations=solution.iterations,
+        residual=solution.residual,
+        method=solution.method,
+        status=solution.status.value,
+        multiplier_norm=float(np.linalg.norm(solution.multipliers)),
+        multiplier_bound=multiplier_bound(optimum, roles, simplices),
+        distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
+        effective_rows=weighted.worth,
+        small_groups=small_groups(problem),
+        filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        removed_levels=removed_levels(distribution),
+        notes=(
+            *roles.domain.notes,
+            *notes,
+            *binned_roles(problem),
+            *missing_roles(problem),
+            *few_effective_rows(problem, weighted.worth),
+            *broken_rows(problem),
+            *shrunk_outcomes(problem, achieved),
+        ),
+        measure=measure,
+        table=achieved,
+    )
+
+
+def _wanted(problem: Problem) -> Rates:
+    names = problem.measure.names
+    shares = [
+        _target_rate(problem, grouping, rate)
+        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
+    ]
+    return {
+        "representation_rate": dict(zip(names, shares, strict=True)),
+        "statistical_rate": dict(zip(names, problem.statistical, strict=True)),
+    }
+
+
+def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
+    """ρ, or what the user's own shares amount to; None where they rule only a part of the grouping."""
+    named = [axis for axis in grouping if axis in problem.root_targets]
+    if not named:
+        return rate
+    if len(grouping) > 1:
+        return None
+    shares = problem.root_targets[named[0]]
+    return float(shares[shares > 0].min() / shares.max())

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Attribute, Domain
 from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
-from fairmaxent.data.table import Codes, Counted, Reals
+from fairmaxent.data.positions import Positions
+from fairmaxent.data.roles import read_columns
+from fairmaxent.data.table import Counted
 from fairmaxent.errors import ColumnError, EvidenceError, InputError
-from fairmaxent.fit.raw_values import Details, Positions
-from fairmaxent.fit.request import read_columns
+from fairmaxent.fit.raw_values import Details
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import rows_of, with_rows
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.draws import quota
-from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.data.table import Table
 from fairmaxent.errors import InfeasibleError, InputError, check_choice
-from fairmaxent.fit.certificate import Downstream, Outlook
+from fairmaxent.fit.outlook import Downstream, Outlook
 from fairmaxent.metrics.scorecard import Judgement, judge
 from fairmaxent.relabelling.labellers import Labeller, check_model, deal, name_of
 from fairmaxent.relabelling.profiles import Profiles, root_shape
@@ -127,7 +128,7 @@ def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
-    drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.table.codes.dtype)
+    drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.distinct_rows.codes.dtype)
     table = Table.compress(drawn, blocks.levels)
     return Profiles.of(table, blocks, table.counts)
 

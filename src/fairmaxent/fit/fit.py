@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count as counting
@@ -13,22 +13,22 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Reals, Table, match_rows
-from fairmaxent.engines.cluster import row_prior
-from fairmaxent.engines.lazy.frame import Lazy, Progress, check_column, names_of, open_lazy, silent
+from fairmaxent.data.table import Counted, Table, match_rows
+from fairmaxent.data.weights import read_weights
+from fairmaxent.engines.lazy.frame import Lazy, check_column, names_of, open_lazy
 from fairmaxent.engines.lazy.row_counts import join_weights
-from fairmaxent.engines.reading import read_weights
+from fairmaxent.engines.where_rows_are import in_memory, row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, WeightError
 from fairmaxent.files.atomic import new_folder
 from fairmaxent.fit import storage
-from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
+from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.request import read_rules
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
+from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.profiles import Profiles
 
 # Rows of one batch where none is asked for: large enough for array work, small beside the table.
@@ -42,34 +42,21 @@ LARGEST_TOP_UP = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Learned):
     """What :func:`fairmaxent.debias` learned.
 
     Three outputs of one fit: new rows (:meth:`sample`), weights for the rows one has (:meth:`weights`), and rows to
     add to them (:meth:`top_up`). The :attr:`certificate` says what was reached.
     """
 
-    options: Mapping[str, Any]  # what was asked for, as given
-    columns: tuple[str, ...]  # columns of the input, in order
-    roles: Roles
-    table: Counted  # distinct rows as block codes
-    weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
-    soft: Reals | None  # π(y | x, z) of the profiles, where outcomes were relabelled
-    target: Reals  # wanted probability of each level
-    optimum: Optimum
-    distribution: Distribution  # p* over the whole domain
-    certificate: Certificate
-    design_weights: Reals | None  # one per input row
-    weight_column: frames.Column | None  # a one of the weight column's kind
-
     def __repr__(self) -> str:
         outcome, *protected = self.roles.names
         return f"<Fit of {outcome!r} by {protected}, {self.table.size} rows>\n{self.certificate}"
 
     @property
-    def domain(self) -> Domain:
-        """The columns as they were learned."""
-        return self.roles.domain
+    def distinct_rows(self) -> Table:
+        """The distinct rows of the table; refused if they are on the workers of a cluster."""
+        return in_memory(self.table)
 
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
@@ -123,8 +110,7 @@ class Fit:
         With ``absorb="relabel"`` one weight per input row and outcome, a column for each level of the outcome in the
         order of its labels; a row's weights are 1 together on average. :meth:`weigh` lays them out for training.
         """
-        inverse = self.table.inverse
-        weights = self._distinct_weights[inverse]
+        weights = self._distinct_weights[self.distinct_rows.inverse]
         return np.asarray(weights if self.design_weights is None else (weights.T * self.design_weights).T)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
@@ -218,7 +204,7 @@ class Fit:
     def support_weights(self) -> Reals:
         """What each row of the prior counts in the fair distribution on these rows (C = 0); the input rows in all."""
         known = Distribution.of(self.domain, self._fitted_weights())
-        return np.asarray(self.table.size * np.exp(known.log_probability(self.weighted.codes)))
+        return np.asarray(self.table.size * np.exp(known.log_probability(self.weighted.collect().codes)))
 
     def _kept(self) -> Counted:
         """The rows, those that a rule forbids counting zero."""
@@ -377,4 +363,4 @@ def load(path: str | PathLike[str]) -> Fit:
 
     Raises :class:`fairmaxent.StorageError` for a file that is missing, damaged, foreign, or of a newer format.
     """
-    return Fit(**storage.load_parts(path))
+    return Fit(**vars(storage.load(path)))

@@ -7,22 +7,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
-from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import Reals, Table
-from fairmaxent.engines.cluster import row_prior
-from fairmaxent.engines.lazy.frame import Progress, silent
+from fairmaxent.data.positions import DetailOption
+from fairmaxent.data.roles import GroupsOption, check_roles, read_columns
+from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import Reading, read_rows
+from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import check_choice
+from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.weighting import reweigh
-from fairmaxent.fit.certificate import Measure
-from fairmaxent.fit.certify import certify
+from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import DownstreamOption, check_downstream, foresee
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.raw_values import DetailOption
 from fairmaxent.fit.relabel import (
     AbsorbOption,
     Absorption,
@@ -31,21 +31,13 @@ from fairmaxent.fit.relabel import (
     relabel,
     soft_labels,
 )
-from fairmaxent.fit.request import (
-    ForbidOption,
-    RateOption,
-    check_base,
-    check_roles,
-    check_share,
-    read_columns,
-    read_rates,
-    read_rules,
-)
+from fairmaxent.fit.request import ForbidOption, RateOption, check_base, check_share, read_rates, read_rules
 from fairmaxent.fit.target import TargetOption, fair_levels, moment_scores, read_target
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BaseKind, build_base
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import choose_labeller
 
 

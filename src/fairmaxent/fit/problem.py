@@ -8,12 +8,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Counted, Reals, Table
+from fairmaxent.data.table import Counted, Table
 from fairmaxent.errors import ForbiddenError, LevelError, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
-from fairmaxent.fit.certificate import Measure
+from fairmaxent.fairness.measure import Measure
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.data.table import Counted, Reals, Table, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, check_choice
 from fairmaxent.fairness.fair_table import fair_table
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
@@ -157,6 +158,6 @@ def _labelled_table(problem: Problem, profiles: Profiles, labels: Reals) -> Tabl
     return Table(
         codes=profiles.labelled(),
         counts=np.asarray((profiles.mass * labels.T).ravel()),
-        rows=shared(problem.table.rows),
+        rows=shared(problem.table.collect().rows),
         squares=shared(problem.counted.collect().squares),
     )

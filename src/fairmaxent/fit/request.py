@@ -15,16 +15,6 @@ RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
 
 
-def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
-    """One column or several as a list; a set has no order to rely on."""
-    listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        plain = isinstance(names, str | int | float | tuple | list | set | None)
-        shown = repr(names) if plain else f"a {type(names).__name__}"
-        raise ColumnError(f"{option} is {shown}; pass the name of a column (text), or a list of names")
-    return list(listed)
-
-
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
     """One wanted rate per grouping; None leaves it as it is."""
     groupings = roles.groupings(groups)
@@ -60,15 +50,6 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
         text = ", ".join(f"{name} = {value}" for name, value in combination.items())
         rules.append(Rule.of(roles.blocks, assignment, text))
     return tuple(rules)
-
-
-def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:
-    """Refuse what is not the name of a column, and a weight column that has another role."""
-    for option, name in (("outcome", outcome), ("weight", weight)):
-        if not isinstance(name, str | None) or (option == "outcome" and name is None):
-            raise ColumnError(f"{option} is a {type(name).__name__}; pass the name of a column of the table")
-    if weight is not None and weight in (outcome, *protected):
-        raise ColumnError(f"column {weight!r} is the weight, so it cannot be outcome or protected; name another one")
 
 
 def check_share(name: str, share: float) -> float:

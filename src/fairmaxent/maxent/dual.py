@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior, Tilted
+from fairmaxent.progress import unwatched
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +36,6 @@ class Point:
     def residual(self) -> float:
         """max |gradient|: how far the worst feature is from its target."""
         return float(np.max(np.abs(self.gradient), initial=0.0))
-
-
-def unwatched(share: float) -> None:
-    """Look away."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks, mask
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import tally
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Codes
 from fairmaxent.errors import ForbiddenError
 
 

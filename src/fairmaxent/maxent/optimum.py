@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import InfeasibleError, SolverError
-from fairmaxent.maxent.dual import Dual, unwatched
+from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Newton, NewtonCG, Solution, Solver, Status, ThinnedNewton
+from fairmaxent.progress import unwatched
 
 # Above this many features a dense Hessian no longer pays.
 DENSE_FEATURES = 3000

@@ -21,6 +21,7 @@ import numpy as np
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import Array, Mask
 from fairmaxent.metrics.group_rates import (
@@ -121,7 +122,7 @@ class _Scored:
     @property
     def size(self) -> float:
         """Effective number of rows (Σw)² / Σw²."""
-        return self.mass**2 / float(self.weights @ self.weights)
+        return float(effective_rows(self.mass, float(self.weights @ self.weights)))
 
     def mean(self, values: Array | Mask) -> float:
         return float(self.weights @ values) / self.mass

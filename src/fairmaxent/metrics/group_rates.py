@@ -20,6 +20,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError, LevelError, did_you_mean
 from fairmaxent.fairness import rates
 from fairmaxent.fairness.rates import Array
@@ -177,7 +178,7 @@ def representation_rate(
         rows = open_rows(data, columns, weight)
         group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
         mass, counts, _ = sums_of(group, rows.weights, len(labels))
-        sizes = np.full(len(labels), mass.sum() ** 2 / (rows.weights**2).sum())
+        sizes = np.full(len(labels), effective_rows(mass.sum(), (rows.weights**2).sum()))
         parts.append(Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
     return compare(parts, confidence)
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import check_weights, row_keys, tally
-from fairmaxent.engines.reading import read_weights
+from fairmaxent.data.roles import GroupsOption, read_columns
+from fairmaxent.data.table import row_keys, tally
+from fairmaxent.data.weights import check_weights, effective_rows, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
 from fairmaxent.fairness.rates import Array
-from fairmaxent.fit.request import read_columns
 
 MISSING = "missing"
 
@@ -135,8 +134,7 @@ def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain |
 def sums_of(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array]:
     """Mass and rows of each group, and its effective number of rows (Σw)² / Σw²."""
     mass, squares = tally(group, weights, count), tally(group, weights**2, count)
-    sizes = np.divide(mass**2, squares, out=np.full(count, np.nan), where=squares > 0)
-    return mass, np.bincount(group, minlength=count), np.asarray(sizes)
+    return mass, np.bincount(group, minlength=count), effective_rows(mass, squares)
 
 
 def favourable_places(outcomes: list[object], favourable: object) -> list[int]:

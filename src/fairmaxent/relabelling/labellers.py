@@ -9,14 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Attribute
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Reals, Table, tally
+from fairmaxent.data.table import Table, tally
 from fairmaxent.errors import InputError
+from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.maxent.priors.protocol import log_sum_exp
 from fairmaxent.relabelling.profiles import Profiles, root_shape
 
 FOLDS = 5

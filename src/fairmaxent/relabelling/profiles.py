@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
+from fairmaxent.data.table import Table, match_rows, tally
 
 
 @dataclass(frozen=True, eq=False)

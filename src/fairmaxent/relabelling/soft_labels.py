@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError
-from fairmaxent.maxent.priors.protocol import log_sum_exp
+from fairmaxent.maxent.logspace import log_sum_exp
 
 Labels = NDArray[np.intp]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.fit.fit import Fit
 
 # More columns than this do not fit into a heat map that anyone reads.
@@ -41,8 +42,9 @@ class Associations:
 
 def associations(fit: Fit) -> Associations:
     """Compare the pairwise structure; of many columns take those that tell most about outcome and groups."""
-    codes = fit.roles.blocks.unpool(fit.table.codes).astype(np.intp)
-    sizes, share = fit.domain.sizes, fit.table.counts / fit.table.total
+    rows = fit.distinct_rows
+    codes = fit.roles.blocks.unpool(rows.codes).astype(np.intp)
+    sizes, share = fit.domain.sizes, rows.counts / rows.total
 
     def in_data(first: int, second: int) -> Reals:
         cells = codes[:, first] * sizes[second] + codes[:, second]

@@ -79,7 +79,7 @@ def build_report(
         outcome=fit.roles.names[0],
         protected=fit.roles.names[1:],
         rows=fit.table.size,
-        distinct_rows=len(fit.table.codes),
+        distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
         wishes=wishes(fit),

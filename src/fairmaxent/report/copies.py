@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.levels import value_key
-from fairmaxent.data.table import Reals, match_rows, row_keys, tally
+from fairmaxent.data.table import match_rows, row_keys, tally
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
@@ -32,7 +33,7 @@ class Copies:
 
 def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     """Count the copies among the drawn rows; None where none was drawn."""
-    known, sample, drawn = fit.table.codes, delivered.frame, delivered.codes
+    known, sample, drawn = fit.distinct_rows.codes, delivered.frame, delivered.codes
     if drawn is None or not len(drawn):
         return None
     found = match_rows(known, drawn.astype(known.dtype), fit.roles.blocks.levels) >= 0
@@ -50,7 +51,7 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
 
 def seen_mass(fit: Fit) -> float:
     """p*(S): the probability that a drawn row has a combination of levels that the data have."""
-    return float(np.exp(fit.distribution.log_probability(fit.table.codes)).sum())
+    return float(np.exp(fit.distribution.log_probability(fit.distinct_rows.codes)).sum())
 
 
 def check_data(fit: Fit, data: Any) -> None:
@@ -62,7 +63,8 @@ def check_data(fit: Fit, data: Any) -> None:
         _check_rows(int(collect(lazy.select(nw.len())).item()), fit.table.size)
         return
     pooled = fit.roles.blocks.pool(fit.domain.encode(data))
-    known = fit.table.codes[fit.table.inverse]
+    table = fit.distinct_rows
+    known = table.codes[table.inverse]
     _check_rows(len(pooled), len(known))
     other = np.flatnonzero((pooled != known).any(axis=1))
     if len(other):

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import ravel
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Codes, Reals, tally
+from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, check_choice
+from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
-from fairmaxent.fit.certificate import Rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.relabelling.profiles import root_shape
 
@@ -100,7 +101,7 @@ def _table_by_weights(fit: Fit, given: Any) -> Reals:
 def _encoded(fit: Fit, frame: Any) -> Codes:
     """Rows as block codes; a table that is fair already needs no row added."""
     if not len(frame):
-        return np.empty((0, len(fit.roles.blocks.levels)), dtype=fit.table.codes.dtype)
+        return np.empty((0, len(fit.roles.blocks.levels)), dtype=fit.distinct_rows.codes.dtype)
     return fit.roles.blocks.pool(fit.domain.encode(frame))
 
 
@@ -125,7 +126,8 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     if np.shape(weights) != shape:
         each = "row" if fit.soft is None else "row and outcome"
         raise InputError(f"weights are needed for {fit.table.size} rows; pass one per {each}, as fit.weights()")
-    cells = fit.table.codes[fit.table.inverse, 0]
+    table = fit.distinct_rows
+    cells = table.codes[table.inverse, 0]
     if fit.soft is None:
         return _shaped(fit, tally(cells, weights, outcomes * groups))
     return _shaped(fit, np.concatenate([tally(cells % groups, own, groups) for own in weights.T]))

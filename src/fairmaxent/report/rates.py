@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.target import read_target

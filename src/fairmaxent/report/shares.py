@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import data_table
@@ -61,7 +62,7 @@ class Move:
 
 def marginals(fit: Fit) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that moved most."""
-    codes = fit.roles.blocks.unpool(fit.table.codes)
+    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
     found = [_marginal(fit, index, codes[:, index]) for index in range(len(fit.domain.attributes))]
     root = [found[index] for index in fit.roles.root]
     others = [own for own in found if own.role == "other"]
@@ -70,7 +71,7 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 
 def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
     attribute = fit.domain.attributes[index]
-    before = tally(codes, fit.table.counts / fit.table.total, attribute.size)
+    before = tally(codes, fit.distinct_rows.counts / fit.table.total, attribute.size)
     after = fit.distribution.joint([index])
     role: Role = "outcome" if index == fit.roles.outcome else "protected" if index in fit.roles.protected else "other"
     distance = float(np.abs(after - before).sum() / 2)
@@ -96,7 +97,7 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
 
 def _row_counts(fit: Fit) -> Reals:
     """How many rows of the data each cell of outcome and protected columns has."""
-    cells = tally(fit.table.codes[:, 0], fit.table.rows, fit.roles.blocks.levels[0])
+    (cells,) = fit.table.tables([(0,)], fit.roles.blocks.levels, of="rows")
     return cells.reshape(fit.roles.blocks.shape(0))
 
 

@@ -47,7 +47,7 @@ def trade_off(fit: Fit) -> TradeOff:
     """Fit again with a handful of other options."""
     if "base_share" not in fit.options:
         return TradeOff((), "the fit is one of the paper's own configurations, which has other options")
-    size, width = fit.table.codes.size, fit.roles.blocks.width
+    size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
     if size > LARGEST_TABLE:
         return TradeOff((), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}): each point is a fit")
     if width > LARGEST_WIDTH:

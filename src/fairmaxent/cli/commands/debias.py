@@ -19,78 +19,24 @@ from fairmaxent.cli.options import (
     data_argument,
     domain_options,
     fit_options,
-    force_option,
-    json_option,
-    output_format_option,
     reading_options,
-    refuse_overwriting,
     role_options,
     source_of,
-    taking,
 )
+from fairmaxent.cli.output import OutputOptions, output_options
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.text import as_json, say, step
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
-    from fairmaxent.cli.model_estimate import OutlookOption
-    from fairmaxent.engines.lazy.frame import Progress
-    from fairmaxent.files.tables import FileFormat, Staging, TableFile
+    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.tables import TableFile
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.progress import Progress
     from fairmaxent.report import Source
-    from fairmaxent.report.delivered import Delivered, Mode
+    from fairmaxent.report.delivered import Delivered
 
 _SHOWN = 12  # warnings before the rest is counted
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """What is written, and where."""
-
-    output: str | None
-    output_format: FileFormat | None
-    mode: Mode
-    rows: int | None
-    iid: bool
-    weight_name: str
-    downstream: OutlookOption
-    model: str | None
-    report: str | None
-    scheduler: str | None
-    force: bool
-    as_json: bool
-
-    @property
-    def targets(self) -> list[str]:
-        """Every file to be written."""
-        return [target for target in (self.output, self.model, self.report) if target is not None]
-
-    @property
-    def data_on_stdout(self) -> bool:
-        """Whether stdout carries the table."""
-        return self.output == "-"
-
-    def check(self, data: str) -> None:
-        """Refuse, before any work, what cannot go together."""
-        from fairmaxent.files.tables import output_format
-
-        refuse_overwriting([data], self.targets)
-        if self.scheduler is not None:
-            from fairmaxent.cli import scheduler
-
-            scheduler.check(self)
-        elif self.output is not None:
-            output_format(self.output, self.output_format)
-        if self.data_on_stdout and self.as_json:
-            raise click.UsageError("--json and '-o -' both want stdout; write the table to a file")
-        if self.mode != "rows" and (self.rows is not None or self.iid):
-            raise click.UsageError(f"--rows and --iid are for --mode rows, not {self.mode}")
-        if "-" in (self.model, self.report):
-            raise click.UsageError("only the table goes to stdout; name a file for --model and --report")
-        if self.report is not None:
-            from fairmaxent.report.writer import check_path
-
-            check_path(self.report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,46 +58,6 @@ class Result:
         unknown = () if self.not_estimated is None else (self.not_estimated,)
         said = (said_here(note) for note in (*self.fit.certificate.warnings, *unknown))
         return (*self.after.absences, *self.source.notes, *said)
-
-
-output_options = taking(
-    OutputOptions,
-    "wanted",
-    click.option("-o", "--output", type=click.Path(), help="Where the fair table goes; - is stdout."),
-    output_format_option,
-    click.option(
-        "--mode",
-        type=click.Choice(["rows", "weights", "top-up"]),
-        default="rows",
-        show_default=True,
-        help="New rows; the rows you have with a column of weights; or only the rows to add to them.",
-    ),
-    click.option("--rows", type=click.IntRange(1), help="How many new rows; by default as many as there are."),
-    click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
-    click.option(
-        "--weight-name",
-        default="fair_weight",
-        show_default=True,
-        help="Column of --mode weights; it holds the design weights of --weight already.",
-    ),
-    click.option(
-        "--downstream",
-        type=click.Choice(["auto", "rows", "weights", "none"]),
-        default="auto",
-        show_default=True,
-        help="Estimate what a model trained on the rows or weights will do to people; auto: on what is written, if "
-        "that is quick.",
-    ),
-    click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
-    click.option("--report", type=click.Path(), help="Write a report on what was done."),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Let the Dask cluster at tcp://HOST:PORT read the Parquet files DATA and write others into the folder -o.",
-    ),
-    force_option,
-    json_option,
-)
 
 
 @click.command(epilog="Without -o, --model and --report nothing is written: only the rates before and after are shown.")
@@ -180,8 +86,8 @@ def command(
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
     from fairmaxent.cli.model_estimate import with_outlook
-    from fairmaxent.engines.lazy.frame import silent
-    from fairmaxent.files.tables import Staging
+    from fairmaxent.files.staging import Staging
+    from fairmaxent.progress import silent
 
     wanted.check(data)
     asked.check_rates(ctx, roles)
@@ -261,7 +167,7 @@ def _distributed(
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
     from fairmaxent.files.atomic import check_folder
-    from fairmaxent.files.tables import Staging
+    from fairmaxent.files.staging import Staging
 
     if wanted.output is not None:
         check_folder(wanted.output)

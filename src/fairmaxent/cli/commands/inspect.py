@@ -56,7 +56,7 @@ def command(
     \b
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.files.tables import Staging
+    from fairmaxent.files.staging import Staging
     from fairmaxent.inspection import inspect
 
     if write_config == "-":

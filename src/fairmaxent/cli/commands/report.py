@@ -55,7 +55,7 @@ def command(
     \b
     fairmaxent report model.fme --data census.csv -o report.html
     """
-    from fairmaxent.files import tables as files
+    from fairmaxent.files.staging import Staging
     from fairmaxent.fit.fit import load
     from fairmaxent.report import write_report
     from fairmaxent.report.writer import check_path
@@ -64,7 +64,7 @@ def command(
     refuse_overwriting([model, data, sample], [output])
     if mode == "weights" and sample is not None:
         raise click.UsageError("--mode weights draws no rows; leave --sample out")
-    with files.Staging([output], force=force) as staging:
+    with Staging([output], force=force) as staging:
         with step(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame

@@ -13,7 +13,7 @@ from fairmaxent.cli.text import say, step
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Attribute, Domain
-    from fairmaxent.files.tables import FileFormat
+    from fairmaxent.files.formats import FileFormat
 
 
 @click.command()
@@ -53,12 +53,13 @@ def command(
     """
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
-    from fairmaxent.files import tables as files
+    from fairmaxent.files.formats import output_format as check_format
+    from fairmaxent.files.staging import Staging
     from fairmaxent.fit.fit import load
 
     refuse_overwriting([model], [output])
-    files.output_format(output, output_format)
-    with files.Staging([output], force=force) as staging:
+    check_format(output, output_format)
+    with Staging([output], force=force) as staging:
         with step(f"reading {model}"):
             fit = load(model)
         with bar(f"drawing {rows:,} rows") as progress:

@@ -17,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import quota
-from fairmaxent.data.table import Codes, Reals
 from fairmaxent.engines.cluster.partitioned_rows import detached
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, results, spread
 from fairmaxent.engines.cluster.worker_prior import attached
-from fairmaxent.engines.lazy.frame import Progress
 from fairmaxent.files.atomic import remove_unfinished, write_whole
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Future

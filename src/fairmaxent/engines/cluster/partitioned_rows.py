@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.data.table import Table
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, merged, spread
+from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.protocol import Drawn, Prior, softmax
+from fairmaxent.maxent.priors.protocol import Density, Drawn, Prior, divergence_in_memory
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 if TYPE_CHECKING:
@@ -136,7 +139,24 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
     return rows if isinstance(prior, PartitionedRows) else prior
 
 
+def divergence_on_workers(table: Partitions, density: Density) -> float:
+    """KL(rows‖p): each partition for itself, with its own rows as the prior's."""
+    prior, rows = detached(density.prior, table.parts)
+    here = replace(density, prior=prior)
+    return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=here, total=table.total))
+
+
 # ---------------------------------------------------------------- on the workers
+
+
+def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
+    """Return a partition's part of KL(data‖p), where the rows of all partitions weigh ``total``."""
+    if not table.total:
+        return 0.0
+    prior, share = attached(density.prior, rows), table.total / total
+    if prior is None:
+        return np.inf
+    return share * (divergence_in_memory(table, replace(density, prior=prior)) + float(np.log(share)))
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import quota
-from fairmaxent.data.table import Broken, Reals, Summed, Table, equal_steps, row_keys
+from fairmaxent.data.table import Broken, Summed, Table, equal_steps, row_keys
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.cluster.tasks import gathered, merged, results, spread
-from fairmaxent.engines.cluster.worker_prior import attached
-from fairmaxent.errors import InputError
-from fairmaxent.maxent.priors.protocol import Density
-from fairmaxent.maxent.priors.rows import Rows
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -68,7 +66,7 @@ class Partitions:
     @property
     def worth(self) -> float:
         """(Σw)²/Σw² over the input rows."""
-        return float(self.total**2 / self.sizes[:, 3].sum())
+        return float(effective_rows(self.total, float(self.sizes[:, 3].sum())))
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
@@ -98,47 +96,9 @@ class Partitions:
         equal = np.full(rows, self.total / rows)
         return replace(table, counts=equal, squares=equal**2)
 
-    def divergence(self, density: Density) -> float:
-        """KL(rows‖p): each partition for itself, with its own rows as the prior's."""
-        from fairmaxent.engines.cluster.partitioned_rows import detached  # which imports this module
-
-        prior, rows = detached(density.prior, self.parts)
-        own = replace(density, prior=prior)
-        found = merged(self.client, _divergence, sum, self.parts, beside=[rows], density=own, total=self.total)
-        return float(found)
-
     def collect(self) -> Table:
         """Take all rows into memory, in the order that a table in memory has."""
         return _joined(results(self.client, self.parts), self.blocks)
-
-    @property
-    def codes(self) -> NoReturn:
-        """Refused: the rows are elsewhere."""
-        raise _elsewhere()
-
-    @property
-    def counts(self) -> NoReturn:
-        """Refused: the rows are elsewhere."""
-        raise _elsewhere()
-
-    @property
-    def rows(self) -> NoReturn:
-        """Refused: the rows are elsewhere."""
-        raise _elsewhere()
-
-    @property
-    def inverse(self) -> NoReturn:
-        """Refused: the rows are elsewhere."""
-        raise InputError(
-            "the input rows of this fit stay on the Dask cluster; use fit.weigh(dask_frame), or fit a table in memory"
-        )
-
-
-def _elsewhere() -> InputError:
-    return InputError(
-        "the rows of this fit stay on the Dask cluster; call fit.collect() to take the distinct ones into memory, and "
-        "use the fit that it returns"
-    )
 
 
 def _sizes(table: Table) -> list[float]:
@@ -163,13 +123,3 @@ def _steps(table: Table, rows: int) -> Table:
     chosen = equal_steps(table.counts, rows)
     one = np.ones(rows)
     return Table(table.codes[chosen], one, one, one)
-
-
-def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
-    """Return a partition's part of KL(data‖p), where the rows of all partitions weigh ``total``."""
-    if not table.total:
-        return 0.0
-    own, share = attached(density.prior, rows), table.total / total
-    if own is None:
-        return np.inf
-    return share * (table.divergence(replace(density, prior=own)) + float(np.log(share)))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Reals
 from fairmaxent.engines.lazy.frame import Lazy, fresh_name, names_of
 from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
 from fairmaxent.engines.lazy.row_counts import unpacked

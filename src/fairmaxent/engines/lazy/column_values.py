@@ -15,11 +15,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Attribute, Domain
 from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
-from fairmaxent.data.table import Reals
-from fairmaxent.engines.lazy.frame import Lazy, Progress, collect, fresh_name, is_missing, names_of, numbers, silent
+from fairmaxent.engines.lazy.frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError
+from fairmaxent.progress import Progress, silent
 
 MOST_VALUES = 100_000
 _HEAD = 1 << 20  # rows that show whether a column may have too many values

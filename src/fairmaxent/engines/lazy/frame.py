@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import narwhals as nw
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals
-from fairmaxent.errors import ColumnError, InputError, did_you_mean
+from fairmaxent.data.arrays import Reals
+from fairmaxent.errors import ColumnError, InputError, did_you_mean, first_line
 
 # Row groups that polars holds before they are decoded; its own number takes far more memory, and no less CPU.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
 
 Lazy = nw.LazyFrame[Any]
-Progress = Callable[[str, float], None]
-"""Called with a stage and how much of it is done, from 0 to 1; what it raises stops the work."""
-
-
-def silent(stage: str, share: float) -> None:
-    """Report nothing."""
 
 
 def open_lazy(frame: Any) -> Lazy | None:
@@ -116,8 +110,3 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Reals:
 def is_missing(column: Any, dtype: Any) -> Any:
     """Say, as an expression, where a column is missing; NaN is."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
-
-
-def first_line(problem: Exception) -> str:
-    """Return what an engine says, in one line."""
-    return (str(problem).splitlines() or [type(problem).__name__])[0]

@@ -9,10 +9,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.data.table import Table
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, into_engine, names_of, numbers
 from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
 from fairmaxent.errors import InputError, WeightError

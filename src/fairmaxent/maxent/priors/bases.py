@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Codes, Counted, Reals, tally
+from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import ForbiddenError
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges
 from fairmaxent.maxent.priors.product import Product

@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,22 +108,8 @@ class Density:
         return result
 
 
-def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
-    """log Σ e^{value} along an axis, −∞ for an empty sum.
-
-    Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
-    """
-    top = values.max(axis=axis, keepdims=True)
-    if np.isfinite(top).all():
-        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
-
-
-def softmax(scores: Reals) -> tuple[float, Reals]:
-    """log Σ e^{score} and the normalised e^{score}; all zero where every score is −∞."""
-    log_partition = float(log_sum_exp(scores))
-    if np.isneginf(log_partition):
-        return log_partition, np.zeros_like(scores)
-    return log_partition, np.exp(scores - log_partition)
+def divergence_in_memory(rows: Table, density: Density) -> float:
+    """KL(rows‖p) of distinct rows in memory."""
+    kept = rows.counts > 0
+    share = rows.counts[kept] / rows.total
+    return float(share @ (np.log(share) - density.log_probability(rows.codes[kept])))

@@ -10,10 +10,12 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks, ravel
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Codes, Reals, Table, equal_steps, match_rows, tally
-from fairmaxent.maxent.priors.protocol import Drawn, softmax
+from fairmaxent.data.table import Table, equal_steps, match_rows, tally
+from fairmaxent.maxent.logspace import softmax
+from fairmaxent.maxent.priors.protocol import Drawn
 
 # Tables of this many numbers stay in the fastest memory while the rows pass by.
 _LARGEST_PACK = 1 << 14

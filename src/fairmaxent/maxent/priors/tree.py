@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Codes, Reals
-from fairmaxent.maxent.priors.protocol import Drawn, log_sum_exp, softmax
+from fairmaxent.maxent.logspace import log_sum_exp, softmax
+from fairmaxent.maxent.priors.protocol import Drawn
 
 # Pairwise probabilities are built for several root levels at a time, in at most this many numbers.
 _BUFFER = 1 << 24

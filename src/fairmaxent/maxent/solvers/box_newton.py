@@ -7,7 +7,7 @@ from math import e, log
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.dual import Dual, Point
 from fairmaxent.maxent.solvers.newton import solve_regularised

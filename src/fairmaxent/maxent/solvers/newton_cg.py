@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.maxent.dual import Dual, Point
 from fairmaxent.maxent.solvers.solution import Solution, backtrack, iterate
 

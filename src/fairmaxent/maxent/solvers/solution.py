@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.maxent.dual import Dual, Point
 
 # Below this residual a solver that can make no further progress has met the limits of float64, not a problem.

@@ -1,0 +1,119 @@
+"""What `debias` writes, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli.options import force_option, json_option, output_format_option, refuse_overwriting, taking
+
+if TYPE_CHECKING:
+    from fairmaxent.cli.model_estimate import OutlookOption
+    from fairmaxent.files.formats import FileFormat
+    from fairmaxent.report.delivered import Mode
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written, and where."""
+
+    output: str | None
+    output_format: FileFormat | None
+    mode: Mode
+    rows: int | None
+    iid: bool
+    weight_name: str
+    downstream: OutlookOption
+    model: str | None
+    report: str | None
+    scheduler: str | None
+    force: bool
+    as_json: bool
+
+    @property
+    def targets(self) -> list[str]:
+        """Every file to be written."""
+        return [target for target in (self.output, self.model, self.report) if target is not None]
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """Whether stdout carries the table."""
+        return self.output == "-"
+
+    def check(self, data: str) -> None:
+        """Refuse, before any work, what cannot go together."""
+        from fairmaxent.files.formats import output_format
+
+        refuse_overwriting([data], self.targets)
+        if self.scheduler is not None:
+            _check_scheduler(self)
+        elif self.output is not None:
+            output_format(self.output, self.output_format)
+        if self.data_on_stdout and self.as_json:
+            raise click.UsageError("--json and '-o -' both want stdout; write the table to a file")
+        if self.mode != "rows" and (self.rows is not None or self.iid):
+            raise click.UsageError(f"--rows and --iid are for --mode rows, not {self.mode}")
+        if "-" in (self.model, self.report):
+            raise click.UsageError("only the table goes to stdout; name a file for --model and --report")
+        if self.report is not None:
+            from fairmaxent.report.writer import check_path
+
+            check_path(self.report)
+
+
+if TYPE_CHECKING:
+    from fairmaxent.cli.output import OutputOptions
+
+
+def _check_scheduler(wanted: OutputOptions) -> None:
+    """Refuse what workers do not do."""
+    if wanted.downstream in ("rows", "weights"):
+        raise click.UsageError("--downstream needs the rows here, and with --scheduler they stay on the cluster")
+    if wanted.mode != "rows":
+        raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
+    if wanted.report is not None:
+        raise click.UsageError("--report needs the rows here, and with --scheduler they stay on the cluster; drop one")
+    if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
+        raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
+
+
+output_options = taking(
+    OutputOptions,
+    "wanted",
+    click.option("-o", "--output", type=click.Path(), help="Where the fair table goes; - is stdout."),
+    output_format_option,
+    click.option(
+        "--mode",
+        type=click.Choice(["rows", "weights", "top-up"]),
+        default="rows",
+        show_default=True,
+        help="New rows; the rows you have with a column of weights; or only the rows to add to them.",
+    ),
+    click.option("--rows", type=click.IntRange(1), help="How many new rows; by default as many as there are."),
+    click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
+    click.option(
+        "--weight-name",
+        default="fair_weight",
+        show_default=True,
+        help="Column of --mode weights; it holds the design weights of --weight already.",
+    ),
+    click.option(
+        "--downstream",
+        type=click.Choice(["auto", "rows", "weights", "none"]),
+        default="auto",
+        show_default=True,
+        help="Estimate what a model trained on the rows or weights will do to people; auto: on what is written, if "
+        "that is quick.",
+    ),
+    click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
+    click.option("--report", type=click.Path(), help="Write a report on what was done."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the Dask cluster at tcp://HOST:PORT read the Parquet files DATA and write others into the folder -o.",
+    ),
+    force_option,
+    json_option,
+)

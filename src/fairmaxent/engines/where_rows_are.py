@@ -1,0 +1,41 @@
+"""Where the rows are: what a fit asks of them, answered in memory or on the workers of a cluster."""
+
+from __future__ import annotations
+
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Counted, Table
+from fairmaxent.errors import InputError
+from fairmaxent.maxent.priors.protocol import Density, Prior, divergence_in_memory
+from fairmaxent.maxent.priors.rows import Rows
+
+
+def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
+    """w as a prior, wherever the rows are."""
+    if not isinstance(weighted, Table):
+        from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
+        from fairmaxent.engines.cluster.partitions import Partitions
+
+        if isinstance(weighted, Partitions):
+            return PartitionedRows.of(blocks, weighted)
+    return Rows.of(blocks, weighted.collect())
+
+
+def divergence(rows: Counted, density: Density) -> float:
+    """KL(rows‖p), wherever the rows are."""
+    if not isinstance(rows, Table):
+        from fairmaxent.engines.cluster.partitioned_rows import divergence_on_workers
+        from fairmaxent.engines.cluster.partitions import Partitions
+
+        if isinstance(rows, Partitions):
+            return divergence_on_workers(rows, density)
+    return divergence_in_memory(rows.collect(), density)
+
+
+def in_memory(rows: Counted) -> Table:
+    """Return the distinct rows; refused if they are on the workers of a cluster."""
+    if not isinstance(rows, Table):
+        raise InputError(
+            "the rows of this fit stay on the Dask cluster; call fit.collect() to bring the distinct rows into memory and "
+            "use the fit that it returns, or, for weights, use fit.weigh(dask_frame)"
+        )
+    return rows

@@ -1,0 +1,84 @@
+"""Bounds: what the paper proves of a fit before it is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.blocks import mask
+from fairmaxent.data.roles import Roles
+from fairmaxent.fairness.measure import Measure
+from fairmaxent.fairness.rates import group_table, representation_rate
+from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.priors.protocol import Prior
+
+
+def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
+    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
+
+    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
+    """
+    if delta == 0:
+        return tau
+    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+
+
+def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
+    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of the features' hull.
+
+    The indicators of one alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one opposite
+    the origin θ_reference/√(number of indicators).
+    """
+    radius = np.inf
+    for share in shares:
+        ordered = np.sort(share[share > 0])
+        if len(ordered) > 1:
+            radius = min(radius, ordered[0], ordered[-1] / np.sqrt(len(ordered) - 1))
+    return float(-log_floor / radius)
+
+
+def rate_bound(
+    optimum: Optimum,
+    measure: Measure,
+    achieved: Reals,
+    *,
+    base: Prior,
+    base_share: float,
+    tau: float | None,
+) -> tuple[float, float]:
+    """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
+
+    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. In general the ratio of
+    joint probabilities that the proof bounds turns into a ratio of rates by the ratio of the group shares.
+    """
+    features = optimum.dual.features
+    roots = features.blocks.slices[0]
+    prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
+    bounds, deltas = [], []
+    for grouping in measure.groupings:
+        joint = group_table(prior, grouping)[list(measure.favourable)]
+        reached = group_table(achieved, grouping)[list(measure.favourable)]
+        seen = group_table(achieved, grouping).sum(axis=0) > 0
+        delta = float(np.max(np.abs(reached - joint)))
+        highest = joint[:, seen].max(axis=1)
+        lowest = np.where(highest > 0, joint[:, seen].min(axis=1), 1.0)
+        ratio = float(np.min(lowest / np.where(highest > 0, highest, 1.0)))
+        smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
+        if tau is None:
+            shares = representation_rate(achieved, grouping)
+            bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))
+        else:
+            bounds.append(theorem_4_5(tau, base_mass=smallest, delta=delta))
+        deltas.append(delta)
+    worst = int(np.argmin(bounds))
+    return bounds[worst], deltas[worst]
+
+
+def multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:
+    """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
+    if not optimum.dual.prior.full_support:
+        return None
+    if any(attribute.features == "moment" for attribute in roles.domain.attributes):
+        return None
+    return lemma_4_2(optimum.dual.prior.log_floor(), simplices)

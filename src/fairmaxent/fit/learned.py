@@ -1,0 +1,39 @@
+"""What a fit learned: the record behind every output, and all that a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Counted
+from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.maxent.optimum import Optimum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned:
+    """What was asked for, the data in codes, the solution, and what it reached."""
+
+    options: Mapping[str, Any]  # what was asked for, as given
+    columns: tuple[str, ...]  # columns of the input, in order
+    roles: Roles
+    table: Counted  # distinct rows as block codes
+    weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
+    soft: Reals | None  # π(y | x, z) of the profiles, where outcomes were relabelled
+    target: Reals  # wanted probability of each level
+    optimum: Optimum
+    distribution: Distribution  # p* over the whole domain
+    certificate: Certificate
+    design_weights: Reals | None  # one per input row
+    weight_column: frames.Column | None  # a one of the weight column's kind
+
+    @property
+    def domain(self) -> Domain:
+        """The columns as they were learned."""
+        return self.roles.domain
