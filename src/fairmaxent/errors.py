@@ -16,18 +16,69 @@
     ├── StorageError          a model or data file is damaged, foreign, missing, or cannot be written
     └── DependencyError       an optional library is needed; the message names what to install
 
-Each message says what is wrong, where, and what to do next.
+Each message says what is wrong, where, and what to do next. An option that a message speaks of stands in it as data
+(`Option`), so that each front end can spell it the way its users type it.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import get_args
 
 
+@dataclass(frozen=True)
+class Option:
+    """An option that a message speaks of, by its name in `fairmaxent.debias`, with the value meant, if one is.
+
+    >>> f"set {Option('base_share')} > 0, or {Option('groups', 'each')}; use {Option('mode', 'top-up')}"
+    "set base_share > 0, or groups='each'; use top_up()"
+    """
+
+    name: str
+    value: object = ...  # ...: no value is meant
+
+    def __str__(self) -> str:
+        if self.name in _ELSEWHERE:
+            return _ELSEWHERE[self.name]
+        if self.name == "mode":
+            return _OUTPUTS[str(self.value)]
+        return self.name if self.value is ... else f"{self.name}={self.value!r}"
+
+
+# Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
+_ELSEWHERE = {
+    "bins": "Domain.infer(bins=…)",
+    "max_levels": "Domain.infer(max_levels=…)",
+    "weight_name": "name=",
+    "force": "force=True",
+}
+_OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
+
+
 class FairMaxEntError(Exception):
-    """Root of every error raised by fairmaxent."""
+    """Root of every error raised by fairmaxent; its message is made of texts and of options."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
+
+    def spelled(self, spell: Callable[[Option], str]) -> str:
+        """The message with its options spelled by ``spell``."""
+        return spelled(self.parts, spell)
+
+
+def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
+    """Join texts and options to one text, the options spelled by ``spell``; nested parts are joined likewise."""
+    return "".join(
+        spell(part)
+        if isinstance(part, Option)
+        else spelled(part.parts, spell)
+        if isinstance(part, FairMaxEntError)
+        else str(part)
+        for part in parts
+    )
 
 
 class InputError(FairMaxEntError, ValueError):
@@ -98,7 +149,7 @@ def check_choice(name: str, value: object, choices: object) -> None:
     """Refuse a value outside a closed choice."""
     known = get_args(choices)
     if value not in known:
-        raise InputError(f"{name} is {value!r}; {did_you_mean(value, known)}")
+        raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
 
 
 def first_line(problem: Exception) -> str:

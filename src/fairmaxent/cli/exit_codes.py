@@ -17,6 +17,7 @@ from fairmaxent.errors import (
     FairMaxEntError,
     InfeasibleError,
     InputError,
+    Option,
     SolverError,
     StorageError,
 )
@@ -117,7 +118,18 @@ def _explain(problem: Exception) -> tuple[str, int]:
         )
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
-    return said_here(str(problem)), code
+    return said_here(problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem)), code
+
+
+def as_typed(option: Option) -> str:
+    """Spell an option the way it is typed on the command line.
+
+    >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
+    ('--base-share', '--groups each', '--statistical-rate none')
+    """
+    name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
+    value = "none" if option.value is None else option.value
+    return f"--{name}" if value is ... else f"--{name} {value}"
 
 
 def said_here(text: str) -> str:

@@ -35,7 +35,7 @@ def in_memory(rows: Counted) -> Table:
     """Return the distinct rows; refused if they are on the workers of a cluster."""
     if not isinstance(rows, Table):
         raise InputError(
-            "the rows of this fit stay on the Dask cluster; call fit.collect() to bring the distinct rows into memory and "
-            "use the fit that it returns, or, for weights, use fit.weigh(dask_frame)"
+            "the rows of this fit stay on the Dask cluster; call fit.collect() to bring the distinct rows into memory, "
+            "and use the fit that it returns; for weights, use fit.weigh(dask_frame)"
         )
     return rows
