@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.distribution import Distribution
     from fairmaxent.fit.fit import Fit, load
     from fairmaxent.fit.pipeline import debias
+    from fairmaxent.fit.request import Estimate, Relabel
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
@@ -40,6 +41,7 @@ __all__ = [
     "DependencyError",
     "Distribution",
     "Domain",
+    "Estimate",
     "EvidenceError",
     "FairMaxEnt",
     "FairMaxEntError",
@@ -49,6 +51,7 @@ __all__ = [
     "InputError",
     "LevelError",
     "RateError",
+    "Relabel",
     "SolverError",
     "StorageError",
     "TargetError",
@@ -75,8 +78,10 @@ _HOMES = {
     "Certificate": "fit.certificate",
     "Distribution": "fit.distribution",
     "Domain": "data.domain",
+    "Estimate": "fit.request",
     "FairMaxEnt": "estimator",
     "Fit": "fit.fit",
+    "Relabel": "fit.request",
     "calibration": "metrics.calibration",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",

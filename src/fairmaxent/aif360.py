@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.relabel import AbsorbOption, ParityOption
-from fairmaxent.fit.target import TargetOption
-from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.fit.request import Request
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]
@@ -28,6 +27,9 @@ Mask = NDArray[np.bool_]
 # Columns that the fit has beside those of the data set.
 GROUP = "group"
 WEIGHT = "instance_weights"
+
+# Options that the data set answers.
+_FROM_THE_DATA_SET = ("favourable", "groups", "weight", "forbid", "domain", "progress")
 
 
 class FairMaxEntPreprocessing:
@@ -40,12 +42,13 @@ class FairMaxEntPreprocessing:
 
     Parameters
     ----------
-    representation_rate, statistical_rate, target, base, base_share, absorb, parity, threshold, random_state
-        As in :func:`fairmaxent.debias`. With ``representation_rate=None`` and ``target={"group": None, label: None}``,
-        which keep the shares of groups and labels, the weights are those of Reweighing.
+    **options
+        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. With
+        ``representation_rate=None`` and ``target={"group": None, label: None}``, which keep the shares of groups and
+        labels, the weights are those of Reweighing.
     output
-        ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: as many new rows in their place.
-        Either way the total weight stays. ``absorb="relabel"`` needs ``"rows"``.
+        ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the same number of new rows in their
+        place. Either way the total weight stays. `relabel` needs ``"rows"``.
     """
 
     fit_: Fit
@@ -53,40 +56,12 @@ class FairMaxEntPreprocessing:
     _members: Mask  # rows in one of the groups
     _seen: tuple[Reals, ...]  # the data set of the fit
 
-    def __init__(
-        self,
-        unprivileged_groups: Groups,
-        privileged_groups: Groups,
-        *,
-        representation_rate: float | None = 1.0,
-        statistical_rate: float | None = 1.0,
-        target: TargetOption | None = None,
-        base: BaseKind = "tree",
-        base_share: float = 0.2,
-        absorb: AbsorbOption = "reweigh",
-        parity: ParityOption = "probabilities",
-        threshold: float = 0.5,
-        output: Output = "weights",
-        random_state: int | None = None,
-    ) -> None:
+    @storing_options_of(Request, without=_FROM_THE_DATA_SET)
+    def __init__(self, unprivileged_groups: Groups, privileged_groups: Groups, *, output: Output = "weights") -> None:
         check_choice("output", output, Output)
-        if absorb == "relabel" and output == "weights":
-            raise InputError(
-                "absorb='relabel' gives each row a weight for every label, and a data set of AIF360 has one label per "
-                "row; pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
-            )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
-        self.representation_rate = representation_rate
-        self.statistical_rate = statistical_rate
-        self.target = target
-        self.base = base
-        self.base_share = base_share
-        self.absorb = absorb
-        self.parity = parity
-        self.threshold = threshold
         self.output = output
-        self.random_state = random_state
 
     def fit(self, dataset: Any) -> FairMaxEntPreprocessing:
         """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.Fit`."""
@@ -99,22 +74,20 @@ class FairMaxEntPreprocessing:
         self._coding = _Coding.of(dataset)
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = self._coding.encode(dataset).assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
+        options = {name: getattr(self, name) for name in type(self).__init__.options}  # type: ignore[attr-defined]
+        if options["relabel"] is not None and self.output == "weights":
+            raise InputError(
+                "relabelling gives each row a weight for every label, and a data set of AIF360 has one label per row; "
+                "pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
+            )
         self.fit_ = debias(
             frame.loc[members],
             dataset.label_names[0],
             GROUP,
-            representation_rate=self.representation_rate,
-            statistical_rate=self.statistical_rate,
             favourable=dataset.favorable_label,
-            target=self.target,
-            base=self.base,
-            base_share=self.base_share,
-            absorb=self.absorb,
-            parity=self.parity,
-            threshold=self.threshold,
             weight=WEIGHT,
             forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
-            random_state=self.random_state,
+            **options,
         )
         self._members = members
         self._seen = _contents(dataset)

@@ -61,7 +61,7 @@ class FairMaxEntError(Exception):
     """Root of every error raised by fairmaxent; its message is made of texts and of options."""
 
     def __init__(self, *parts: object) -> None:
-        super().__init__("".join(map(str, parts)))
+        super().__init__(spelled(parts, str))
         self.parts = parts
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
@@ -70,15 +70,16 @@ class FairMaxEntError(Exception):
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
-    """Join texts and options to one text, the options spelled by ``spell``; nested parts are joined likewise."""
-    return "".join(
-        spell(part)
-        if isinstance(part, Option)
-        else spelled(part.parts, spell)
-        if isinstance(part, FairMaxEntError)
-        else str(part)
-        for part in parts
-    )
+    """Join texts and options to one text, the options spelled by ``spell``; errors and tuples are joined likewise."""
+
+    def text_of(part: object) -> str:
+        if isinstance(part, Option):
+            return spell(part)
+        if isinstance(part, FairMaxEntError):
+            return spelled(part.parts, spell)
+        return spelled(part, spell) if isinstance(part, tuple) else str(part)
+
+    return "".join(map(text_of, parts))
 
 
 class InputError(FairMaxEntError, ValueError):

@@ -13,19 +13,13 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
-from fairmaxent.fit.downstream import DownstreamOption
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.relabel import AbsorbOption, ParityOption
-from fairmaxent.fit.request import ForbidOption, RateOption
-from fairmaxent.fit.target import TargetOption
-from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.fit.request import Request
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
@@ -56,9 +50,10 @@ class _NoWeightsError(InfeasibleError, AttributeError):
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
 
-    `fit_resample` gives as many new rows as came in, or `rows` of them; `sample_weight_` gives weights for the rows
-    as they are, and `fit_weigh` rows with weights to train on, also where outcomes are relabelled. Tables and series
-    of pandas, polars and pyarrow, arrays and lists come back as what they were, with the same columns and dtypes.
+    `fit_resample` gives the same number of new rows, or `rows` of them; `sample_weight_` gives weights for the rows as
+    they are; `fit_weigh` gives rows with weights to train on, which works for relabelled outcomes too. Tables and
+    series of pandas, polars and pyarrow, arrays and lists come back in the form they came in, with the same columns
+    and dtypes.
 
     Parameters
     ----------
@@ -66,21 +61,18 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         The column or columns of X whose groups are compared, by name or position. None: the columns that
         `sensitive_features` brings to `fit`.
     rows
-        How many rows `fit_resample` draws; None: as many as came in.
-    representation_rate, statistical_rate, favourable, groups, target, base, base_share, absorb, parity, threshold, \
-labeller, downstream, student, detail, weight, forbid, domain
-        As in :func:`fairmaxent.debias`; `weight` may also be a position. Columns of an array are called x0, x1, …, and
-        the outcome is called as the series y is, or ``"y"``.
-    random_state
-        Seed of the draws, a whole number or None.
+        How many rows `fit_resample` draws; None: the same number as X has.
+    **options
+        All other options of :func:`fairmaxent.debias`, by the same names; `weight` may also be a position. Columns of
+        an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``.
 
     Attributes
     ----------
     fit_ : Fit
         What was learned, with its certificate; its table is X, then the sensitive features, then y.
     sample_weight_ : array of shape (rows of X,)
-        One weight per row, 1 on average, computed when asked for (`Fit.weights`). With ``absorb="relabel"`` a row has
-        a weight for each outcome: `fit_weigh` gives these.
+        One weight per row, 1 on average, computed when asked for (`Fit.weights`). A relabelled row has a weight for
+        each outcome: `fit_weigh` gives these.
     sampling_strategy_ : dict
         How many rows of each class `fit_resample` drew.
     n_features_in_, feature_names_in_
@@ -99,50 +91,12 @@ labeller, downstream, student, detail, weight, forbid, domain
     # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
+    @storing_options_of(Request, without=("progress",))
     def __init__(
-        self,
-        protected: ColumnOption | Sequence[ColumnOption] | None = None,
-        *,
-        representation_rate: RateOption = 1.0,
-        statistical_rate: RateOption = 1.0,
-        favourable: object = None,
-        groups: GroupsOption = "each",
-        target: TargetOption | None = None,
-        base: BaseKind = "tree",
-        base_share: float = 0.2,
-        absorb: AbsorbOption = "reweigh",
-        parity: ParityOption = "probabilities",
-        threshold: float = 0.5,
-        labeller: Any = None,
-        downstream: DownstreamOption | None = None,
-        student: Any = None,
-        detail: DetailOption | None = None,
-        weight: ColumnOption | None = None,
-        forbid: ForbidOption | None = None,
-        domain: Domain | None = None,
-        rows: int | None = None,
-        random_state: int | None = None,
+        self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
     ) -> None:
         self.protected = protected
-        self.representation_rate = representation_rate
-        self.statistical_rate = statistical_rate
-        self.favourable = favourable
-        self.groups = groups
-        self.target = target
-        self.base = base
-        self.base_share = base_share
-        self.absorb = absorb
-        self.parity = parity
-        self.threshold = threshold
-        self.labeller = labeller
-        self.downstream = downstream
-        self.student = student
-        self.detail = detail
-        self.weight = weight
-        self.forbid = forbid
-        self.domain = domain
         self.rows = rows
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> FairMaxEnt:
         """Learn the fair distribution.
@@ -165,35 +119,16 @@ labeller, downstream, student, detail, weight, forbid, domain
         extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
         _check_distinct(features.columns, extra, outcome)
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
-        self.fit_ = debias(
-            table,
-            self._y_form.names[0],
-            self._protected_names(features.columns, list(extra)),
-            representation_rate=self.representation_rate,
-            statistical_rate=self.statistical_rate,
-            favourable=self.favourable,
-            groups=self.groups,
-            target=self.target,
-            base=self.base,
-            base_share=self.base_share,
-            absorb=self.absorb,
-            parity=self.parity,
-            threshold=self.threshold,
-            labeller=self.labeller,
-            downstream=self.downstream,
-            student=self.student,
-            detail=self.detail,
-            weight=None if self.weight is None else _name_of(self.weight, features.columns, "weight"),
-            forbid=self.forbid,
-            domain=self.domain,
-            random_state=self.random_state,
-        )
+        options = {name: getattr(self, name) for name in self.get_params(deep=False) if name != "rows"}
+        options["protected"] = self._protected_names(features.columns, list(extra))
+        options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
+        self.fit_ = debias(table, self._y_form.names[0], **options)
         return table
 
     def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:
         """Learn the fair distribution and return X, y and weights to train on: ``fit(X, y, sample_weight=weights)``.
 
-        Rows stay as they are; with ``absorb="relabel"`` each stands there once per outcome that it has a weight for.
+        Rows stay as they are; if they are relabelled, each appears once for each outcome that it has a weight for.
         """
         table = self._learn(X, y, sensitive_features)
         weighed = nw.from_native(self.fit_.weigh(table, name=_WEIGHT), eager_only=True)
@@ -221,8 +156,8 @@ labeller, downstream, student, detail, weight, forbid, domain
         fitted: Fit = self.fit_
         if fitted.soft is not None:
             raise _NoWeightsError(
-                "with absorb='relabel' a row has a weight for each outcome; fit_weigh(X, y) gives rows with weights to "
-                "train on, and fit_.weights() the weights alone"
+                "a relabelled row has a weight for each outcome; fit_weigh(X, y) gives rows with weights to train on, "
+                "and fit_.weights() the weights alone"
             )
         try:
             return fitted.weights()
@@ -230,7 +165,7 @@ labeller, downstream, student, detail, weight, forbid, domain
             raise _NoWeightsError(str(problem)) from problem
 
     def __sklearn_tags__(self) -> _SamplerTags:
-        """What scikit-learn and imbalanced-learn may pass in."""
+        """What scikit-learn and imbalanced-learn may pass to it."""
         tags = super().__sklearn_tags__()
         known = {part.name: getattr(tags, part.name) for part in fields(Tags)}
         known |= {"estimator_type": "sampler", "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True)}

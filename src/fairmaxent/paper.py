@@ -23,7 +23,7 @@ from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.problem import Problem, compress
-from fairmaxent.fit.request import check_share
+from fairmaxent.fit.request import PaperRequest, check_share
 from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features, root_marginals
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -56,8 +56,6 @@ def fit(
     for; :func:`fairmaxent.debias` meets it exactly. ``tau`` is Algorithm 1's: it sets the representation rate, with
     the first level of the protected column in the role of z = 0.
     """
-    options = {name: value for name, value in locals().items() if name not in ("frame", "domain", "solver")}
-    options |= {"solver": str(solver), "random_state": None}
     _check_one_column(protected)
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
@@ -93,7 +91,9 @@ def fit(
     # Theorem 4.5 knows τ where the prior came from Algorithm 1 and θ balances the groups at least as well.
     known_tau = tau if prior == "w" and theta in ("b", "w") else None
     return Fit(
-        options=options,
+        request=PaperRequest(
+            outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
+        ),
         columns=tuple(opened.columns),
         roles=roles,
         table=table,

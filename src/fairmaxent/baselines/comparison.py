@@ -1,20 +1,22 @@
-"""Ours and the other methods on one table: rates of the data they make, and of a classifier trained on them."""
+"""fairmaxent and other methods on one table: rates of the data they make, and of a classifier trained on them."""
 
 from __future__ import annotations
 
 import importlib.util
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.cli.options import AbsorbOptions, FitOptions, RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fit.pipeline import fit_frame
+from fairmaxent.fit.request import ParityOption, Request
 from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 ClassifierName = Literal["tree", "logistic"]
 Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
-Method = Callable[[Any, RoleOptions, Domain, int], Training]
+Method = Callable[[Any, Request, int], Training]
 
 _WEIGHT = "\0weight"  # no column of a user's is called so
 
@@ -60,21 +62,24 @@ class Comparison:
     """Cross-validation on one table: each fold's rows are tested on as they are."""
 
     frame: Any
-    roles: RoleOptions
-    asked: FitOptions
-    domain: Domain
+    request: Request  # what fairmaxent is asked for, with the domain that all methods share
     folds: int
     classifier: ClassifierName
 
     @property
     def seed(self) -> int:
         """Of folds and draws."""
-        return self.asked.random_state or 0
+        return self.request.random_state or 0
+
+    @property
+    def domain(self) -> Domain:
+        """How all methods read the columns."""
+        return self.request.domain or Domain.infer(self.frame)
 
     def run(self) -> Iterator[Compared]:
         """Try one method after the other."""
         self._rates(self.frame, None)  # what is wrong with the question is no method's refusal
-        for name, method in methods(self.asked).items():
+        for name, method in methods().items():
             try:
                 scores = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
@@ -86,7 +91,7 @@ class Comparison:
         fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
         train, test = self.frame[np.flatnonzero(fold_of_row != fold)], self.frame[np.flatnonzero(fold_of_row == fold)]
         began = time.process_time()
-        rows, weights = method(train, self.roles, self.domain, self.seed + fold)
+        rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
         representation, statistical = self._rates(rows, weights)
         if not importlib.util.find_spec("sklearn"):
@@ -95,14 +100,15 @@ class Comparison:
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
-        roles, domain = self.roles, self.domain
-        representation = representation_rate(rows, roles.protected, groups=roles.groups, weight=weights, domain=domain)
+        request, domain = self.request, self.domain
+        protected, groups = request.protected_names, request.groups
+        representation = representation_rate(rows, protected, groups=groups, weight=weights, domain=domain)
         statistical = statistical_rate(
             rows,
-            roles.outcome,
-            roles.protected,
-            favourable=roles.favoured,
-            groups=roles.groups,
+            request.outcome,
+            protected,
+            favourable=request.favourable,
+            groups=groups,
             weight=weights,
             domain=domain,
         )
@@ -111,19 +117,19 @@ class Comparison:
     def _classify(self, rows: Any, weights: Any, test: Any) -> tuple[float, float | None]:
         """Accuracy on the test rows, and the statistical rate of the predictions."""
         classifier = _classifier(self.classifier)
-        outcome = self.domain.index(self.roles.outcome)
+        outcome = self.domain.index(self.request.outcome)
         train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
         classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
         predicted = classifier.predict(np.delete(test_codes, outcome, axis=1))
         # A name of its own, or the domain's levels of the outcome would be looked up once more.
-        column = self.domain.column_of(self.roles.outcome, predicted).alias("\0predicted").to_native()
+        column = self.domain.column_of(self.request.outcome, predicted).alias("\0predicted").to_native()
         try:
             rate = statistical_rate(
                 test,
                 column,
-                self.roles.protected,
-                favourable=self.roles.favoured,
-                groups=self.roles.groups,
+                self.request.protected_names,
+                favourable=self.request.favourable,
+                groups=self.request.groups,
                 domain=self.domain,
             )
         except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
@@ -131,33 +137,33 @@ class Comparison:
         return float((predicted == test_codes[:, outcome]).mean()), float(rate)
 
 
-def methods(asked: FitOptions) -> dict[str, Method]:
-    """Every method, ours first and with the wishes of the user."""
-
-    def our_rows(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-        return asked.fit(train, roles, domain, AbsorbOptions()).sample(len(train), random_state=seed), None
-
-    def our_weights(absorbing: AbsorbOptions) -> Method:
-        def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-            weighed = asked.fit(train, roles, domain, absorbing).weigh(train, name=_WEIGHT)
-            return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
-
-        return made
-
-    ours = {
-        "fairmaxent, rows": our_rows,
-        "fairmaxent, weights": our_weights(AbsorbOptions()),
-        "relabel, probabilities": our_weights(AbsorbOptions("relabel")),
-        "relabel, predictions": our_weights(AbsorbOptions("relabel", "predictions")),
+def methods() -> dict[str, Method]:
+    """Every method, fairmaxent's first."""
+    ours: dict[str, Method] = {
+        "fairmaxent, rows": _rows,
+        "fairmaxent, weights": partial(_weights, relabel=None),
+        "relabel, probabilities": partial(_weights, relabel="probabilities"),
+        "relabel, predictions": partial(_weights, relabel="predictions"),
     }
     return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
 
 
-def _baseline(call: Callable[..., Any]) -> Method:
-    """A method of others: the rows there are with its weights, or where it has none as many rows of its own."""
+def _rows(train: Any, request: Request, seed: int) -> Training:
+    """The same number of new rows."""
+    return fit_frame(train, replace(request, relabel=None)).sample(len(train), random_state=seed), None
 
-    def made(train: Any, roles: RoleOptions, domain: Domain, seed: int) -> Training:
-        result = call(train, roles.outcome, roles.protected, domain=domain)
+
+def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption | None) -> Training:
+    """The rows with weights, which need no seed."""
+    weighed = fit_frame(train, replace(request, relabel=relabel)).weigh(train, name=_WEIGHT)
+    return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
+
+
+def _baseline(call: Callable[..., Any]) -> Method:
+    """Another method: the rows with its weights or, if it has none, the same number of rows that it makes."""
+
+    def made(train: Any, request: Request, seed: int) -> Training:
+        result = call(train, request.outcome, request.protected_names, domain=request.domain)
         if isinstance(result, baselines.WeightedRows):
             return train, result.weights()
         return result.sample(len(train), random_state=seed), None

@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from fairmaxent.cli.option_types import KEEP, NOTHING
-from fairmaxent.cli.options import AbsorbOptions, DomainOptions, FitOptions, ReadingOptions, RoleOptions
+from fairmaxent.cli.options import DomainOptions, ReadingOptions, RoleOptions
 from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.renamed import RENAMED
+from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
-# What a run is for and where its results go is said each time.
+# What a run is for and where its results go must be typed each time.
 _NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config")
 _BY_COLUMN = ("target", "bins", "kinds", "order")
 _RATES = ("representation_rate", "statistical_rate")
@@ -30,7 +32,9 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     for name in values:
         if name in _NOT_IN_A_FILE:
             option = name.replace("as_", "").replace("_", "-")
-            raise InputError(f"{path} holds {name!r}, which is said each time; use --{option} on the command line")
+            raise InputError(f"{path}: {name!r} cannot be set in a config file; pass --{option} on the command line")
+        if name in RENAMED:
+            raise InputError(f"{path}: {name!r} is no longer an option; use {RENAMED[name]}")
         if name not in (*own, *known):
             raise InputError(f"{path} holds the unknown key {name!r}; {did_you_mean(name, known)}")
     ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in own}
@@ -44,10 +48,13 @@ def _keys(command: click.Command) -> list[str]:
 
 # One file serves all commands: what any of them may read there.
 _KEYS = [
-    own.name
-    for kind in (RoleOptions, FitOptions, AbsorbOptions, OutputOptions, DomainOptions, ReadingOptions)
-    for own in fields(kind)
-    if own.name not in _NOT_IN_A_FILE
+    *REQUEST_NAMES,
+    *(
+        field.name
+        for kind in (RoleOptions, OutputOptions, DomainOptions, ReadingOptions)
+        for field in fields(kind)
+        if field.name not in _NOT_IN_A_FILE
+    ),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Iterator
 from typing import NoReturn
@@ -33,7 +32,7 @@ CLOSED_PIPE = 141
 MEANINGS = """\b
 Exit codes:
   0    done
-  1    unexpected: a bug of ours
+  1    unexpected: a bug in fairmaxent
   2    wrong usage
   3    the data or the options cannot be used
   4    what was asked for cannot be reached
@@ -53,35 +52,6 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (OSError, UNREADABLE),
     (UnicodeError, UNREADABLE),
 )
-
-
-# The library speaks Python; a word inside quotes may be a name from the data or of a config file, and stays.
-_SAID_HERE = {
-    "sample() or top_up()": "--mode rows or --mode top-up",
-    "sample() or weights()": "--mode rows or --mode weights",
-    "groups='each'": "--groups each",
-    "groups='joint'": "--groups joint",
-    "detail='rows'": "--detail rows",
-    "detail='bins'": "--detail bins",
-    "pass a Domain inferred with a larger max_levels": "use a larger --max-levels",
-    "learn a Domain with finer bins": "use finer --bins",
-    "fewer bins with a Domain": "fewer --bins",
-    "sample() or absorb='reweigh'": "--mode rows or --absorb reweigh",
-    "absorb='reweigh', and no downstream": "--absorb reweigh and --downstream none",
-    "absorb='relabel'": "--absorb relabel",
-    "absorb='reweigh'": "--absorb reweigh",
-    "parity='predictions'": "--parity predictions",
-    "parity='probabilities'": "--parity probabilities",
-    "train on weights instead of rows": "train on --mode weights instead of rows",
-    "pass another name for the weights": "name another one with --weight-name",
-    "--force (force=True)": "--force",
-    "base_share": "--base-share",
-    "random_state": "--seed",
-    "representation_rate": "--representation-rate",
-    "statistical_rate": "--statistical-rate",
-    "use None": "use 'none'",
-}
-_PYTHON = re.compile(rf"(?<!['\w-])({'|'.join(map(re.escape, _SAID_HERE))})(?!['\w])")
 
 
 @contextlib.contextmanager
@@ -118,7 +88,7 @@ def _explain(problem: Exception) -> tuple[str, int]:
         )
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
-    return said_here(problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem)), code
+    return problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem), code
 
 
 def as_typed(option: Option) -> str:
@@ -130,11 +100,6 @@ def as_typed(option: Option) -> str:
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
     value = "none" if option.value is None else option.value
     return f"--{name}" if value is ... else f"--{name} {value}"
-
-
-def said_here(text: str) -> str:
-    """Say in options of the command line what the library says in Python."""
-    return _PYTHON.sub(lambda found: _SAID_HERE[found[1]], text)
 
 
 def _one(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.text import text_table
 from fairmaxent.data.frames import has_library
 from fairmaxent.errors import FairMaxEntError
@@ -14,39 +15,45 @@ if TYPE_CHECKING:
     from fairmaxent.progress import Progress
     from fairmaxent.report.delivered import Mode
 
-OutlookOption = Literal["auto", "rows", "weights", "none"]
+EstimateChoice = Literal["auto", "rows", "weights", "none"]
 
 # Distinct rows of two outcomes up to which it takes a few seconds at most, and is done unasked.
 LARGEST = 20_000
 # A relabelled fit learns labels in each fold as well: so many times the work.
 _RELABELLED = 4
 
-_NOT_SAID = "what a model trained on the result will do was not estimated"
+_NOT_ESTIMATED = "it was not estimated what a model trained on the result will do"
 
 
-def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress) -> tuple[Fit, str | None]:
+def with_outlook(fit: Fit, asked: EstimateChoice, mode: Mode, progress: Progress) -> tuple[Fit, str | None]:
     """Return the fit with the estimate in its certificate, or the fit as it is and why it has none."""
-    from fairmaxent.fit.pipeline import with_downstream
+    from fairmaxent.fit.pipeline import with_estimate
+    from fairmaxent.fit.request import Estimate
 
     if asked == "none":
         return fit, None
     if asked != "auto":
-        return with_downstream(fit, asked, progress=progress), None
+        return with_estimate(fit, Estimate(output=asked), progress=progress), None
     if set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
         return fit, None  # nobody asked how outcomes are given
     if mode == "top-up":
-        return fit, f"{_NOT_SAID}; ask with --downstream rows or weights"
+        return fit, f"{_NOT_ESTIMATED}; to estimate it, use --estimate rows or weights"
     distinct, outcomes = fit.table.distinct, fit.roles.attributes[0].size
     work = distinct * max(1, outcomes - 1) * (1 if fit.soft is None else _RELABELLED)
     if work > LARGEST:
-        return fit, f"{_NOT_SAID}, as it takes long for {distinct:,} distinct rows; ask with --downstream {mode}"
+        return (
+            fit,
+            f"{_NOT_ESTIMATED}, because it takes long for {distinct:,} distinct rows; to do so, use --estimate {mode}",
+        )
     if not has_library("sklearn"):
-        own = f"ask with --downstream {mode}, which then trains a model of our own"
-        return fit, f"{_NOT_SAID}, as scikit-learn is not installed; install it, or {own}"
+        return fit, (
+            f"{_NOT_ESTIMATED}, because scikit-learn is not installed; install it, or use --estimate {mode}, which "
+            "then trains fairmaxent's own model"
+        )
     try:
-        return with_downstream(fit, mode, progress=progress), None
+        return with_estimate(fit, Estimate(output=mode), progress=progress), None
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return fit, f"{_NOT_SAID}: {problem}"
+        return fit, f"{_NOT_ESTIMATED}: {problem.spelled(as_typed)}"
 
 
 def outlook_table(fit: Fit) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from fairmaxent.cli import option_types
+from fairmaxent.cli.help import Decorator, section
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
 
@@ -21,23 +20,20 @@ if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
     from fairmaxent.files.formats import FileFormat
     from fairmaxent.files.tables import TableFile
-    from fairmaxent.fit.fit import Fit
-    from fairmaxent.progress import Progress
     from fairmaxent.report import Source
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 FORMATS = click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl"])
 
 
 def taking(kind: type, name: str, *options: Decorator) -> Decorator:
     """Add options to a command, which gets their values as one dataclass."""
-    own = [field.name for field in fields(kind)]
+    names = [field.name for field in fields(kind)]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            found = kind(**{field: params.pop(field) for field in own})
-            function(*args, **{**params, name: found})
+            values = kind(**{field: params.pop(field) for field in names})
+            function(*args, **{**params, name: values})
 
         decorated: Callable[..., None] = collected
         for option in reversed(options):
@@ -163,81 +159,6 @@ class DomainOptions:
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.said)
 
 
-@dataclass(frozen=True)
-class AbsorbOptions:
-    """Where the change of the outcomes goes: the options of `fairmaxent.debias` by the same names."""
-
-    absorb: Any = "reweigh"
-    parity: Any = "probabilities"
-    threshold: float = 0.5
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What is asked for: the options of `fairmaxent.debias` by the same names."""
-
-    representation_rate: Any
-    statistical_rate: Any
-    target: tuple[tuple[str, Any], ...]
-    base: Any
-    base_share: float
-    detail: Any
-    forbid: tuple[dict[str, object], ...]
-    random_state: int | None
-
-    def with_seed(self) -> FitOptions:
-        """Choose a seed where none was given, so that a report can say how to repeat the draws."""
-        if self.random_state is not None:
-            return self
-        return replace(self, random_state=secrets.randbelow(2**32))
-
-    def check_rates(self, ctx: click.Context, roles: RoleOptions) -> None:
-        """Refuse two wishes for the size of the same groups; both were said, so neither is a default."""
-        said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
-        rates = self.representation_rate
-        for column, _ in self.target if said and roles.groups == "each" else ():
-            rate = rates.get(column) if isinstance(rates, Mapping) else rates
-            if column in roles.protected and rate is not None:
-                others = ", ".join(f"{name}=…" for name in roles.protected if name != column)
-                raise click.UsageError(
-                    f"--representation-rate and --target both say how large the groups of {column!r} are; leave "
-                    f"one out{f', or give the rate by column: {others}' if others else ''}"
-                )
-
-    def fit(
-        self,
-        frame: Any,
-        roles: RoleOptions,
-        domain: Domain | None,
-        absorbing: AbsorbOptions,
-        progress: Progress | None = None,
-    ) -> Fit:
-        """Call `debias`."""
-        from fairmaxent.fit.pipeline import debias
-
-        return debias(
-            frame,
-            roles.outcome,
-            roles.protected,
-            representation_rate=self.representation_rate,
-            statistical_rate=self.statistical_rate,
-            favourable=roles.favoured,
-            groups=roles.groups,
-            target=once("target", self.target) or None,
-            base=self.base,
-            base_share=self.base_share,
-            absorb=absorbing.absorb,
-            parity=absorbing.parity,
-            threshold=absorbing.threshold,
-            detail=self.detail,
-            weight=roles.weight,
-            forbid=list(self.forbid) or None,
-            domain=domain,
-            random_state=self.random_state,
-            progress=progress,
-        )
-
-
 def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """Values by column, each named once."""
     names = [name for name, _ in pairs]
@@ -312,130 +233,76 @@ output_format_option = click.option("--output-format", type=FORMATS, help="By de
 reading_options = taking(
     ReadingOptions,
     "reading",
-    click.option("--input-format", type=FORMATS, help="By default what the file and its suffix say."),
-    click.option("--delimiter", metavar="CHAR", help="Of a CSV; found out by default."),
-    click.option("--encoding", help="Of a CSV; found out by default."),
-    click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; found out by default."),
-    click.option(
-        "--missing",
-        multiple=True,
-        metavar="TEXT",
-        help=f"A cell that means missing, repeatable, instead of {', '.join(m or 'empty' for m in MISSING)}.",
-    ),
-    click.option("--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no line of names."),
-    click.option(
-        "--drop",
-        type=option_types.NAMES,
-        help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+    *section(
+        "How the file is read",
+        click.option("--input-format", type=FORMATS, help="By default what the file and its suffix say."),
+        click.option("--delimiter", metavar="CHAR", help="Of a CSV; found out by default."),
+        click.option("--encoding", help="Of a CSV; found out by default."),
+        click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; found out by default."),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="TEXT",
+            help=f"A cell that means missing, repeatable, instead of {', '.join(m or 'empty' for m in MISSING)}.",
+        ),
+        click.option(
+            "--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no line of names."
+        ),
+        click.option(
+            "--drop",
+            type=option_types.NAMES,
+            help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+        ),
     ),
 )
 role_options = taking(
     RoleOptions,
     "roles",
-    click.option("--outcome", required=True, metavar="COLUMN", help="The outcome, e.g. income."),
-    click.option("--protected", required=True, type=option_types.NAMES, help="Columns of the groups, e.g. sex,race."),
-    click.option(
-        "--favourable",
-        multiple=True,
-        type=option_types.LEVEL,
-        help="Outcome level that the statistical rate is about, repeatable; by default every level.",
+    *section(
+        "What is compared",
+        click.option("--outcome", required=True, metavar="COLUMN", help="The outcome, e.g. income."),
+        click.option(
+            "--protected", required=True, type=option_types.NAMES, help="Columns of the groups, e.g. sex,race."
+        ),
+        click.option(
+            "--favourable",
+            "--favorable",
+            "favourable",
+            multiple=True,
+            type=option_types.LEVEL,
+            help="Outcome level that the statistical rate is about, repeatable; by default every level.",
+        ),
+        click.option(
+            "--groups",
+            type=click.Choice(["each", "joint"]),
+            default="each",
+            show_default=True,
+            help="Compare each protected column on its own, or their intersections.",
+        ),
+        click.option("--weight", metavar="COLUMN", help="Column of design weights; the fair weights include them."),
     ),
-    click.option(
-        "--groups",
-        type=click.Choice(["each", "joint"]),
-        default="each",
-        show_default=True,
-        help="Compare each protected column on its own, or their intersections.",
-    ),
-    click.option("--weight", metavar="COLUMN", help="Column of design weights; the fair weights include them."),
 )
 domain_options = taking(
     DomainOptions,
     "columns_as",
-    click.option(
-        "--bins",
-        multiple=True,
-        type=option_types.BINS,
-        help="Number of bins of numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
-    ),
-    click.option(
-        "--kinds", multiple=True, type=option_types.KIND, help="Read a column as another kind: 'zip: categorical'."
-    ),
-    click.option(
-        "--order", multiple=True, type=option_types.ORDER, help="Order of levels: 'size: small, medium, large'."
-    ),
-    click.option("--max-levels", type=click.IntRange(2), help="Levels of a column; beyond, rare ones become 'other'."),
-)
-absorb_options = taking(
-    AbsorbOptions,
-    "absorbing",
-    click.option(
-        "--absorb",
-        type=click.Choice(["reweigh", "relabel"]),
-        default="reweigh",
-        show_default=True,
-        help="Let rows count more or less; or give them another outcome in part, for models that decide fairly.",
-    ),
-    click.option(
-        "--parity",
-        type=click.Choice(["probabilities", "predictions"]),
-        default="probabilities",
-        show_default=True,
-        help="With --absorb relabel, what is made alike: outcomes on average, or also a model's decisions.",
-    ),
-    click.option(
-        "--threshold",
-        type=float,
-        default=0.5,
-        show_default=True,
-        help="Probability of the favourable outcome from which such a model decides for it.",
-    ),
-)
-fit_options = taking(
-    FitOptions,
-    "asked",
-    click.option(
-        "--representation-rate",
-        type=option_types.RATE,
-        default=1.0,
-        show_default=True,
-        help="Smallest ratio allowed between group shares: 0.9, none, or by column: sex=0.9,race=none.",
-    ),
-    click.option(
-        "--statistical-rate",
-        type=option_types.RATE,
-        default=1.0,
-        show_default=True,
-        help="Smallest ratio allowed between the groups' rates of an outcome; written alike.",
-    ),
-    click.option(
-        "--target",
-        multiple=True,
-        type=option_types.TARGET,
-        help="Wanted shares of a column, for a protected one instead of its representation rate: "
-        "'sex: Female=0.6, Male=0.4'; 'age: keep' keeps what it has.",
-    ),
-    click.option(
-        "--base",
-        type=click.Choice(["tree", "product", "uniform"]),
-        default="tree",
-        show_default=True,
-        help="What is mixed into the rows to reach combinations that have none.",
-    ),
-    click.option("--base-share", type=float, default=0.2, show_default=True, help="How much of it, from 0 to 1."),
-    click.option(
-        "--detail",
-        type=click.Choice(["rows", "bins"]),
-        help="Numbers of drawn rows that are not of the base: a real row's own (the default for a table in memory), or "
-        "drawn again inside their bins.",
-    ),
-    click.option(
-        "--forbid",
-        multiple=True,
-        type=option_types.PAIRS,
-        help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
-    ),
-    click.option(
-        "--seed", "--random-state", "random_state", type=int, help="Same seed, same rows; by default a new one."
+    *section(
+        "How columns become levels",
+        click.option(
+            "--bins",
+            multiple=True,
+            type=option_types.BINS,
+            help="Number of bins of numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
+        ),
+        click.option(
+            "--kinds", multiple=True, type=option_types.KIND, help="Read a column as another kind: 'zip: categorical'."
+        ),
+        click.option(
+            "--order", multiple=True, type=option_types.ORDER, help="Order of levels: 'size: small, medium, large'."
+        ),
+        click.option(
+            "--max-levels",
+            type=click.IntRange(2),
+            help="Most levels that a column may have; rare ones beyond that become 'other'.",
+        ),
     ),
 )

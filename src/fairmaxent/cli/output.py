@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.help import section
 from fairmaxent.cli.options import force_option, json_option, output_format_option, refuse_overwriting, taking
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.model_estimate import OutlookOption
+    from fairmaxent.cli.model_estimate import EstimateChoice
     from fairmaxent.files.formats import FileFormat
     from fairmaxent.report.delivered import Mode
 
@@ -25,7 +26,7 @@ class OutputOptions:
     rows: int | None
     iid: bool
     weight_name: str
-    downstream: OutlookOption
+    estimate: EstimateChoice
     model: str | None
     report: str | None
     scheduler: str | None
@@ -69,8 +70,8 @@ if TYPE_CHECKING:
 
 def _check_scheduler(wanted: OutputOptions) -> None:
     """Refuse what workers do not do."""
-    if wanted.downstream in ("rows", "weights"):
-        raise click.UsageError("--downstream needs the rows here, and with --scheduler they stay on the cluster")
+    if wanted.estimate in ("rows", "weights"):
+        raise click.UsageError("--estimate needs the rows here, and with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
         raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
     if wanted.report is not None:
@@ -82,38 +83,44 @@ def _check_scheduler(wanted: OutputOptions) -> None:
 output_options = taking(
     OutputOptions,
     "wanted",
-    click.option("-o", "--output", type=click.Path(), help="Where the fair table goes; - is stdout."),
-    output_format_option,
-    click.option(
-        "--mode",
-        type=click.Choice(["rows", "weights", "top-up"]),
-        default="rows",
-        show_default=True,
-        help="New rows; the rows you have with a column of weights; or only the rows to add to them.",
+    *section(
+        "What is written",
+        click.option("-o", "--output", type=click.Path(), help="Where to write the fair table; - is stdout."),
+        output_format_option,
+        click.option(
+            "--mode",
+            type=click.Choice(["rows", "weights", "top-up"]),
+            default="rows",
+            show_default=True,
+            help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
+        ),
+        click.option(
+            "--rows", type=click.IntRange(1), help="How many new rows; by default the same number as in the data."
+        ),
+        click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
+        click.option(
+            "--weight-name",
+            default="fair_weight",
+            show_default=True,
+            help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
+        ),
+        click.option(
+            "--estimate",
+            type=click.Choice(["auto", "rows", "weights", "none"]),
+            default="auto",
+            show_default=True,
+            help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, "
+            "if that is quick.",
+        ),
+        click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
+        click.option("--report", type=click.Path(), help="Write a report on what was done."),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet "
+            "files into the folder -o.",
+        ),
+        force_option,
+        json_option,
     ),
-    click.option("--rows", type=click.IntRange(1), help="How many new rows; by default as many as there are."),
-    click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
-    click.option(
-        "--weight-name",
-        default="fair_weight",
-        show_default=True,
-        help="Column of --mode weights; it holds the design weights of --weight already.",
-    ),
-    click.option(
-        "--downstream",
-        type=click.Choice(["auto", "rows", "weights", "none"]),
-        default="auto",
-        show_default=True,
-        help="Estimate what a model trained on the rows or weights will do to people; auto: on what is written, if "
-        "that is quick.",
-    ),
-    click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
-    click.option("--report", type=click.Path(), help="Write a report on what was done."),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Let the Dask cluster at tcp://HOST:PORT read the Parquet files DATA and write others into the folder -o.",
-    ),
-    force_option,
-    json_option,
 )

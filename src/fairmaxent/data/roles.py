@@ -76,6 +76,11 @@ class Roles:
         """Name a cell of the table of outcome and protected columns."""
         return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(self.attributes, cell, strict=True))
 
+    def describe_group(self, grouping: Sequence[int], group: Sequence[int]) -> str:
+        """Name a group by its columns and levels."""
+        attributes = [self.attributes[axis] for axis in grouping]
+        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, group, strict=True))
+
     def describe_level(self, level: int) -> str:
         """Name a level by its place among the levels of all blocks."""
         number = next(n for n, part in enumerate(self.blocks.slices) if level < part.stop)

@@ -12,22 +12,22 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quota
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import rates_of_many
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.outlook import Downstream
-from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.remarks import (
-    binned_roles,
-    broken_rows,
-    few_effective_rows,
-    missing_roles,
+from fairmaxent.fit.facts import (
+    Facts,
+    binned_columns,
+    compared_missing,
+    forbidden_rows,
+    outcome_shares,
     removed_levels,
-    shrunk_outcomes,
     small_groups,
 )
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.remarks import remarks
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -35,17 +35,15 @@ Intervals = dict[str, dict[str, tuple[float, float]]]
 
 _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
-_DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a warning
 
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Rates wanted, before and achieved, and how good the solution is.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Certificate(Facts):
+    """Rates wanted, before and achieved, how good the solution is, and the facts to know about it.
 
     The achieved rates are exact: they are taken from the fitted distribution, not from drawn rows.
     """
 
-    wanted: Rates
     before: Rates
     achieved: Rates
     bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
@@ -56,41 +54,15 @@ class Certificate:
     method: str
     status: str
     multiplier_norm: float  # ‖λ*‖₂
-    multiplier_bound: float | None  # Lemma 4.2; None where its assumptions do not hold
+    multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
     distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
-    effective_rows: float  # how many equally weighted rows the fair weights are worth
-    small_groups: tuple[str, ...]
-    filled_cells: tuple[str, ...]
-    removed_levels: tuple[str, ...]
-    notes: tuple[str, ...]
     measure: Measure
     table: Reals  # p*(y, z)
-    downstream: Downstream | None = None  # None: it was not asked for
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Everything a careful reader should know, as sentences."""
-        return (
-            *(f"small group: {group}" for group in self.small_groups),
-            *(f"empty cell filled by the base: {cell}" for cell in self.filled_cells),
-            *(f"level removed: {level}" for level in self.removed_levels),
-            *self.notes,
-            *self._unfair_downstream(),
-        )
-
-    def _unfair_downstream(self) -> list[str]:
-        """Say where a model is expected to stay less fair than the data are."""
-        if self.downstream is None:
-            return []
-        found = []
-        for name, rate in self.downstream.after.by_predictions.items():
-            wanted = self.wanted["statistical_rate"][name]
-            if wanted is not None and rate is not None and rate < wanted - _DOWNSTREAM_SLACK:
-                found.append(
-                    f"the data are fair, but a model trained on them is expected to decide for groups of {name} at a "
-                    f"rate of {rate:.2f} (wanted {wanted:.2f}): {self.downstream.remedy}"
-                )
-        return found
+        return tuple(spelled(remark, str) for remark in remarks(self))
 
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """Where the rates of ``n`` sampled rows will fall.
@@ -206,19 +178,16 @@ def certify(
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
         multiplier_bound=multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
+        rows=problem.table.size,
         effective_rows=weighted.worth,
         small_groups=small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         removed_levels=removed_levels(distribution),
-        notes=(
-            *roles.domain.notes,
-            *notes,
-            *binned_roles(problem),
-            *missing_roles(problem),
-            *few_effective_rows(problem, weighted.worth),
-            *broken_rows(problem),
-            *shrunk_outcomes(problem, achieved),
-        ),
+        binned_columns=binned_columns(problem),
+        compared_missing=compared_missing(problem),
+        forbidden_rows=forbidden_rows(problem),
+        outcome_shares=outcome_shares(problem, achieved),
+        notes=(*roles.domain.notes, *notes),
         measure=measure,
         table=achieved,
     )

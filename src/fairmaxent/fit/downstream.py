@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +16,17 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.draws import quota
 from fairmaxent.data.table import Table
-from fairmaxent.errors import InfeasibleError, InputError, check_choice
-from fairmaxent.fit.outlook import Downstream, Outlook
+from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.outlook import Downstream, Outlook, Remedy
+from fairmaxent.fit.request import HALF, OutputOption, Request
 from fairmaxent.metrics.scorecard import Judgement, judge
-from fairmaxent.relabelling.labellers import Labeller, check_model, deal, name_of
+from fairmaxent.relabelling.labellers import Labeller, deal, name_of
 from fairmaxent.relabelling.profiles import Profiles, root_shape
-
-if TYPE_CHECKING:
-    from fairmaxent.fit.fit import Fit
-
-DownstreamOption = Literal["rows", "weights"]
 
 FOLDS = 3
 
-Refit = Callable[
-    [Table], "Fit"
-]  # the same fit of other rows; soft labels anew, or they would tell of the fold left out
+Refit = Callable[[Table], Fit]  # the same fit of other rows; soft labels anew, or they would tell of the fold left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +39,12 @@ class _People:
     profile: NDArray[np.intp]
 
 
-def check_downstream(output: object, student: object) -> None:
-    """Refuse a student that nothing is asked of, and what is no output to learn from."""
-    if output is not None:
-        check_choice("downstream", output, DownstreamOption)
-    elif student is not None:
-        raise InputError("student is given, but downstream is not; pass downstream='rows' or 'weights'")
-    check_model("student", student)
-
-
 def foresee(
     fit: Fit,
     refit: Refit,
     student: Labeller,
     *,
-    output: DownstreamOption,
+    output: OutputOption,
     folds: int = FOLDS,
     progress: Callable[[str, float], None],
 ) -> Downstream:
@@ -81,7 +66,7 @@ def foresee(
         student=name_of(student),
         output=output,
         folds=folds,
-        threshold=float(fit.options["threshold"]),
+        threshold=_threshold(fit),
         remedy=_remedy(fit, output),
         before=_outlook(fit, people, before),
         after=_outlook(fit, people, after),
@@ -89,27 +74,33 @@ def foresee(
 
 
 def _lesson_without(
-    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: DownstreamOption, *, seed: int
+    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: OutputOption, *, seed: int
 ) -> Profiles:
     """What a student gets to see of a fit that never saw some profiles."""
     try:
         return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.places])), output, seed=seed)
     except (InfeasibleError, InputError) as problem:
         raise type(problem)(
-            f"the downstream estimate fits the table again without some of its rows, and there: {problem} Or leave "
-            "downstream out."
+            "the estimate fits the table again without some of its rows, and that failed: ",
+            problem,
+            " Or leave ",
+            Option("estimate"),
+            " out.",
         ) from problem
 
 
-def _remedy(fit: Fit, output: DownstreamOption) -> str:
+def _remedy(fit: Fit, output: OutputOption) -> Remedy:
     """Name the next thing to try."""
-    if fit.options["absorb"] == "reweigh":
-        return "the other columns tell the old outcome. Relabelling helps: absorb='relabel', parity='predictions'"
-    if fit.options["parity"] == "probabilities":
-        return "its probabilities are fairer than its decisions. Also level these: parity='predictions'"
-    if output == "rows":
-        return "train on weights instead of rows, or use a smaller base_share"
-    return "there is nothing further to ask of labels; look at the smallest groups, or try another kind of model"
+    plan = fit.request.relabelling if isinstance(fit.request, Request) else None
+    if plan is None:
+        return "relabel"
+    if plan.parity == "probabilities":
+        return "predictions"
+    return "weights" if output == "rows" else "none"
+
+
+def _threshold(fit: Fit) -> float:
+    return fit.request.threshold if isinstance(fit.request, Request) else HALF
 
 
 def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
@@ -117,7 +108,7 @@ def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
     return Table(table.codes[kept], table.counts[kept], table.rows[kept], table.squares[kept])
 
 
-def _lesson(fit: Fit, output: DownstreamOption, *, seed: int) -> Profiles:
+def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Profiles:
     """What a student gets to see: the weighted rows, or as many drawn ones as there are."""
     blocks = fit.roles.blocks
     if output == "weights":
@@ -154,7 +145,7 @@ def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
             people.weights,
             favourable=measure.favourable,
             group_count=int(np.prod(sizes)),
-            threshold=float(fit.options["threshold"]),
+            threshold=_threshold(fit),
         )
     first = next(iter(found.values()))
 

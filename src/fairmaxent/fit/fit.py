@@ -67,7 +67,7 @@ class Fit(Learned):
         independently. ``given`` fixes columns, e.g. ``{"sex": "Female"}``, exactly and at no extra cost. A column of
         design weights comes back as ones: drawn rows need none.
         """
-        seed = self.options["random_state"] if random_state is None else random_state
+        seed = self.request.random_state if random_state is None else random_state
         return self._complete(self.distribution.sample(n, given=given, random_state=seed, iid=iid))
 
     def sample_batches(
@@ -85,7 +85,7 @@ class Fit(Learned):
         :meth:`sample`.
         """
         left, most = check_count(n), check_count(size)
-        rng = generator(self.options["random_state"] if random_state is None else random_state)
+        rng = generator(self.request.random_state if random_state is None else random_state)
         source = self.distribution.condition(given) if given else self.distribution
         return self._batches(source, left, most, rng, iid=iid)
 
@@ -107,8 +107,8 @@ class Fit(Learned):
     def weights(self) -> Reals:
         """One weight per input row, 1 on average: the fair distribution on the rows one has (C = 0).
 
-        With ``absorb="relabel"`` one weight per input row and outcome, a column for each level of the outcome in the
-        order of its labels; a row's weights are 1 together on average. :meth:`weigh` lays them out for training.
+        A relabelled fit has one weight per input row and outcome: a column for each level of the outcome, in the order
+        of its labels; the weights of a row add up to 1 on average. :meth:`weigh` lays them out for training.
         """
         weights = self._distinct_weights[self.distinct_rows.inverse]
         return np.asarray(weights if self.design_weights is None else (weights.T * self.design_weights).T)
@@ -116,9 +116,9 @@ class Fit(Learned):
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
         """Return the table that was fitted with a column of weights, ready to train on.
 
-        The same weights as :meth:`weights`. With ``absorb="relabel"`` every row stands there once per outcome that it
-        has a weight for. Columns that took no part in the fit stay beside the others. A lazy frame is joined with its
-        weights inside its engine; nothing is computed until it is collected.
+        The weights are those of :meth:`weights`. If the fit is relabelled, every row appears once for each outcome that
+        it has a weight for. Columns that took no part in the fit are kept. A lazy frame is joined with its weights
+        inside its engine; nothing is computed until it is collected.
         """
         lazy = open_lazy(frame)
         if lazy is None:
@@ -142,7 +142,7 @@ class Fit(Learned):
         from fairmaxent.engines.cluster.weighing import weigh_rows
 
         blocks, optimum = self.roles.blocks, self._fitted_weights()
-        rules = read_rules(self.roles, self.options["forbid"])
+        rules = read_rules(self.roles, self.request.forbid)
         (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (self.weighted, self._kept()))
         factor = np.divide(self.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
         log_levels = optimum.potentials
@@ -208,7 +208,7 @@ class Fit(Learned):
 
     def _kept(self) -> Counted:
         """The rows, those that a rule forbids counting zero."""
-        rules = read_rules(self.roles, self.options["forbid"])
+        rules = read_rules(self.roles, self.request.forbid)
         return self.table.without(partial(break_any, rules)) if rules else self.table
 
     def _fitted_weights(self) -> Optimum:
@@ -233,7 +233,7 @@ class Fit(Learned):
         The fair table is that of this fit, ``fit.distribution.marginal([...])`` of outcome and protected columns;
         another table with the same rates may be met with fewer.
         """
-        seed = self.options["random_state"] if random_state is None else random_state
+        seed = self.request.random_state if random_state is None else random_state
         rng = generator(seed)
         cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), self._missing_rows())
         return self._complete(self.distribution.draw(rng.permutation(cells), rng, spread=True))
@@ -266,7 +266,7 @@ class Fit(Learned):
                 write_part(batch, place / part_name(number))
                 progress("rows", min(1.0, (number + 1) * most / count))
             return
-        rng = generator(self.options["random_state"] if random_state is None else random_state)
+        rng = generator(self.request.random_state if random_state is None else random_state)
         source = self.distribution.condition(given) if given else self.distribution
         roots = source.root_table.ravel()
         cells = rng.multinomial(count, roots / roots.sum()) if iid else quota(roots, count)

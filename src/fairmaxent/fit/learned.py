@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
@@ -13,6 +11,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.request import PaperRequest, Request
 from fairmaxent.maxent.optimum import Optimum
 
 
@@ -20,7 +19,7 @@ from fairmaxent.maxent.optimum import Optimum
 class Learned:
     """What was asked for, the data in codes, the solution, and what it reached."""
 
-    options: Mapping[str, Any]  # what was asked for, as given
+    request: Request | PaperRequest  # what was asked for
     columns: tuple[str, ...]  # columns of the input, in order
     roles: Roles
     table: Counted  # distinct rows as block codes

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from fairmaxent.fairness.measure import ByGrouping
+
+# What to try if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
+Remedy = Literal["relabel", "predictions", "weights", "none"]
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """How a model does on the people of the data; what compares groups is by grouping, None where nothing can be."""
+    """How a model does on the people of the data; comparisons are by grouping, None if there is nothing to compare."""
 
     accuracy: float
     auc: float
@@ -17,7 +21,7 @@ class Outlook:
     by_probabilities: ByGrouping  # statistical rate of its mean probabilities
     equal_opportunity: ByGrouping  # worst ratio of true positive rates
     equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
-    calibration_gap: ByGrouping  # largest difference of what happened over what was promised
+    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Downstream:
     student: str
     output: str  # what it learns from: "rows" or "weights"
     folds: int
-    threshold: float  # of the favourable outcome's probability, from which it decides for it
-    remedy: str  # what to try where it is not fair enough
+    threshold: float  # the probability of the favourable outcome from which it decides for it
+    remedy: Remedy
     before: Outlook
     after: Outlook

@@ -2,262 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import check_seed
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption, check_roles, read_columns
 from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import Reading, read_rows
 from fairmaxent.engines.where_rows_are import row_prior
-from fairmaxent.errors import check_choice
-from fairmaxent.fairness.measure import Measure
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.weighting import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.downstream import DownstreamOption, check_downstream, foresee
+from fairmaxent.fit.downstream import foresee
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import (
-    AbsorbOption,
-    Absorption,
-    ParityOption,
-    check_in_memory,
-    relabel,
-    soft_labels,
-)
-from fairmaxent.fit.request import ForbidOption, RateOption, check_base, check_share, read_rates, read_rules
-from fairmaxent.fit.target import TargetOption, fair_levels, moment_scores, read_target
+from fairmaxent.fit.relabel import check_in_memory, relabelled_if_asked
+from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.fit.target import fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
-from fairmaxent.maxent.priors.bases import BaseKind, build_base
+from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import choose_labeller
 
 
-def debias(
-    frame: Any,
-    outcome: str,
-    protected: str | Sequence[str],
-    *,
-    representation_rate: RateOption = 1.0,
-    statistical_rate: RateOption = 1.0,
-    favourable: object = None,
-    groups: GroupsOption = "each",
-    target: TargetOption | None = None,
-    base: BaseKind = "tree",
-    base_share: float = 0.2,
-    absorb: AbsorbOption = "reweigh",
-    parity: ParityOption = "probabilities",
-    threshold: float = 0.5,
-    labeller: Any = None,
-    downstream: DownstreamOption | None = None,
-    student: Any = None,
-    detail: DetailOption | None = None,
-    weight: str | None = None,
-    forbid: ForbidOption | None = None,
-    domain: Domain | None = None,
-    random_state: int | None = None,
-    progress: Progress | None = None,
-) -> Fit:
+@with_options_of(Request)
+def debias(frame: Any, request: Request) -> Fit:
     """Learn the distribution closest to the data that has the wanted rates, exactly.
 
     Parameters
     ----------
     frame
         A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars LazyFrame, DuckDB relation, Dask
-        DataFrame, …), whose engine then counts the rows: they are never in memory. With a Dask ``distributed.Client``
-        open even the distinct rows of a Dask frame stay on the workers.
+        DataFrame, …), whose engine then counts the rows, so that they are never in memory. With a Dask
+        ``distributed.Client`` open, even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
         (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing.
     favourable
-        Outcome level, or list of levels, that the statistical rate is about, each level on its own; None means every
-        level.
+        The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
+        every level.
     groups
-        ``"each"``: every protected column on its own; ``"joint"``: their intersections.
+        ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
     target
-        Wanted marginals, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape
-        the fair table, and on a protected one they take the place of its representation rate (with ``groups="joint"``
-        that rate then holds within each of its levels). ``{"age": None}`` keeps a column's marginal as it is in the
-        data. Binned numbers are named by the labels of their bins, see :attr:`Fit.domain`.
+        Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
+        fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
+        holds within each of its levels). ``{"age": None}`` keeps a column's shares as they are in the data. Binned
+        numbers are named by the labels of their bins, see :attr:`Fit.domain`.
     base, base_share
-        What is mixed into the rows to reach the whole domain (the paper's u), and how much of it (the paper's C):
-        ``"tree"`` keeps the strongest dependences between columns, ``"product"`` only their marginals given nothing,
-        ``"uniform"`` nothing (as in the paper).
-    absorb
-        ``"reweigh"``: rows keep their outcome and count more or less. ``"relabel"``: rows count as before and get
-        another outcome in part, so that a model trained on the result is fair to the people it was learned from.
-    parity, threshold
-        With ``absorb="relabel"``, what such a model should have in equal measure for all groups (up to the
-        statistical rate): the mean of its ``"probabilities"``, or also its ``"predictions"``, decisions for the
-        favourable outcome above this probability. With more than two outcomes the likeliest is predicted.
-    labeller
-        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
-        ``"tree"`` for the rooted tree; by default scikit-learn's histogram gradient boosting where it is installed,
-        otherwise the tree.
-    downstream, student
+        What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the
+        paper's C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column's
+        own distribution, ``"uniform"`` keeps nothing (as in the paper).
+    relabel
+        None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row keeps
+        its weight, which is split between the outcomes, so that a model trained on the result has equal mean
+        probabilities, or also makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the
+        labeller.
+    estimate
         Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
-        of the table; the certificate then says it. ``student`` is that model, named like ``labeller``.
+        in the table; the answer is in the certificate. :class:`Estimate` names the model.
     detail
-        What a drawn row that is one of the data's rows, and not of the base, shows where a level stands for several
-        values, as a bin does: ``"rows"`` the exact values of that real row, ``"bins"`` values drawn again inside the
-        level. None is ``"rows"`` where the rows are in memory; of a lazy frame no row is kept.
+        For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
+        (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
     weight
         Column of design weights.
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
-    domain
-        How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
+    domain
+        How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
     progress
         Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
         and how much of it is done, from 0 to 1; while solving, before each iteration. What it raises stops the fit.
     """
-    options = {
-        "outcome": outcome,
-        "protected": protected,
-        "representation_rate": representation_rate,
-        "statistical_rate": statistical_rate,
-        "favourable": favourable,
-        "groups": groups,
-        "target": target,
-        "base": base,
-        "base_share": base_share,
-        "absorb": absorb,
-        "parity": parity,
-        "threshold": threshold,
-        "detail": detail,
-        "weight": weight,
-        "forbid": forbid,
-        "random_state": random_state,
-    }
-    check_base(base)
-    check_seed(random_state)
-    check_share("base_share", base_share)
-    Absorption(absorb, parity, threshold, labeller)
-    check_downstream(downstream, student)
-    if detail is not None:
-        check_choice("detail", detail, DetailOption)
-    names = read_columns("protected", protected)
-    check_roles(outcome, names, weight)
-    report = progress or silent
-    rows = read_rows(frame, outcome, names, weight=weight, domain=domain, detail=detail, progress=report)
-    fit = _fit(rows, options, report, labeller=labeller)
-    if downstream is None:
-        return fit
-    return with_downstream(fit, downstream, student=student, labeller=labeller, progress=report)
+    return fit_frame(frame, request)
 
 
-def with_downstream(
-    fit: Fit,
-    output: DownstreamOption,
-    *,
-    student: Any = None,
-    labeller: Any = None,
-    progress: Progress = silent,
-) -> Fit:
-    """Return the fit with the option ``downstream`` of `debias` answered in its certificate."""
-    check_in_memory("downstream", fit.table)
+def fit_frame(frame: Any, request: Request) -> Fit:
+    """Fit a frame as a request asks."""
+    progress = request.progress or silent
+    data = read_rows(
+        frame,
+        request.outcome,
+        request.protected_names,
+        weight=request.weight,
+        domain=request.domain,
+        detail=request.detail,
+        progress=progress,
+    )
+    fit = fit_rows(data, request.kept(), progress)
+    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+
+
+def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals | None = None) -> Fit:
+    """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy.
+
+    ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
+    """
+    problem = Problem.of(data.roles, data.table, request)
+    fair, labelled, soft = relabelled_if_asked(problem, request, soft, progress)
+    progress("base", 0.0)
+    roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
+    weighted = reweigh(labelled.counted, fair.table.ravel())
+    base = build_base(request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules)
+    levels = fair_levels(labelled, weighted, fair.table, base)
+    progress("solve", 0.0)
+    optimum = maximise_entropy(
+        Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
+        cell_features(blocks, moment_scores(roles.domain, problem.chosen), levels),
+        levels,
+        describe=roles.describe_level,
+        watch=partial(progress, "solve"),
+    )
+    progress("solve", 1.0)
+    distribution = Distribution.of(roles.domain, optimum).detailed(
+        data.positions, data.table, data.design, relabelled=soft is not None
+    )
+    return Fit(
+        request=request,
+        columns=data.columns,
+        roles=roles,
+        table=problem.table,
+        weighted=weighted,
+        soft=soft,
+        target=levels,
+        optimum=optimum,
+        distribution=distribution,
+        certificate=certify(
+            problem,
+            optimum,
+            distribution,
+            weighted=weighted,
+            simplices=blocks.split(levels),
+            base=base,
+            base_share=share,
+            filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
+            notes=data.notes,
+        ),
+        design_weights=data.design,
+        weight_column=data.weight_column,
+    )
+
+
+def refit(fit: Fit, request: Request) -> Fit:
+    """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
+    return fit_rows(_reading(fit), request, silent, soft=fit.soft)
+
+
+def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
+    """Return the fit with an estimate, in its certificate, of what a model trained on its output will do."""
+    request = fit.request
+    if not isinstance(request, Request):
+        raise InputError(
+            Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
+        )
+    check_in_memory(Option("estimate"), fit.table)
     data = _reading(fit)
 
     def fit_others(table: Table) -> Fit:
-        return _fit(replace(data, table=table, positions=None), fit.options, silent, labeller=labeller)
+        return fit_rows(replace(data, table=table, positions=None), request, silent)
 
-    found = foresee(fit, fit_others, choose_labeller(fit.roles, student), output=output, progress=progress)
-    return replace(fit, certificate=replace(fit.certificate, downstream=found))
-
-
-def refit(fit: Fit, options: Mapping[str, Any]) -> Fit:
-    """Fit the rows of a fit again with other options of `debias`; its columns keep their roles and their levels."""
-    return _fit(_reading(fit), options, silent, soft=fit.soft)
+    student = choose_labeller(fit.roles, estimate.student)
+    downstream = foresee(fit, fit_others, student, output=estimate.output, progress=progress)
+    return replace(
+        fit,
+        request=replace(request, estimate=estimate),
+        certificate=replace(fit.certificate, downstream=downstream),
+    )
 
 
 def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
     return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
-
-
-def _fit(
-    data: Reading,
-    options: Mapping[str, Any],
-    progress: Progress,
-    *,
-    labeller: Any = None,
-    soft: Reals | None = None,
-) -> Fit:
-    """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
-    roles, domain, share = data.roles, data.roles.domain, float(options["base_share"])
-    groups, favourable = options["groups"], options["favourable"]
-    problem = Problem(
-        roles=roles,
-        table=data.table,
-        measure=Measure.of(roles, groups=groups, favourable=favourable),
-        representation=read_rates(options["representation_rate"], "representation_rate", roles, groups),
-        statistical=read_rates(options["statistical_rate"], "statistical_rate", roles, groups),
-        rules=read_rules(roles, options["forbid"]),
-        chosen=read_target(domain, options["target"]),
-    )
-    wishes = Absorption(options["absorb"], options["parity"], options["threshold"], labeller)
-    relabels = wishes.absorb == "relabel"
-    fair = problem.relabelled_table() if relabels else problem.fair_table(may_fill=share > 0)
-    root = fair.table.ravel()
-    own = problem
-    if relabels:
-        check_in_memory("absorb='relabel'", problem.table)
-        progress("label", 0.0)
-        soft = soft_labels(problem, labeller, soft)
-        own = relabel(problem, fair.table, wishes, soft)
-    progress("base", 0.0)
-    blocks = problem.blocks
-    weighted = reweigh(own.counted, root)
-    base = build_base(options["base"], blocks, own.counted, weighted, root=root, rules=problem.rules)
-    levels = fair_levels(own, weighted, fair.table, base)
-    progress("solve", 0.0)
-    optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
-        cell_features(blocks, moment_scores(domain, problem.chosen), levels),
-        levels,
-        describe=roles.describe_level,
-        watch=partial(progress, "solve"),
-    )
-    progress("solve", 1.0)
-    distribution = Distribution.of(domain, optimum).detailed(
-        data.positions, data.table, data.design, relabelled=relabels
-    )
-    certificate = certify(
-        problem,
-        optimum,
-        distribution,
-        weighted=weighted,
-        simplices=blocks.split(levels),
-        base=base,
-        base_share=share,
-        filled=[cell for cell in fair.filled if not own.empirical[cell]],
-        notes=data.notes,
-    )
-    return Fit(
-        options=options,
-        columns=data.columns,
-        roles=roles,
-        table=problem.table,
-        weighted=weighted,
-        soft=soft if relabels else None,
-        target=levels,
-        optimum=optimum,
-        distribution=distribution,
-        certificate=certificate,
-        design_weights=data.design,
-        weight_column=data.weight_column,
-    )

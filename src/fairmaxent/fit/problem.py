@@ -15,6 +15,7 @@ from fairmaxent.data.table import Counted, Table
 from fairmaxent.errors import ForbiddenError, LevelError, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
+from fairmaxent.fit.request import Request, read_rates, read_rules, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
@@ -34,6 +35,20 @@ class Problem:
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
+
+    @classmethod
+    def of(cls, roles: Roles, table: Counted, request: Request) -> Problem:
+        """Look up what a request means for these columns and rows."""
+        groups = request.groups
+        return cls(
+            roles=roles,
+            table=table,
+            measure=Measure.of(roles, groups=groups, favourable=request.favourable),
+            representation=read_rates(request.representation_rate, "representation_rate", roles, groups),
+            statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
+            rules=read_rules(roles, request.forbid),
+            chosen=read_target(roles.domain, request.target),
+        )
 
     @property
     def blocks(self) -> Blocks:

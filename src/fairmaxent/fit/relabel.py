@@ -1,63 +1,50 @@
-"""Where a change of the outcomes is absorbed: in how much rows count, or in which outcome they have.
+"""Relabelling: change which outcome rows have, rather than how much they count.
 
-Reweighing keeps p(x | y, z) and moves the mass of the cells; a model that sees x well enough then still tells the old
-outcome. Relabelling keeps p(x, z) and moves the outcome, so that a model trained on the result learns the fair one.
+Reweighing keeps p(x | y, z) and moves the mass of the cells; if x predicts y well, a model trained on the result still
+predicts the old outcome. Relabelling keeps p(x, z) and moves the outcome, so that such a model learns the fair one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Counted, Table, tally
-from fairmaxent.errors import InfeasibleError, InputError, check_choice
-from fairmaxent.fairness.fair_table import fair_table
+from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
+from fairmaxent.fit.request import Relabel, Request
 from fairmaxent.maxent.priors.bases import reachable_roots
-from fairmaxent.relabelling.labellers import check_model, choose_labeller, cross_fit
+from fairmaxent.progress import Progress
+from fairmaxent.relabelling.labellers import choose_labeller, cross_fit
 from fairmaxent.relabelling.profiles import Profiles, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, Labels, decisions_of, level, tilt
 
-AbsorbOption = Literal["reweigh", "relabel"]
-ParityOption = Literal["probabilities", "predictions"]
+
+def relabelled_if_asked(
+    problem: Problem, request: Request, soft: Reals | None, progress: Progress
+) -> tuple[FairTable, Problem, Reals | None]:
+    """Return the fair table t(y, z), the problem with its rows relabelled if asked for, and the soft labels."""
+    plan = request.relabelling
+    if plan is None:
+        return problem.fair_table(may_fill=request.base_share > 0), problem, None
+    fair = problem.relabelled_table()
+    check_in_memory(Option("relabel"), problem.table)
+    progress("label", 0.0)
+    soft = soft_labels(problem, plan.labeller, soft)
+    return fair, relabel(problem, fair.table, plan, soft), soft
 
 
-@dataclass(frozen=True)
-class Absorption:
-    """What the user chose; above a probability of ``threshold`` a model decides for the favourable outcome."""
-
-    absorb: AbsorbOption = "reweigh"
-    parity: ParityOption = "probabilities"
-    threshold: float = 0.5
-    labeller: Any = None
-
-    def __post_init__(self) -> None:
-        check_choice("absorb", self.absorb, AbsorbOption)
-        check_choice("parity", self.parity, ParityOption)
-        if not isinstance(self.threshold, Real) or isinstance(self.threshold, bool) or not 0 < self.threshold < 1:
-            raise InputError(f"threshold is {self.threshold!r}; it is a probability between 0 and 1, such as 0.5")
-        check_model("labeller", self.labeller)
-        if self.absorb == "relabel":
-            return
-        for name, given in (
-            ("parity='predictions'", self.parity == "predictions"),
-            ("a labeller", self.labeller is not None),
-            ("a threshold", self.threshold != 0.5),
-        ):
-            if given:
-                raise InputError(f"{name} is about soft labels; it needs absorb='relabel'")
-
-
-def check_in_memory(option: str, table: Counted) -> None:
+def check_in_memory(option: Option, table: Counted) -> None:
     """Refuse rows that are on the workers of a cluster."""
     if not isinstance(table, Table):
         raise InputError(
-            f"{option} needs the distinct rows in memory, but they are on the workers of a cluster; compute() the "
-            "frame first, or close the client"
+            option,
+            " needs the distinct rows in memory, but they are on the workers of a cluster; compute() the frame first, "
+            "or close the client",
         )
 
 
@@ -72,14 +59,14 @@ def soft_labels(problem: Problem, labeller: Any, known: Reals | None = None) -> 
     return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
 
 
-def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> Problem:
+def relabel(problem: Problem, fair: Reals, plan: Relabel, soft: Reals) -> Problem:
     """Return the problem with every profile once per outcome, counting n(x, z)·g(y | x, z).
 
     ``fair`` is the fair table t(y, z). Then e(y | z) is t(y | z) exactly, and each profile is as common as it was.
     """
     blocks = problem.blocks
     profiles = Profiles.of(problem.table.collect(), blocks, problem.counted.collect().counts)
-    handicap = _handicap(problem, wishes.threshold)
+    handicap = _handicap(problem, plan.threshold)
     fair = fair.reshape(root_shape(blocks))
     shares = fair.sum(axis=0)
     wanted = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
@@ -87,7 +74,7 @@ def relabel(problem: Problem, fair: Reals, wishes: Absorption, soft: Reals) -> P
     people = np.flatnonzero((mass > 0) & (shares > 0)[groups])
     _refuse_lost_rows(soft[people], wanted[:, groups[people]])
     labels = tilt(soft, mass, groups, wanted)
-    if wishes.parity == "predictions":
+    if plan.parity == "predictions":
         decided = _decided_shares(problem, labels, mass, groups, handicap)
         labels = level(soft, mass, groups, wanted, decided, handicap=handicap)
     return replace(problem, table=_labelled_table(problem, profiles, labels))
@@ -97,8 +84,10 @@ def _refuse_lost_rows(soft: Reals, wanted: Reals) -> None:
     """Refuse rules and targets that leave no outcome for a profile."""
     if not ((soft > 0) & (wanted.T > 0)).any(axis=1).all():
         raise InfeasibleError(
-            "forbid and target together leave no outcome for some rows; take them out of the table, or change one of "
-            "the two"
+            Option("forbid"),
+            " and ",
+            Option("target"),
+            " together leave no outcome for some rows; take them out of the table, or change one of the two",
         )
 
 
@@ -111,9 +100,11 @@ def _handicap(problem: Problem, threshold: float) -> Reals:
     favourable = problem.measure.favourable
     if outcomes > 2 or len(favourable) != 1:
         raise InputError(
-            f"threshold={threshold} needs an outcome of two levels and the favourable one named; here "
-            f"{problem.roles.names[0]!r} has {outcomes} levels. Pass favourable=…, or leave the threshold at 0.5, "
-            "which stands for the likeliest outcome."
+            Option("threshold", threshold),
+            f" needs an outcome of two levels and the favourable one named; here {problem.roles.names[0]!r} has "
+            f"{outcomes} levels. Name it with ",
+            Option("favourable"),
+            ", or leave the threshold at 0.5, which predicts the likeliest outcome.",
         )
     result[favourable[0]] = np.log(threshold / (1 - threshold))
     return result
@@ -129,7 +120,7 @@ def _decided_shares(problem: Problem, labels: Reals, mass: Reals, groups: Labels
     decided = tally(cells, mass / mass.sum(), outcomes * number)
     made = np.flatnonzero(decided.reshape(outcomes, number).sum(axis=1) > 0)
     result = np.zeros((outcomes, number))
-    if len(made) < 2:  # everybody is decided alike already
+    if len(made) < 2:  # the same is decided for everybody already
         result[made] = 1.0
         return result
     shape = problem.blocks.shape(0)

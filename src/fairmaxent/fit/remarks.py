@@ -1,88 +1,78 @@
-"""Remarks: what a careful reader should know about a fit."""
+"""Remarks: the facts of a fit as sentences.
+
+A remark is a tuple of texts and options (`errors.Option`), so that each front end can spell the options its own way.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import group_table
-from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.problem import Problem
-from fairmaxent.maxent.features import root_marginals
+from fairmaxent.errors import Option
+from fairmaxent.fit.facts import Facts
+from fairmaxent.fit.outlook import Remedy
 
+Remark = tuple[object, ...]
 
-def small_groups(problem: Problem) -> tuple[str, ...]:
-    """Groups of fewer than 30 rows, with their size, whatever the rows weigh."""
-    roles, shape = problem.roles, problem.blocks.shape(0)
-    rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
-    found = []
-    for grouping in problem.measure.groupings:
-        sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
-        attributes = [roles.attributes[axis] for axis in grouping]
-        for group in np.argwhere(sizes < SMALL_GROUP):
-            name = ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, group, strict=True))
-            found.append(f"{name} ({int(sizes[tuple(group)])} rows)")
-    return tuple(found)
-
-
-def removed_levels(distribution: Distribution) -> tuple[str, ...]:
-    """Levels of the data that the fitted distribution no longer has."""
-    blocks, levels = distribution.blocks, distribution.tilted.levels
-    shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
-    shares |= {member: levels[part] for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)}
-    return tuple(
-        f"{attribute.name} = {attribute.labels[level]}"
-        for index, attribute in enumerate(distribution.domain.attributes)
-        for level in np.flatnonzero(shares[index] <= 0)
-    )
-
-
-def binned_roles(problem: Problem) -> list[str]:
-    """Say which groups or outcomes are bins of numbers."""
-    return [
-        f"column {own.name!r} is compared in {own.size} levels made of its numbers: {', '.join(own.labels[:3])}, …"
-        for own in problem.roles.attributes
-        if own.edges is not None
-    ]
-
-
-def missing_roles(problem: Problem) -> list[str]:
-    """Say where missing counts as a group or an outcome."""
-    return [
-        f"missing counts as a level of {own.name!r}, compared like the others; drop those rows to leave it out"
-        for own in problem.roles.attributes
-        if own.missing is not None
-    ]
-
-
-def few_effective_rows(problem: Problem, effective: float) -> list[str]:
-    """Say so where a few rows carry the result."""
-    rows = problem.table.size
-    if effective >= rows * FEW_ROWS:
-        return []
-    return [f"the fair weights are worth {effective:,.0f} of the {rows:,} rows: small groups count many times over"]
-
-
-def shrunk_outcomes(problem: Problem, achieved: Reals) -> list[str]:
-    """Say which outcomes lost more than half of their share: rates can be met by making an outcome rare."""
-    own = problem.roles.attributes[0]
-    before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
-    return [
-        f"outcome {own.name} = {own.labels[level]} falls from {before[level]:.1%} to {after[level]:.1%} of the rows"
-        for level in np.flatnonzero(after < before / 2)
-    ]
-
-
-def broken_rows(problem: Problem) -> list[str]:
-    """Say how many rows break each rule."""
-    named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
-    tables = problem.table.tables(named, problem.blocks.levels, of="rows")
-    found = [
-        (rule.text, int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
-        for rule, table in zip(problem.rules, tables, strict=True)
-    ]
-    return [f"{count} rows with forbidden {text} got weight zero" for text, count in found if count]
-
-
-SMALL_GROUP = 30
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
+DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a remark
+
+REMEDIES: dict[Remedy, Remark] = {
+    "relabel": (
+        ", because other columns predict the old outcome. Relabelling helps: ",
+        Option("relabel", "predictions"),
+    ),
+    "predictions": (
+        "; its probabilities are fairer than its decisions. To make its decisions equal too, use ",
+        Option("relabel", "predictions"),
+    ),
+    "weights": (
+        ". Train on ",
+        Option("mode", "weights"),
+        " instead of ",
+        Option("mode", "rows"),
+        ", or use a smaller ",
+        Option("base_share"),
+    ),
+    "none": (". Relabelling cannot do more; check the smallest groups, or try another kind of model",),
+}
+
+
+def remarks(facts: Facts) -> Iterator[Remark]:
+    """Everything a careful reader should know."""
+    for group in facts.small_groups:
+        yield (f"small group: {group.name} ({group.rows:,} rows)",)
+    for cell in facts.filled_cells:
+        yield (f"nobody in the data has {cell}: the base fills this combination",)
+    for level in facts.removed_levels:
+        yield (f"level removed, because its wanted share is 0: {level}",)
+    yield from ((note,) for note in facts.notes)
+    for column in facts.binned_columns:
+        shown = ", ".join(column.bins[:3])
+        yield (f"column {column.column!r} is compared in {len(column.bins)} levels, which are bins: {shown}, …",)
+    for name in facts.compared_missing:
+        yield (f"missing values of {name!r} are compared as a group of their own; to leave them out, drop those rows",)
+    if facts.effective_rows < facts.rows * FEW_ROWS:
+        yield (
+            f"the fair weights carry as much information as {facts.effective_rows:,.0f} equally weighted rows (of "
+            f"{facts.rows:,}), because small groups count many times over",
+        )
+    for forbidden in facts.forbidden_rows:
+        yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
+    for share in facts.outcome_shares:
+        if share.after < share.before / 2:
+            yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
+    yield from unfair_decisions(facts)
+
+
+def unfair_decisions(facts: Facts) -> Iterator[Remark]:
+    """Say for which groups a model is expected to stay less fair than the data are."""
+    if facts.downstream is None:
+        return
+    for name, rate in facts.downstream.after.by_predictions.items():
+        wanted = facts.wanted["statistical_rate"][name]
+        if wanted is not None and rate is not None and rate < wanted - DOWNSTREAM_SLACK:
+            yield (
+                f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for "
+                f"{name} is expected to be {rate:.2f} (wanted {wanted:.2f})",
+                *REMEDIES[facts.downstream.remedy],
+            )

@@ -1,49 +1,219 @@
-"""What was asked for: the options of a fit, checked at the door."""
+"""Request: what was asked for, made once, checked once, and read by everything after it.
+
+A new option of :func:`fairmaxent.debias` is one field here, with its check; the front doors (debias, the estimator, the
+AIF360 adapter) take their keywords from the fields.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
+from typing import Any, Literal
 
-from fairmaxent.data.roles import GroupsOption, Roles
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, check_choice, did_you_mean
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.draws import check_seed
+from fairmaxent.data.positions import DetailOption
+from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, did_you_mean
 from fairmaxent.fairness.fair_table import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.progress import Progress
+from fairmaxent.relabelling.labellers import check_model
 
 RateOption = float | Mapping[str, float | None] | None
+TargetOption = Mapping[str, Mapping[object, float] | None]
 ForbidOption = Sequence[Mapping[str, object]]
+ParityOption = Literal["probabilities", "predictions"]
+OutputOption = Literal["rows", "weights"]
+
+# A model decides for the favourable outcome from this probability on, unless another threshold was asked for.
+HALF = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relabel:
+    """How rows are split between outcomes, so that a model trained on the result is fair to the people in the table.
+
+    Parameters
+    ----------
+    parity
+        What such a model should have in equal measure for all groups, up to the statistical rate: the mean of its
+        ``"probabilities"``, or also its ``"predictions"``: the share of each group that it decides for.
+    threshold
+        The probability of the favourable outcome from which the model decides for it. With more than two outcomes the
+        likeliest is predicted.
+    labeller
+        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
+        ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
+        otherwise the tree.
+    """
+
+    parity: ParityOption = "probabilities"
+    threshold: float = HALF
+    labeller: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice("parity", self.parity, ParityOption)
+        if not _is_number(self.threshold) or not 0 < self.threshold < 1:
+            raise InputError(
+                Option("threshold"), f" is {self.threshold!r}; it is a probability between 0 and 1, such as 0.5"
+            )
+        check_model("labeller", self.labeller)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Which model is tried out, by cross-fitting, to estimate how it will treat the people in the table.
+
+    Parameters
+    ----------
+    output
+        What the model learns from: the fit's ``"rows"`` or ``"weights"``.
+    student
+        The model, given in the same way as the labeller of :class:`Relabel`.
+    """
+
+    output: OutputOption = "rows"
+    student: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice("output", self.output, OutputOption)
+        check_model("student", self.student)
+
+
+RelabelOption = ParityOption | Relabel
+EstimateOption = OutputOption | Estimate
+
+
+@dataclass(frozen=True)
+class Request:
+    """What :func:`fairmaxent.debias` was asked for, option by option; anything wrong is refused when it is made."""
+
+    outcome: str
+    protected: str | Sequence[str]
+    _: KW_ONLY
+    representation_rate: RateOption = 1.0
+    statistical_rate: RateOption = 1.0
+    favourable: object = None
+    groups: GroupsOption = "each"
+    target: TargetOption | None = None
+    base: BaseKind = "tree"
+    base_share: float = 0.2
+    relabel: RelabelOption | None = None
+    estimate: EstimateOption | None = None
+    detail: DetailOption | None = None
+    weight: str | None = None
+    forbid: ForbidOption | None = None
+    random_state: int | None = None
+    # The last two are for the call alone: a fit does not keep them.
+    domain: Domain | None = field(default=None, compare=False, repr=False)
+    progress: Progress | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_roles(self.outcome, self.protected_names, self.weight)
+        check_choice("groups", self.groups, GroupsOption)
+        check_choice("base", self.base, BaseKind)
+        check_share("base_share", self.base_share)
+        check_seed(self.random_state)
+        if self.detail is not None:
+            check_choice("detail", self.detail, DetailOption)
+        _check_plan("relabel", self.relabel, Relabel, ParityOption)
+        _check_plan("estimate", self.estimate, Estimate, OutputOption)
+        if not isinstance(self.forbid, list | tuple | None):
+            raise ForbiddenError(
+                Option("forbid"), f" is {self.forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
+            )
+
+    @property
+    def protected_names(self) -> list[str]:
+        """The protected columns, one or several, as a list."""
+        return read_columns("protected", self.protected)
+
+    @property
+    def relabelling(self) -> Relabel | None:
+        """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
+        return Relabel(parity=self.relabel) if isinstance(self.relabel, str) else self.relabel
+
+    @property
+    def estimating(self) -> Estimate | None:
+        """What is estimated of a model trained on the result; None: nothing."""
+        return Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
+
+    @property
+    def threshold(self) -> float:
+        """The probability of the favourable outcome from which a model decides for it."""
+        return HALF if self.relabelling is None else float(self.relabelling.threshold)
+
+    @property
+    def labeller(self) -> Any:
+        """The classifier that relabelling starts from."""
+        return None if self.relabelling is None else self.relabelling.labeller
+
+    def kept(self) -> Request:
+        """Return what a fit keeps of its request."""
+        return replace(self, domain=None, progress=None)
+
+
+@dataclass(frozen=True)
+class PaperRequest:
+    """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names."""
+
+    outcome: str
+    protected: str
+    _: KW_ONLY
+    C: float
+    prior: str
+    theta: str
+    tau: float
+    solver: str
+    favourable: object = None
+    random_state: int | None = None  # the paper's fits have no seed of their own
+
+    # What every part of the library asks of a request; the paper knows none of it.
+    target: None = field(default=None, init=False, repr=False)
+    weight: None = field(default=None, init=False, repr=False)
+    forbid: None = field(default=None, init=False, repr=False)
 
 
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
     """One wanted rate per grouping; None leaves it as it is."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
-        return tuple(_read_rate(name, option) for _ in groupings)
+        return tuple(_read_rate((Option(name),), option) for _ in groupings)
     if groups == "joint":
-        raise InputError(f"{name}: with groups='joint' there is one rate for all intersections; pass a number or None")
+        raise InputError(
+            Option(name),
+            ": with ",
+            Option("groups", "joint"),
+            " there is one rate for all intersections; pass a number or None",
+        )
     known = roles.names[1:]
     for key in option:
         if key not in known:
-            raise ColumnError(f"{name} names {key!r}, which is not protected; {did_you_mean(key, known)}")
-    return tuple(_read_rate(f"{name}[{column!r}]", option.get(column)) for column in known)
+            raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")
+    return tuple(_read_rate((Option(name), f"[{column!r}]"), option.get(column)) for column in known)
 
 
-def _read_rate(name: str, rate: float | None) -> float | None:
+def _read_rate(name: tuple[object, ...], rate: float | None) -> float | None:
     return None if rate is None else check_rate(name, rate, hint="; use None to leave it as it is in the data")
 
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
-    if not isinstance(forbid, list | tuple | None):
-        raise ForbiddenError(f"forbid is {forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]")
     domain = roles.domain
     rules = []
     for combination in forbid or ():
         if not isinstance(combination, Mapping):
-            raise ForbiddenError(f"forbid holds {combination!r}; name values by column, e.g. {{'sex': 'Male'}}")
+            raise ForbiddenError(
+                Option("forbid"), f" holds {combination!r}; name values by column, e.g. {{'sex': 'Male'}}"
+            )
         if not combination:
-            raise ForbiddenError("an empty combination in forbid would forbid every row; remove it")
+            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
         assignment = {
             domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()
         }
@@ -55,7 +225,7 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
     if not _is_number(share) or not 0 <= share <= 1:
-        raise InputError(f"{name} is {share!r}; it lies between 0 (rows only) and 1 (base only)")
+        raise InputError(Option(name), f" is {share!r}; it must lie between 0 (rows only) and 1 (base only)")
     return float(share)
 
 
@@ -63,6 +233,45 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_base(base: str) -> None:
-    """Refuse an unknown base."""
-    check_choice("base", base, BaseKind)
+def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
+    """Refuse what is neither None, nor one of the choices, nor a record of this kind."""
+    if value is None or isinstance(value, kind):
+        return
+    if not isinstance(value, str):
+        raise InputError(Option(name), f" is {value!r}; pass one of the choices, {kind.__name__}(…), or None")
+    check_choice(name, value, choices)
+
+
+_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
+
+
+def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals | None]:
+    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
+
+    A column set to None keeps the data's own marginal.
+    """
+    if not isinstance(target, Mapping | None):
+        raise TargetError(f"target is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}")
+    return {
+        domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
+        for name, wanted in (target or {}).items()
+    }
+
+
+def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
+    if not isinstance(wanted, Mapping):
+        raise TargetError(f"target[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}")
+    result = np.zeros(attribute.size)
+    for value, probability in wanted.items():
+        if not isinstance(probability, Real) or not 0 <= probability <= 1:
+            raise TargetError(
+                f"target[{attribute.name!r}][{value!r}] is {probability!r}; a probability lies between 0 and 1"
+            )
+        result[attribute.exact_level(value)] += float(probability)
+    if abs(result.sum() - 1) > _SLACK:
+        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
+        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
+        raise TargetError(
+            f"target[{attribute.name!r}] sums to {result.sum():.6g}, not 1{hint}. Give every level its share."
+        )
+    return np.asarray(result / result.sum())

@@ -6,10 +6,8 @@ same bytes. Reading checks format, version, checksums and shapes, and never runs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +21,14 @@ from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.fairness.measure import Measure
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.fit.archive import damaged, foreign, path_of, read_archive, to_archive
-from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.json_records import pack_certificate, pack_request, unpack_certificate, unpack_request
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.outlook import Downstream, Outlook
 from fairmaxent.fit.prior_storage import pack_prior, unpack_prior
 from fairmaxent.fit.stored_arrays import distinct_codes, masses, sound
+from fairmaxent.fit.version_1 import upgraded
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.optimum import Optimum
@@ -39,7 +36,7 @@ from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.relabelling.profiles import Profiles
 
 FORMAT = "fairmaxent model"
-VERSION = 1
+VERSION = 2
 
 
 def save(fit: Learned, path: str | PathLike[str]) -> None:
@@ -53,13 +50,13 @@ def load(path: str | PathLike[str]) -> Learned:
     record, arrays = read_archive(path_of(path))
     if record.get("format") != FORMAT:
         raise foreign(path)
-    if record.get("version") != VERSION:
+    if record.get("version") not in (1, VERSION):
         raise StorageError(
-            f"{path} has format version {record.get('version')!r}, this fairmaxent reads version {VERSION}; "
+            f"{path} has format version {record.get('version')!r}, and this fairmaxent reads versions up to {VERSION}; "
             "upgrade fairmaxent, or fit and save again"
         )
     try:
-        return _unpack(record, arrays)
+        return _unpack(upgraded(record, arrays) if record["version"] == 1 else record, arrays)
     except DependencyError:
         raise
     except Exception as problem:
@@ -80,7 +77,7 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
     record: Record = {
         "format": FORMAT,
         "version": VERSION,
-        "options": _tag(dict(fit.options)),
+        "request": pack_request(fit.request),
         "columns": list(fit.columns),
         "outcome": fit.roles.outcome,
         "protected": list(fit.roles.protected),
@@ -93,8 +90,7 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
             "status": solution.status.name,
             "method": solution.method,
         },
-        "certificate": _tag(fit.certificate.to_dict()),
-        "measure": _tag(vars(fit.certificate.measure)),
+        "certificate": pack_certificate(fit.certificate),
     }
     arrays: Arrays = {
         "table/codes": table.codes,
@@ -159,7 +155,7 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     if not abs(distribution.root_table.sum() - 1) < 1e-6:
         raise ValueError("the distribution does not sum to one")
     return Learned(
-        options=_untag(record["options"]),
+        request=unpack_request(record["request"]),
         columns=columns,
         roles=roles,
         table=table,
@@ -168,7 +164,9 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
         target=masses(arrays["target"], roles.blocks.width),
         optimum=optimum,
         distribution=distribution,
-        certificate=_unpack_certificate(record, arrays, roles.blocks),
+        certificate=unpack_certificate(
+            record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0))
+        ),
         design_weights=design,
         weight_column=weight,
     )
@@ -245,22 +243,6 @@ def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
     return weight
 
 
-def _unpack_certificate(record: Record, arrays: Arrays, blocks: Blocks) -> Certificate:
-    fields: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in _untag(record["certificate"]).items()
-    }
-    measure = _untag(record["measure"])
-    downstream = fields.get("downstream")
-    if downstream is not None:
-        outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
-        fields["downstream"] = Downstream(**downstream | outlooks)
-    return Certificate(
-        **fields,
-        measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
-        table=masses(arrays["certificate/table"], *blocks.shape(0)),
-    )
-
-
 # ---------------------------------------------------------------- trusting no array
 
 
@@ -277,29 +259,3 @@ def _check_attribute(attribute: Attribute) -> None:
 
 
 # ---------------------------------------------------------------- priors
-
-
-# ---------------------------------------------------------------- options as JSON
-
-
-def _tag(value: Any) -> Any:
-    """Turn a user's value into JSON that keeps the keys of mappings as they are."""
-    if isinstance(value, Mapping):
-        return {"map": [[_tag(key), _tag(item)] for key, item in value.items()]}
-    if isinstance(value, set | frozenset):
-        return _tag(sorted(value, key=repr))
-    if isinstance(value, list | tuple):
-        return {"list": [_tag(item) for item in value]}
-    if isinstance(value, np.generic):
-        return _tag(value.item())
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
-
-
-def _untag(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if "map" in value:
-        return {_untag(key): _untag(item) for key, item in value["map"]}
-    return [_untag(item) for item in value["list"]]

@@ -7,21 +7,15 @@ into expectations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks, mask
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Counted
-from fairmaxent.errors import TargetError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.priors.protocol import Prior
-
-TargetOption = Mapping[str, Mapping[object, float] | None]
-
-_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
@@ -47,38 +41,6 @@ def with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int,
             part = blocks.slices[blocks.block_of(attribute)]
             result[part] = data[part] if wanted is None else wanted
     return result
-
-
-def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
-
-    A column set to None keeps the data's own marginal.
-    """
-    if not isinstance(target, Mapping | None):
-        raise TargetError(f"target is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}")
-    return {
-        domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
-        for name, wanted in (target or {}).items()
-    }
-
-
-def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
-    if not isinstance(wanted, Mapping):
-        raise TargetError(f"target[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}")
-    result = np.zeros(attribute.size)
-    for value, probability in wanted.items():
-        if not isinstance(probability, Real) or not 0 <= probability <= 1:
-            raise TargetError(
-                f"target[{attribute.name!r}][{value!r}] is {probability!r}; a probability lies between 0 and 1"
-            )
-        result[attribute.exact_level(value)] += float(probability)
-    if abs(result.sum() - 1) > _SLACK:
-        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
-        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
-        raise TargetError(
-            f"target[{attribute.name!r}] sums to {result.sum():.6g}, not 1{hint}. Give every level its share."
-        )
-    return np.asarray(result / result.sum())
 
 
 def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior) -> Reals:

@@ -8,13 +8,16 @@ import platform
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, spelled
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.remarks import REMEDIES, unfair_decisions
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.delivered import Mode, absences, deliver
 from fairmaxent.report.rates import Reached, reached
-from fairmaxent.report.request_text import call, wishes
+from fairmaxent.report.repeat_call import call
+from fairmaxent.report.request_text import wishes
 from fairmaxent.report.shares import Grouping, Marginal, Move, groupings, largest_moves, marginals
 from fairmaxent.report.source import Source
 from fairmaxent.report.trade_off import TradeOff, trade_off
@@ -47,6 +50,7 @@ class Report:
     copies: Copies | None  # None: no row is new
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
+    advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
     call: str
     versions: dict[str, str]
 
@@ -99,6 +103,7 @@ def build_report(
         copies=copies(fit, made, data),
         seed=made.seed,
         source=origin,
+        advice=_advice(fit.certificate),
         call=call(fit, made, origin),
         versions=_versions(fit),
     )
@@ -106,6 +111,14 @@ def build_report(
 
 def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
     return trade_off(fit) if wanted else TradeOff((), "it was not asked for")
+
+
+def _advice(certificate: Certificate) -> str | None:
+    """What to try if a model's decisions are expected to stay less fair than wanted."""
+    if certificate.downstream is None or not any(unfair_decisions(certificate)):
+        return None
+    remedy = spelled(REMEDIES[certificate.downstream.remedy], str)
+    return f"Its decisions are expected to be less fair than wanted{remedy}."
 
 
 def _versions(fit: Fit) -> dict[str, str]:

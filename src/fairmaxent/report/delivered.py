@@ -76,7 +76,7 @@ def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) ->
         table = _table_by_weights(fit, given)
         return Delivered(mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table)
     if given is None:
-        seed = next(own for own in (seed, fit.options["random_state"], _SEED) if own is not None)
+        seed = next(own for own in (seed, fit.request.random_state, _SEED) if own is not None)
         if mode == "rows":
             return _drawn(fit, seed, iid=iid)
         given = fit.top_up(random_state=seed)

@@ -11,7 +11,7 @@ from fairmaxent.errors import DependencyError
 from fairmaxent.report import model_estimate, sentences, svg
 from fairmaxent.report.build import Report
 from fairmaxent.report.shares import Grouping, Marginal, Shift
-from fairmaxent.report.trade_off import Point, Varied
+from fairmaxent.report.trade_off import TradeOffPoint, Varied
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -138,7 +138,7 @@ def _curves(report: Report) -> list[Picture]:
 
 
 def _curve(
-    points: Sequence[Point], heading: str, varied: Varied, values: Sequence[float | None], *, unit: str = ""
+    points: Sequence[TradeOffPoint], heading: str, varied: Varied, values: Sequence[float | None], *, unit: str = ""
 ) -> Picture | None:
     """Draw a curve, or none where fewer than two points have a value."""
     drawn = [(point.value, value) for point, value in zip(points, values, strict=True) if value is not None]

@@ -92,7 +92,7 @@ def _model(report: Report) -> Iterator[str]:
         (name, *map(model_estimate.number, values), meaning) for name, meaning, *values in model_estimate.lines(known)
     ]
     yield table(("Expected", "Before", "After", "Meaning"), rows)
-    advice = model_estimate.advice(report)
+    advice = report.advice
     if advice is not None:
         yield text(advice)
     yield model_estimate.ONE_NOTION

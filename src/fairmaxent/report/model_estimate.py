@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairmaxent.report.build import Report
-
 Line = tuple[str, str, float | None, float | None]  # what, what it means, before, after
 
 WHY = (
@@ -56,14 +54,6 @@ def lines(known: Mapping[str, Any], kinds: tuple[str, ...] = tuple(_MEANINGS)) -
 def number(value: float | None) -> str:
     """Write one of these numbers; a dash where there is nothing to compare."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def advice(report: Report) -> str | None:
-    """What to try where decisions stay less fair than was wanted, which the certificate then warns of."""
-    remedy: str = report.certificate["downstream"]["remedy"]
-    if not any(warning.endswith(remedy) for warning in report.warnings):
-        return None
-    return f"Its decisions are expected to stay less fair than was wanted: {remedy}."
 
 
 def how(known: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.target import read_target
+from fairmaxent.fit.request import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
 # Solvers stop a little short of an exact rate.
@@ -70,7 +70,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
 
 def is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
     """Whether the user named the shares of a grouping's only column."""
-    return len(axes) == 1 and fit.roles.names[axes[0]] in (fit.options.get("target") or {})
+    return len(axes) == 1 and fit.roles.names[axes[0]] in (fit.request.target or {})
 
 
 def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
@@ -78,7 +78,7 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     if not is_targeted(fit, axes):
         return None
     name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
-    named = read_target(fit.domain, {name: fit.options["target"][name]})[index]
+    named = read_target(fit.domain, {name: (fit.request.target or {})[name]})[index]
     return group_shares(data_table(fit), axes) if named is None else named
 
 

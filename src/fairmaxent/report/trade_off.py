@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import refit
+from fairmaxent.fit.request import RateOption, Request
 from fairmaxent.report.copies import seen_mass
 
 Varied = Literal["base_share", "rates"]
@@ -19,11 +20,10 @@ RATES = (0.25, 0.5, 0.8, 1.0)
 # By size and not by the clock, so that the same fit gives the same report on any machine.
 LARGEST_TABLE = 1_000_000
 LARGEST_WIDTH = 500  # levels of all columns: a fit solves equations in that many unknowns
-_ASKED = ("representation_rate", "statistical_rate")
 
 
 @dataclass(frozen=True)
-class Point:
+class TradeOffPoint:
     """One fit: which option was varied, and what came of it; `problem` says why there is none."""
 
     varied: Varied
@@ -39,51 +39,60 @@ class Point:
 class TradeOff:
     """The points, or why there are none."""
 
-    points: tuple[Point, ...]
+    points: tuple[TradeOffPoint, ...]
     skipped: str | None
 
 
 def trade_off(fit: Fit) -> TradeOff:
     """Fit again with a handful of other options."""
-    if "base_share" not in fit.options:
+    if not isinstance(fit.request, Request):
         return TradeOff((), "the fit is one of the paper's own configurations, which has other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
     if size > LARGEST_TABLE:
         return TradeOff((), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}): each point is a fit")
     if width > LARGEST_WIDTH:
         return TradeOff((), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}): each point is a fit")
-    return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.options)), None)
+    return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.request)), None)
 
 
-def _cases(options: Mapping[str, Any]) -> Iterator[tuple[Varied, float, Mapping[str, Any]]]:
-    for share in sorted({*SHARES, float(options["base_share"])}):
-        yield "base_share", share, {**options, "base_share": share}
-    own = _own_rate(options)
-    if any(_with_rate(options[name], 1.0) != _with_rate(options[name], 0.5) for name in _ASKED):
-        for rate in sorted({*RATES, *([] if own is None else [own])}):
-            yield "rates", rate, {**options, **{name: _with_rate(options[name], rate) for name in _ASKED}}
+def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
+    for share in sorted({*SHARES, float(request.base_share)}):
+        yield "base_share", share, replace(request, base_share=share)
+    asked = _asked_rate(request)
+    if _with_rates(request, 1.0) != _with_rates(request, 0.5):
+        for rate in sorted({*RATES, *([] if asked is None else [asked])}):
+            yield "rates", rate, _with_rates(request, rate)
 
 
-def _own_rate(options: Mapping[str, Any]) -> float | None:
-    """The one rate that was asked for, None where there are several."""
-    given = [options[name] for name in _ASKED]
-    asked = {rate for own in given for rate in (own.values() if isinstance(own, Mapping) else [own])} - {None}
-    return float(asked.pop()) if len(asked) == 1 else None
+def _asked_rate(request: Request) -> float | None:
+    """The one rate that was asked for, None if there are several."""
+    options = (request.representation_rate, request.statistical_rate)
+    rates = {rate for option in options for rate in (option.values() if isinstance(option, Mapping) else [option])}
+    asked = rates - {None}
+    return float(asked.pop() or 0) if len(asked) == 1 else None
 
 
-def _with_rate(asked: Any, rate: float) -> Any:
+def _with_rates(request: Request, rate: float) -> Request:
+    return replace(
+        request,
+        representation_rate=_with_rate(request.representation_rate, rate),
+        statistical_rate=_with_rate(request.statistical_rate, rate),
+    )
+
+
+def _with_rate(asked: RateOption, rate: float) -> RateOption:
     """Put another rate in the place of each one that was asked for."""
     if isinstance(asked, Mapping):
-        return {name: None if own is None else rate for name, own in asked.items()}
+        return {name: None if old is None else rate for name, old in asked.items()}
     return None if asked is None else rate
 
 
-def _point(fit: Fit, varied: Varied, value: float, options: Mapping[str, Any]) -> Point:
-    own = options == dict(fit.options)
+def _point(fit: Fit, varied: Varied, value: float, request: Request) -> TradeOffPoint:
+    is_own = request == fit.request
     try:
-        other = fit if own else refit(fit, options)
+        other = fit if is_own else refit(fit, request)
     except FairMaxEntError as problem:
-        return Point(varied, value, own, None, None, None, str(problem))
+        return TradeOffPoint(varied, value, is_own, None, None, None, str(problem))
     distance = other.certificate.distance["from_data"]
     known = distance if math.isfinite(distance) else None
-    return Point(varied, value, own, known, other.certificate.effective_rows, seen_mass(other), None)
+    return TradeOffPoint(varied, value, is_own, known, other.certificate.effective_rows, seen_mass(other), None)

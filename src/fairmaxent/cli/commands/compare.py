@@ -10,16 +10,15 @@ import click
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.options import (
     DomainOptions,
-    FitOptions,
     ReadingOptions,
     RoleOptions,
     data_argument,
     domain_options,
-    fit_options,
     json_option,
     reading_options,
     role_options,
 )
+from fairmaxent.cli.request_options import AskedOptions, request_options
 from fairmaxent.cli.text import as_json as to_json
 from fairmaxent.cli.text import cell_text, step
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 @click.command()
 @data_argument
 @role_options
-@fit_options
+@request_options
 @click.option("--folds", type=click.IntRange(2, 100), default=3, show_default=True, help="Of the cross-validation.")
 @click.option(
     "--classifier",
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 def command(
     data: str,
     roles: RoleOptions,
-    asked: FitOptions,
+    asked: AskedOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
     folds: int,
@@ -74,7 +73,7 @@ def command(
         raise click.UsageError(f"{len(table.frame)} rows are too few for {folds} folds")
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     found: list[Compared] = []
-    runs = Comparison(table.frame, roles, asked, domain, folds, classifier).run()
+    runs = Comparison(table.frame, asked.request(roles, domain), folds, classifier).run()
     while True:
         with step(f"{len(found)} methods tried"):
             one = next(runs, None)

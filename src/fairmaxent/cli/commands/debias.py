@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairmaxent.cli.config import config_option
-from fairmaxent.cli.exit_codes import said_here
+from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.help import SectionedCommand
 from fairmaxent.cli.options import (
-    AbsorbOptions,
     DomainOptions,
-    FitOptions,
     ReadingOptions,
     RoleOptions,
-    absorb_options,
     data_argument,
     domain_options,
-    fit_options,
     reading_options,
     role_options,
     source_of,
 )
 from fairmaxent.cli.output import OutputOptions, output_options
+from fairmaxent.cli.renamed import renamed_options
 from fairmaxent.cli.repeat_command import resolved
+from fairmaxent.cli.request_options import AskedOptions, request_options
 from fairmaxent.cli.text import as_json, say, step
+from fairmaxent.errors import spelled
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
@@ -55,27 +55,49 @@ class Result:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know about the data, the fit and what is written."""
+        from fairmaxent.fit.remarks import remarks
+
+        typed = [spelled(remark, as_typed) for remark in remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        said = (said_here(note) for note in (*self.fit.certificate.warnings, *unknown))
-        return (*self.after.absences, *self.source.notes, *said)
+        return (*self.after.absences, *self.source.notes, *typed, *unknown)
 
 
-@click.command(epilog="Without -o, --model and --report nothing is written: only the rates before and after are shown.")
+class DebiasCommand(SectionedCommand):
+    """Its help begins with what most people need."""
+
+    main_options = (
+        "outcome",
+        "protected",
+        "favourable",
+        "representation_rate",
+        "statistical_rate",
+        "output",
+        "mode",
+        "rows",
+        "report",
+        "model",
+        "random_state",
+    )
+
+
+@click.command(
+    cls=DebiasCommand,
+    epilog="Without -o, --model and --report nothing is written: only the rates before and after are shown.",
+)
 @data_argument
 @role_options
-@fit_options
-@absorb_options
+@request_options
 @output_options
 @domain_options
 @reading_options
 @config_option
+@renamed_options
 @click.pass_context
 def command(
     ctx: click.Context,
     data: str,
     roles: RoleOptions,
-    asked: FitOptions,
-    absorbing: AbsorbOptions,
+    asked: AskedOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -90,30 +112,30 @@ def command(
     from fairmaxent.progress import silent
 
     wanted.check(data)
-    asked.check_rates(ctx, roles)
+    asked.check(ctx, roles)
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
-        if absorbing.absorb == "relabel":
-            raise click.UsageError("--absorb relabel needs the rows here; with --scheduler they stay on the cluster")
-        result = _distributed(data, roles, asked, absorbing, wanted, columns_as, reading)
+        if asked.relabels:
+            raise click.UsageError("--relabel needs the rows here, and with --scheduler they stay on the cluster")
+        result = _distributed(data, roles, asked, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force) as staging:
         origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
         # Relabelling writes each row several times, which takes them all.
-        relabelled = absorbing.absorb == "relabel" and wanted.mode == "weights"
+        relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled else reading.scan(data)
         if scanned is not None:
-            result = _streamed(scanned, data, roles, asked, absorbing, wanted, columns_as, staging)
+            result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
             _report(result, wanted, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
                 roles = roles.checked(source, data)
             with step(f"fitting {len(source.frame):,} rows"):
-                fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing)
-                fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, silent)
+                fit = _fit(source, roles, asked, columns_as)
+                fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
                 result = replace(_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
                 _report(result, wanted, staging, origin)
@@ -122,12 +144,25 @@ def command(
     say(text, data_on_stdout=wanted.data_on_stdout)
 
 
+def _fit(
+    source: TableFile,
+    roles: RoleOptions,
+    asked: AskedOptions,
+    columns_as: DomainOptions,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit the table as asked."""
+    from fairmaxent.fit.pipeline import fit_frame
+
+    domain = columns_as.domain(source.frame, roles.weight)
+    return fit_frame(source.frame, asked.request(roles, domain, progress))
+
+
 def _streamed(
     source: TableFile,
     data: str,
     roles: RoleOptions,
-    asked: FitOptions,
-    absorbing: AbsorbOptions,
+    asked: AskedOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     staging: Staging,
@@ -139,8 +174,8 @@ def _streamed(
 
     roles = roles.checked(source, data)
     with bar(f"fitting {data}") as progress:
-        fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
-        fit, unknown = with_outlook(fit, wanted.downstream, wanted.mode, progress)
+        fit = _fit(source, roles, asked, columns_as, progress)
+        fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, progress)
     before = measure_data(fit)
     if wanted.model is not None:
         fit.save(staging.place(wanted.model))
@@ -156,8 +191,7 @@ def _streamed(
 def _distributed(
     data: str,
     roles: RoleOptions,
-    asked: FitOptions,
-    absorbing: AbsorbOptions,
+    asked: AskedOptions,
     wanted: OutputOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
@@ -176,7 +210,7 @@ def _distributed(
         source = reading.without_dropped(open_parquet(data))
         roles = roles.checked(source, data)
         with bar(f"fitting {data}") as progress:
-            fit = asked.fit(source.frame, roles, columns_as.domain(source.frame, roles.weight), absorbing, progress)
+            fit = _fit(source, roles, asked, columns_as, progress)
         before, rows, table = measure_data(fit), None, fit.distribution.root_table
         if wanted.model is not None:
             fit.save(staging.place(wanted.model))
@@ -194,7 +228,7 @@ def _stream_table(
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.report.delivered import Drawn, deliver
 
-    target, form, seed = wanted.output or "", wanted.output_format, fit.options["random_state"]
+    target, form, seed = wanted.output or "", wanted.output_format, fit.request.random_state
     if wanted.mode == "weights":
         whole = source.frame if source.whole is None else source.whole
         staging.write_table(fit.weigh(whole, name=wanted.weight_name), target, format=form)
@@ -223,7 +257,7 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
         given = table = fit.top_up()
     else:
         given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
-    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.options["random_state"])
+    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.request.random_state)
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
@@ -239,7 +273,7 @@ def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Sou
             delivered=result.delivered,
             mode=wanted.mode,
             iid=wanted.iid,
-            seed=result.fit.options["random_state"],
+            seed=result.fit.request.random_state,
             source=origin,
         )
 
@@ -279,7 +313,7 @@ def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "mode": wanted.mode,
         "rows": result.rows,
         "files": wanted.targets,
-        "seed": None if wanted.mode == "weights" else result.fit.options["random_state"],
+        "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
         "before": result.before.rates,
         "after": result.after.rates,
         "notes": result.notes,

@@ -1,0 +1,176 @@
+"""What is asked for, as options of the command line, each with the name of a field of `Request`."""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from fairmaxent.cli import option_types
+from fairmaxent.cli.help import Decorator, options_of, section
+from fairmaxent.cli.options import RoleOptions, once
+
+if TYPE_CHECKING:
+    from fairmaxent.data.domain import Domain
+    from fairmaxent.fit.request import Request
+    from fairmaxent.progress import Progress
+
+
+@dataclass(frozen=True)
+class AskedOptions:
+    """Options of a request by name, as they were typed."""
+
+    values: Mapping[str, Any]
+
+    @property
+    def random_state(self) -> int | None:
+        """The seed."""
+        seed: int | None = self.values["random_state"]
+        return seed
+
+    @property
+    def relabels(self) -> bool:
+        """Whether outcomes are relabelled."""
+        return bool(self.values["relabel"] != option_types.NOTHING)
+
+    def with_seed(self) -> AskedOptions:
+        """Choose a seed if none was given, so that a report can say how to repeat the draws."""
+        if self.random_state is not None:
+            return self
+        return replace(self, values={**self.values, "random_state": secrets.randbelow(2**32)})
+
+    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
+        """Refuse, before any work, options that contradict each other."""
+        if self.values["threshold"] is not None and not self.relabels:
+            raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
+        said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
+        rates = self.values["representation_rate"]
+        for column, _ in self.values["target"] if said and roles.groups == "each" else ():
+            rate = rates.get(column) if isinstance(rates, Mapping) else rates
+            if column in roles.protected and rate is not None:
+                others = ", ".join(f"{name}=…" for name in roles.protected if name != column)
+                raise click.UsageError(
+                    f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
+                    f"{f', or give the rate by column: {others}' if others else ''}"
+                )
+
+    def request(self, roles: RoleOptions, domain: Domain | None, progress: Progress | None = None) -> Request:
+        """Make the request, which refuses what makes no sense."""
+        from fairmaxent.fit.request import Relabel, Request
+
+        values = dict(self.values)
+        relabel, threshold = values.pop("relabel"), values.pop("threshold")
+        if threshold is not None:
+            relabel = Relabel(parity=relabel, threshold=threshold)
+        return Request(
+            roles.outcome,
+            roles.protected,
+            favourable=roles.favoured,
+            groups=roles.groups,
+            weight=roles.weight,
+            domain=domain,
+            progress=progress,
+            relabel=None if relabel == option_types.NOTHING else relabel,
+            target=once("target", values.pop("target")) or None,
+            forbid=list(values.pop("forbid")) or None,
+            **values,
+        )
+
+
+_ASKED = section(
+    "What is asked for",
+    click.option(
+        "--representation-rate",
+        type=option_types.RATE,
+        default=1.0,
+        show_default=True,
+        help="Smallest ratio allowed between group shares: 0.9, none, or by column: sex=0.9,race=none.",
+    ),
+    click.option(
+        "--statistical-rate",
+        type=option_types.RATE,
+        default=1.0,
+        show_default=True,
+        help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+    ),
+    click.option(
+        "--relabel",
+        type=click.Choice([option_types.NOTHING, "probabilities", "predictions"]),
+        default=option_types.NOTHING,
+        show_default=True,
+        help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
+        "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
+    ),
+    click.option(
+        "--threshold",
+        type=float,
+        help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
+        "default.",
+    ),
+    click.option(
+        "--target",
+        multiple=True,
+        type=option_types.TARGET,
+        help="Wanted shares of a column; for a protected column they replace its representation rate: "
+        "'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have.",
+    ),
+    click.option(
+        "--forbid",
+        multiple=True,
+        type=option_types.PAIRS,
+        help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
+    ),
+    click.option(
+        "--base",
+        type=click.Choice(["tree", "product", "uniform"]),
+        default="tree",
+        show_default=True,
+        help="What is mixed into the rows, so that combinations without a row are possible too.",
+    ),
+    click.option("--base-share", type=float, default=0.2, show_default=True, help="How much of it, from 0 to 1."),
+    click.option(
+        "--detail",
+        type=click.Choice(["rows", "bins"]),
+        help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), or "
+        "redraw them within their bin (bins).",
+    ),
+    click.option(
+        "--seed",
+        "--random-state",
+        "random_state",
+        type=int,
+        help="The same seed gives the same rows; by default a new one is chosen.",
+    ),
+)
+
+
+def _names(options: tuple[Decorator, ...]) -> list[str]:
+    """The names under which the values of options arrive."""
+
+    def nothing() -> None: ...
+
+    for option in reversed(options):
+        option(nothing)
+    return [parameter.name or "" for parameter in reversed(options_of(nothing))]
+
+
+REQUEST_NAMES = _names(_ASKED)
+
+
+def request_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a request to a command, which gets their values as ``asked``."""
+
+    @functools.wraps(function)
+    def collected(*args: Any, **params: Any) -> None:
+        asked = AskedOptions({name: params.pop(name) for name in REQUEST_NAMES})
+        function(*args, **{**params, "asked": asked})
+
+    decorated: Callable[..., None] = collected
+    for option in reversed(_ASKED):
+        decorated = option(decorated)
+    return decorated

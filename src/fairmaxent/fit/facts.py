@@ -1,0 +1,126 @@
+"""Facts: what a careful reader should know about a fit, as data; `remarks` makes sentences of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.fairness.measure import Rates
+from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.outlook import Downstream
+from fairmaxent.fit.problem import Problem
+from fairmaxent.maxent.features import root_marginals
+
+SMALL_GROUP = 30  # rows
+
+
+@dataclass(frozen=True)
+class SmallGroup:
+    """A group of few rows, whatever they weigh."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class BinnedColumn:
+    """An outcome or protected column whose levels are bins of numbers."""
+
+    column: str
+    bins: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ForbiddenRows:
+    """Rows of the data with a forbidden combination; they count zero."""
+
+    combination: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class OutcomeShare:
+    """How common an outcome is in the data, and in the fitted distribution."""
+
+    outcome: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Facts:
+    """All that remarks on a fit are made from."""
+
+    wanted: Rates
+    rows: int  # of the data
+    effective_rows: float  # how many equally weighted rows carry as much information as the fair weights
+    small_groups: tuple[SmallGroup, ...]
+    filled_cells: tuple[str, ...]  # combinations that nobody in the data has, and that the base fills
+    removed_levels: tuple[str, ...]
+    binned_columns: tuple[BinnedColumn, ...]
+    compared_missing: tuple[str, ...]  # columns in which missing counts as a level
+    forbidden_rows: tuple[ForbiddenRows, ...]
+    outcome_shares: tuple[OutcomeShare, ...]
+    notes: tuple[str, ...]  # what reading the columns showed
+    downstream: Downstream | None = None  # None: it was not asked for
+
+
+def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
+    """Groups of fewer than `SMALL_GROUP` rows."""
+    roles, shape = problem.roles, problem.blocks.shape(0)
+    rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
+    groups = []
+    for grouping in problem.measure.groupings:
+        sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
+        groups += [
+            SmallGroup(roles.describe_group(grouping, group.tolist()), int(sizes[tuple(group)]))
+            for group in np.argwhere(sizes < SMALL_GROUP)
+        ]
+    return tuple(groups)
+
+
+def removed_levels(distribution: Distribution) -> tuple[str, ...]:
+    """Levels of the data that the fitted distribution no longer has."""
+    blocks, levels = distribution.blocks, distribution.tilted.levels
+    shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
+    shares |= {member: levels[part] for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)}
+    return tuple(
+        f"{attribute.name} = {attribute.labels[level]}"
+        for index, attribute in enumerate(distribution.domain.attributes)
+        for level in np.flatnonzero(shares[index] <= 0)
+    )
+
+
+def binned_columns(problem: Problem) -> tuple[BinnedColumn, ...]:
+    """Outcome and protected columns that are compared in bins."""
+    attributes = problem.roles.attributes
+    return tuple(BinnedColumn(column.name, column.labels) for column in attributes if column.edges is not None)
+
+
+def compared_missing(problem: Problem) -> tuple[str, ...]:
+    """Outcome and protected columns in which missing counts as a level."""
+    return tuple(column.name for column in problem.roles.attributes if column.missing is not None)
+
+
+def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
+    """How common each outcome is, before and after."""
+    outcome = problem.roles.attributes[0]
+    before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
+    return tuple(
+        OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
+        for level, label in enumerate(outcome.labels)
+    )
+
+
+def forbidden_rows(problem: Problem) -> tuple[ForbiddenRows, ...]:
+    """Rows that break each rule."""
+    named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
+    tables = problem.table.tables(named, problem.blocks.levels, of="rows")
+    counts = [
+        ForbiddenRows(rule.text, int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
+        for rule, table in zip(problem.rules, tables, strict=True)
+    ]
+    return tuple(count for count in counts if count.rows)

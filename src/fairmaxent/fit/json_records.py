@@ -1,0 +1,106 @@
+"""The request and the certificate of a fit as JSON records, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.column_storage import Record
+from fairmaxent.fairness.measure import Measure
+from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
+from fairmaxent.fit.outlook import Downstream, Outlook
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+
+_FACTS = {
+    "small_groups": SmallGroup,
+    "binned_columns": BinnedColumn,
+    "forbidden_rows": ForbiddenRows,
+    "outcome_shares": OutcomeShare,
+}
+
+
+def pack_request(request: Request | PaperRequest) -> Record:
+    """Return a record from which `unpack_request` restores the request; models inside it are not kept."""
+    values = {
+        option.name: getattr(request, option.name) for option in fields(request) if option.init and option.compare
+    }
+    if isinstance(request, PaperRequest):
+        return {"kind": "paper", "options": _tag(values)}
+    plans = {name: _without_models(values.pop(name)) for name in ("relabel", "estimate")}
+    return {"kind": "debias", "options": _tag(values), **plans}
+
+
+def unpack_request(record: Record) -> Request | PaperRequest:
+    """Restore what `pack_request` wrote; options that make no sense are refused as they are in a call."""
+    values = _untag(record["options"])
+    if record["kind"] == "paper":
+        return PaperRequest(**values)
+    relabel, estimate = record["relabel"], record["estimate"]
+    return Request(
+        **values,
+        relabel=Relabel(**relabel) if isinstance(relabel, dict) else relabel,
+        estimate=Estimate(**estimate) if isinstance(estimate, dict) else estimate,
+    )
+
+
+def _without_models(plan: Any) -> Any:
+    """A choice by its name stays; of a record, classifiers are left out."""
+    if plan is None or isinstance(plan, str):
+        return plan
+    return {name: value if isinstance(value, str | float | int) else None for name, value in vars(plan).items()}
+
+
+def pack_certificate(certificate: Certificate) -> Record:
+    """Return a record from which `unpack_certificate` restores the certificate, but for its table."""
+    return {"values": _tag(certificate.to_dict()), "measure": _tag(asdict(certificate.measure))}
+
+
+def unpack_certificate(record: Record, table: Reals) -> Certificate:
+    """Restore what `pack_certificate` wrote."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in _untag(record["values"]).items()
+    }
+    for name, kind in _FACTS.items():
+        values[name] = tuple(kind(**_tuples(fact)) for fact in values[name])
+    downstream = values.get("downstream")
+    if downstream is not None:
+        outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
+        values["downstream"] = Downstream(**downstream | outlooks)
+    measure = _untag(record["measure"])
+    return Certificate(
+        **values,
+        measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
+        table=table,
+    )
+
+
+def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fact.items()}
+
+
+def _tag(value: Any) -> Any:
+    """Turn a user's value into JSON that keeps the keys of mappings as they are."""
+    if isinstance(value, Mapping):
+        return {"map": [[_tag(key), _tag(item)] for key, item in value.items()]}
+    if isinstance(value, set | frozenset):
+        return _tag(sorted(value, key=repr))
+    if isinstance(value, list | tuple):
+        return {"list": [_tag(item) for item in value]}
+    if isinstance(value, np.generic):
+        return _tag(value.item())
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _untag(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "map" in value:
+        return {_untag(key): _untag(item) for key, item in value["map"]}
+    return [_untag(item) for item in value["list"]]

@@ -1,0 +1,86 @@
+"""Keywords: front doors that take the options of a record, without listing them again.
+
+The fields of a record (`Request`) are the options; a front door shows them in its signature and hands them on.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from fairmaxent.errors import InputError, did_you_mean
+
+Keywords = ParamSpec("Keywords")
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+
+# Options that had another name before the first release.
+RENAMED = {
+    "absorb": "relabel='probabilities' or relabel='predictions' (without it, rows are reweighed)",
+    "parity": "relabel='probabilities' or relabel='predictions'",
+    "threshold": "relabel=Relabel(threshold=…)",
+    "labeller": "relabel=Relabel(labeller=…)",
+    "downstream": "estimate='rows' or estimate='weights'",
+    "student": "estimate=Estimate(student=…)",
+}
+
+
+def with_options_of(
+    record: Callable[Keywords, Record],
+) -> Callable[[Callable[[Any, Record], Result]], Callable[Concatenate[Any, Keywords], Result]]:
+    """Let a function of a frame and a record be called with the frame and the options of the record."""
+
+    def decorate(function: Callable[[Any, Record], Result]) -> Callable[Concatenate[Any, Keywords], Result]:
+        frame, *_ = inspect.signature(function).parameters.values()
+        signature = inspect.Signature([frame, *inspect.signature(record).parameters.values()])
+
+        @functools.wraps(function)
+        def called(frame: Any, *args: Keywords.args, **kwargs: Keywords.kwargs) -> Result:
+            refuse_unknown(function.__name__, kwargs, signature.parameters)
+            signature.bind(frame, *args, **kwargs)  # so that a missing argument is named as one of this function
+            return function(frame, record(*args, **kwargs))
+
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def storing_options_of(
+    record: Callable[..., Any], *, without: Iterable[str]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let an ``__init__`` take the keyword options of a record too, and store each as an attribute, as it was given."""
+
+    def decorate(init: Callable[..., None]) -> Callable[..., None]:
+        first = inspect.signature(init).parameters
+        options = {
+            name: option
+            for name, option in inspect.signature(record).parameters.items()
+            if option.kind is option.KEYWORD_ONLY and name not in (*first, *without)
+        }
+
+        @functools.wraps(init)
+        def called(self: Any, *args: Any, **kwargs: Any) -> None:
+            refuse_unknown(type(self).__name__, kwargs, (*first, *options))
+            init(self, *args, **{name: value for name, value in kwargs.items() if name in first})
+            for name, option in options.items():
+                setattr(self, name, kwargs.get(name, option.default))
+
+        called.__signature__ = inspect.Signature([*first.values(), *options.values()])  # type: ignore[attr-defined]
+        called.options = tuple(options)  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that is not known, or no longer."""
+    names = list(known)
+    for name in given:
+        if name in names:
+            continue
+        if name in RENAMED:
+            raise InputError(f"{name} is no longer an option of {function}; use {RENAMED[name]}")
+        raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, names)}")
