@@ -28,17 +28,26 @@ def upgraded(record: Record, arrays: Arrays) -> Record:
         **{name: {"list": []} for name in ("binned_columns", "compared_missing", "forbidden_rows", "outcome_shares")},
     }
     certificate = {"values": {"map": [[key, item] for key, item in values.items()]}, "measure": record["measure"]}
-    return rest | {"version": 2, "request": _request(record["options"]), "certificate": certificate}
+    return rest | {
+        "version": 2,
+        "request": _request(record["options"], _student_output(values)),
+        "certificate": certificate,
+    }
 
 
-def _request(options: Record) -> Record:
+def _student_output(values: dict[str, Any]) -> str | None:
+    """What the student of an estimate learned from; None if nothing was estimated."""
+    return None if values["downstream"] is None else str(dict(values["downstream"]["map"])["output"])
+
+
+def _request(options: Record, estimate: str | None) -> Record:
     values = dict(options["map"])
     if "base_share" not in values:
         return {"kind": "paper", "options": options}
     absorb, parity, threshold = (values.pop(name) for name in ("absorb", "parity", "threshold"))
     relabel = {"parity": parity, "threshold": threshold, "labeller": None} if absorb == "relabel" else None
     kept = {"map": [[key, item] for key, item in values.items()]}
-    return {"kind": "debias", "options": kept, "relabel": relabel, "estimate": None}
+    return {"kind": "debias", "options": kept, "relabel": relabel, "estimate": estimate}
 
 
 def _small_group(text: str) -> Record:

@@ -1,0 +1,171 @@
+"""request.py, keywords.py: what was asked for is checked once, kept whole, and shown by every front door."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, replace
+
+import pytest
+
+import fairmaxent
+from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, Relabel, debias
+from fairmaxent.fit.json_records import pack_request, unpack_request
+from fairmaxent.fit.keywords import RENAMED, storing_options_of, with_options_of
+from fairmaxent.fit.request import PaperRequest, Request
+from tables import random_frame
+
+FULL = Request(
+    "y",
+    ["z0", "z1"],
+    representation_rate={"z0": 0.5, "z1": None},
+    statistical_rate=0.8,
+    favourable=["o1", 2],
+    groups="each",
+    target={"x0": {"a": 0.25, 7: 0.75}, "x1": None},
+    base="product",
+    base_share=0.3,
+    relabel=Relabel(parity="predictions", threshold=0.4, labeller="tree"),
+    estimate=Estimate(output="weights", student="tree"),
+    detail="bins",
+    weight="w",
+    forbid=[{"z0": "a", "y": "o1"}],
+    random_state=9,
+)
+
+
+def frame():
+    import numpy as np
+
+    return random_frame(np.random.default_rng(3), (2,), 2, rows=200)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"outcome": None}, ColumnError, "outcome"),
+        ({"protected": 3}, ColumnError, "protected"),
+        ({"weight": "y"}, ColumnError, "weight"),
+        ({"groups": "both"}, InputError, "groups"),
+        ({"base": "tre"}, InputError, "did you mean 'tree'"),
+        ({"base_share": 1.5}, InputError, "between 0"),
+        ({"base_share": True}, InputError, "between 0"),
+        ({"random_state": -1}, InputError, "random_state"),
+        ({"detail": "row"}, InputError, "detail"),
+        ({"relabel": "prediction"}, InputError, "did you mean 'predictions'"),
+        ({"relabel": True}, InputError, "Relabel"),
+        ({"relabel": Estimate()}, InputError, "Relabel"),
+        ({"estimate": "row"}, InputError, "did you mean 'rows'"),
+        ({"estimate": 3}, InputError, "Estimate"),
+        ({"forbid": "sex"}, ForbiddenError, "forbid"),
+    ],
+)
+def test_every_option_is_checked_when_the_request_is_made(options, error, words):
+    given = {"outcome": "y", "protected": "z"} | options
+    with pytest.raises(error, match=words):
+        Request(given.pop("outcome"), given.pop("protected"), **given)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Relabel(parity="means"), "parity"),
+        (lambda: Relabel(threshold=1), "threshold"),
+        (lambda: Relabel(threshold=0.0), "threshold"),
+        (lambda: Relabel(labeller="forest"), "labeller"),
+        (lambda: Estimate(output="top-up"), "output"),
+        (lambda: Estimate(student=dict), "student"),
+    ],
+)
+def test_plans_are_checked_too(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+def test_a_request_survives_storage():
+    assert unpack_request(pack_request(FULL)) == FULL
+    plain = Request("y", "z", relabel="predictions", estimate="rows")
+    assert unpack_request(pack_request(plain)) == plain
+    paper = PaperRequest("y", "z", C=0.5, prior="w", theta="b", tau=0.9, solver="newton", favourable="o1")
+    assert unpack_request(pack_request(paper)) == paper
+
+
+def test_models_inside_a_request_are_not_stored():
+    from sklearn.linear_model import LogisticRegression
+
+    asked = Request("y", "z", relabel=Relabel(labeller=LogisticRegression()), estimate=Estimate(student="tree"))
+    stored = unpack_request(pack_request(asked))
+    assert stored == replace(asked, relabel=Relabel())
+
+
+def test_a_fit_keeps_what_was_asked_for_but_not_the_callback():
+    calls = []
+    asked = {"representation_rate": 0.7, "base_share": 0.4, "random_state": 5, "favourable": "o1"}
+    fit = debias(frame(), "y", "z0", **asked, progress=lambda stage, share: calls.append(stage))
+    assert calls
+    assert fit.request == Request("y", "z0", **asked)
+    assert fit.request.progress is None
+    assert fit.request.domain is None
+
+
+def test_front_doors_show_the_fields_as_keywords():
+    names = [option.name for option in fields(Request)]
+    assert list(inspect.signature(debias).parameters) == ["frame", *names]
+    assert inspect.signature(debias).parameters["base_share"].default == 0.2
+    own = list(inspect.signature(fairmaxent.FairMaxEnt).parameters)
+    assert own[:2] == ["protected", "rows"]
+    assert set(own) - {"rows"} == set(names) - {"outcome", "progress"}
+    adapter = set(inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters)
+    assert {"representation_rate", "target", "relabel", "estimate", "output"} < adapter
+    assert not adapter & {"favourable", "weight", "forbid", "progress"}
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_old_names_are_refused_with_the_new_spelling(name):
+    from fairmaxent.aif360 import FairMaxEntPreprocessing
+
+    for call in (
+        lambda: debias(frame(), "y", "z0", **{name: "weights"}),
+        lambda: fairmaxent.FairMaxEnt("z0", **{name: "weights"}),
+        lambda: FairMaxEntPreprocessing([{"z": 0}], [{"z": 1}], **{name: "weights"}),
+    ):
+        with pytest.raises(InputError, match=rf"{name} is no longer an option of \w+; use (relabel|estimate)="):
+            call()
+
+
+def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():
+    with pytest.raises(TypeError, match=r"debias\(\) has no option 'grops'; did you mean 'groups'"):
+        debias(frame(), "y", "z0", grops="joint")
+    with pytest.raises(TypeError, match="missing a required argument: 'protected'"):
+        debias(frame(), "y")
+    with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'row'"):
+        fairmaxent.FairMaxEnt(row=3)
+
+
+def test_a_new_field_needs_no_other_line():
+    """One field with its check: the front doors show it, take it, and refuse what it refuses."""
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, kw_only=True)
+    class Longer(Request):
+        largest_weight: float | None = None
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.largest_weight == 0:
+                raise InputError("largest_weight is 0")
+
+    @with_options_of(Longer)
+    def fit(frame, request):
+        return request.largest_weight
+
+    class Door:
+        @storing_options_of(Longer, without=())
+        def __init__(self, protected=None):
+            self.protected = protected
+
+    assert fit(None, "y", "z", largest_weight=3) == 3
+    with pytest.raises(InputError, match="largest_weight is 0"):
+        fit(None, "y", "z", largest_weight=0)
+    assert Door(largest_weight=2).largest_weight == 2
+    assert Door().largest_weight is None
+    assert unpack_request(pack_request(Request("y", "z"))) == Request("y", "z")
