@@ -1,6 +1,6 @@
-"""fairmaxent in the words of AIF360: one of its data sets in, one out, where its Reweighing would stand.
+"""fairmaxent for users of AIF360: takes one of its data sets and returns one, in place of its Reweighing.
 
-Nothing of AIF360 is imported: a data set brings all that is needed.
+AIF360 itself is not imported: a data set brings everything that is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]
 Mask = NDArray[np.bool_]
 
-# Columns that the fit has beside those of the data set.
+# Columns that the fit has in addition to those of the data set.
 GROUP = "group"
 WEIGHT = "instance_weights"
 
@@ -137,10 +137,10 @@ class _Coding:
             if mark and attribute not in frame and name not in dataset.protected_attribute_names:
                 levels.setdefault(attribute, []).append(level)
         sets = {}
-        for attribute, own in levels.items():
-            cells = frame[[f"{attribute}={level}" for level in own]].to_numpy()
+        for attribute, names in levels.items():
+            cells = frame[[f"{attribute}={level}" for level in names]].to_numpy()
             if np.isin(cells, (0, 1)).all() and (cells.sum(axis=1) == 1).all():
-                sets[attribute] = tuple(own)
+                sets[attribute] = tuple(names)
         return cls(tuple(frame.columns), sets)
 
     def encode(self, dataset: Any) -> Any:
@@ -148,12 +148,14 @@ class _Coding:
         frame, _ = dataset.convert_to_dataframe()
         for name in (GROUP, WEIGHT):
             if name in frame or name in self.sets:
-                raise ColumnError(f"the data set has a column {name!r}, which the fit needs itself; rename it")
+                raise ColumnError(
+                    f"the data set has a column {name!r}, a name that the fit uses itself; rename the column"
+                )
         for attribute, levels in self.sets.items():
-            own = [f"{attribute}={level}" for level in levels]
-            places = frame[own].to_numpy().argmax(axis=1)
-            frame = frame.drop(columns=own)
-            frame[attribute] = np.array(levels, dtype=object)[places]
+            columns = [f"{attribute}={level}" for level in levels]
+            level_of_row = frame[columns].to_numpy().argmax(axis=1)
+            frame = frame.drop(columns=columns)
+            frame[attribute] = np.array(levels, dtype=object)[level_of_row]
         return frame
 
     def decode(self, frame: Any) -> Any:
@@ -171,7 +173,7 @@ def _members(dataset: Any, groups: Groups) -> Mask:
     for part in groups:
         for name in part:
             if name not in known:
-                raise ColumnError(f"{name!r} is no protected attribute of the data set; {did_you_mean(name, known)}")
+                raise ColumnError(f"{name!r} is not a protected attribute of the data set; {did_you_mean(name, known)}")
         wanted = [dataset.protected_attributes[:, known.index(name)] == value for name, value in part.items()]
         inside |= np.logical_and.reduce(wanted)
     return inside
@@ -180,10 +182,12 @@ def _members(dataset: Any, groups: Groups) -> Mask:
 def _check_groups(inside: Mapping[str, Mask]) -> None:
     both = int(np.logical_and.reduce(list(inside.values())).sum())
     if both:
-        raise InputError(f"{both} rows are privileged and unprivileged at once; make the groups exclude each other")
+        raise InputError(
+            f"{both} rows are both privileged and unprivileged; define the groups so that they do not overlap"
+        )
     for level, rows in inside.items():
         if not rows.any():
-            raise InputError(f"no row is in {level}_groups; name values that the data set has")
+            raise InputError(f"no row belongs to {level}_groups; name values that the data set has")
 
 
 def _contradictions(frame: Any, conditions: Mapping[str, Groups]) -> list[dict[str, object]]:

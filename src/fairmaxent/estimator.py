@@ -36,7 +36,7 @@ with suppress(ImportError):
     # fit_resample; that has to happen before the class below is made, or it would have no set_fit_resample_request.
     import imblearn.base  # noqa: F401
 
-# No column of a user's is called so.
+# No user has a column of this name.
 _WEIGHT = "\0weight"
 
 # One column, by name or by position in X.
@@ -44,7 +44,7 @@ ColumnOption = str | int
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
-    """No weight per row is fair; also an AttributeError, so that what looks at every attribute passes over this one."""
+    """No weight per row is fair; also an AttributeError, so that code that looks at every attribute skips this one."""
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
@@ -173,16 +173,16 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         return _SamplerTags(**known)
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
-        """X as a table, checked and noted as scikit-learn does it."""
+        """X as a table, checked and recorded the way scikit-learn does it."""
         if _is_table(X):
             features = frames.open_frame(X)
             validate_data(self, X=X, y=y, skip_check_array=True)
-            self._x_form = _Form("table", tuple(features.columns), tuple(features.columns), None, flat=False)
+            self._x_form = _InputForm("table", tuple(features.columns), tuple(features.columns), None, flat=False)
             return features
         array = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
         validate_data(self, X=array, y=y, skip_check_array=True)
-        names = tuple(f"x{place}" for place in range(array.shape[1]))
-        self._x_form = _Form("list" if isinstance(X, list) else "array", names, names, array.dtype, flat=False)
+        names = tuple(f"x{index}" for index in range(array.shape[1]))
+        self._x_form = _InputForm("list" if isinstance(X, list) else "array", names, names, array.dtype, flat=False)
         table = frames.load_library("pandas").DataFrame(array, columns=list(names))
         return frames.open_frame(table.infer_objects())
 
@@ -231,11 +231,11 @@ class _SamplerTags(Tags):  # type: ignore[misc]
     sampler_tags: _IndexTags = field(default_factory=_IndexTags)
 
 
-# ---------------------------------------------------------------- what came in, and giving the like back
+# ---------------------------------------------------------------- the form of X and y, and giving it back
 
 
 @dataclass(frozen=True, eq=False)
-class _Form:
+class _InputForm:
     """How X or y came in, so that drawn columns go back the same way."""
 
     kind: Literal["table", "series", "array", "list"]
@@ -257,7 +257,7 @@ class _Form:
         return values.tolist() if self.kind == "list" else values
 
 
-def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _Form]:
+def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _InputForm]:
     """Read y or sensitive features: their columns under names that are text, and how they came in."""
     kind: Literal["table", "series", "array", "list"] = "list" if isinstance(data, list) else "array"
     dtype = None
@@ -278,10 +278,10 @@ def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, fram
     for column in columns:
         if column.implementation != backend:
             raise InputError(
-                f"{default} is of {column.implementation.value} and X of {backend.value}; pass both of one library, "
-                f"or {default} as an array"
+                f"{default} comes from {column.implementation.value} and X from {backend.value}; pass both from one "
+                f"library, or {default} as an array"
             )
-    return dict(zip(names, columns, strict=True)), _Form(kind, names, labels, dtype, flat=True)
+    return dict(zip(names, columns, strict=True)), _InputForm(kind, names, labels, dtype, flat=True)
 
 
 def _is_table(data: Any) -> bool:
@@ -292,19 +292,19 @@ def _check_outcome(outcome: Mapping[str, frames.Column]) -> None:
     """Refuse what scikit-learn does not see as one column of classes."""
     if len(outcome) != 1:
         raise InputError(
-            f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one"
+            f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one column"
         )
     column = next(iter(outcome.values()))
     codes, classes = frames.factorize(column)
     if codes.min() < 0:
-        raise LevelError("y has missing values; drop those rows, or give them a class of their own")
+        raise LevelError("y has missing values; drop those rows, or give them their own class")
     check_classification_targets(column.to_numpy())
     if len(classes) < 2:
         raise LevelError(f"y has one class ({classes.to_list()[0]!r}); at least two classes are needed to compare")
 
 
 def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iterable[str]) -> None:
-    """Refuse a name that is there twice among X, the sensitive features and y."""
+    """Refuse a name that appears twice among X, the sensitive features and y."""
     for name in extra:
         if name in features:
             raise ColumnError(
@@ -314,7 +314,8 @@ def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iter
     for name in outcome:
         if name in features or name in extra:
             raise ColumnError(
-                f"y is called {name!r}, as is another column; rename that column, or pass y as a series of another name"
+                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series with another "
+                "name"
             )
 
 
@@ -330,5 +331,5 @@ def _name_of(column: ColumnOption, features: Sequence[str], option: str) -> str:
     if isinstance(column, str):
         return column
     if not -len(features) <= column < len(features):
-        raise ColumnError(f"{option} is column {column} of X, which has {len(features)}; positions count from 0")
+        raise ColumnError(f"{option} is column {column}, but X has {len(features)} columns; positions count from 0")
     return features[column]

@@ -19,7 +19,7 @@ from fairmaxent.engines.reading import read_domain
 from fairmaxent.fit.problem import compress
 from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
-# A column that tells at least this share of a protected one is worth naming.
+# A column that predicts at least this share of a protected one is worth naming.
 NOTABLE = 0.01
 
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
@@ -55,7 +55,7 @@ class GroupingRates:
 
 @dataclass(frozen=True)
 class Proxy:
-    """How much of a protected column another one tells: 0 what chance would, 1 all of it."""
+    """How well a column predicts a protected one: 0 is no better than chance, 1 is perfectly."""
 
     column: str
     protected: str
@@ -75,7 +75,7 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """Time and memory as one would say it."""
+        """Time and memory in words."""
         time = next((words for bound, words in _DURATIONS if self.seconds < bound), _TOO_LONG)
         memory = f"about {self.megabytes:,.0f} MB" if self.megabytes > 100 else "little memory"
         return f"{time}, {memory}"
@@ -83,7 +83,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found; nothing was changed."""
+    """What `inspect` saw in a table; it changes nothing."""
 
     rows: int
     outcome: str
@@ -97,23 +97,23 @@ class Inspection:
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """Columns that differ in nearly every row and have no role: better dropped."""
+        """Columns that differ in nearly every row and have no role; better leave them out."""
         roles = (self.outcome, *self.protected)
         return tuple(column.name for column in self.columns if column.identifier and column.name not in roles)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         plain = {
-            name: [vars(item) for item in found] if name in ("columns", "proxies") else found
-            for name, found in vars(self).items()
+            name: [vars(item) for item in value] if name in ("columns", "proxies") else value
+            for name, value in vars(self).items()
         }
         groupings = [
             {
-                "name": own.name,
-                "representation_rate": _rate_record(own.representation),
-                "statistical_rate": _rate_record(own.statistical),
+                "name": grouping.name,
+                "representation_rate": _rate_record(grouping.representation),
+                "statistical_rate": _rate_record(grouping.statistical),
             }
-            for own in self.groupings
+            for grouping in self.groupings
         ]
         return {**plain, "groupings": groupings, "cost": {**vars(self.cost), "words": self.cost.words}}
 
@@ -131,8 +131,8 @@ def inspect(
 ) -> Inspection:
     """Look at a table; the options are those of :func:`fairmaxent.debias`.
 
-    Proxies are measured by mutual information I(column; protected) / H(protected), both less what columns that are
-    independent have on average, (r − 1)(c − 1) / 2N nats for r and c levels in N rows.
+    Proxies are measured by mutual information I(column; protected) / H(protected). From both, the average for
+    independent columns is subtracted: (r − 1)(c − 1) / 2N nats for r and c levels in N rows.
     """
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
@@ -163,7 +163,7 @@ def inspect(
         rows=len(opened),
         outcome=outcome,
         protected=tuple(names),
-        columns=tuple(_summary(own, codes[:, place]) for place, own in enumerate(domain.attributes)),
+        columns=tuple(_summary(attribute, codes[:, index]) for index, attribute in enumerate(domain.attributes)),
         notes=domain.notes,
         groupings=tuple(map(rates, compared)),
         proxies=tuple(sorted(_proxies(roles, codes, design), key=lambda proxy: -proxy.strength)),
@@ -203,21 +203,23 @@ def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
 def _proxies(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Proxy]:
     """Every column but the outcome against every protected one."""
     sizes, names = roles.domain.sizes, roles.domain.names
-    for own in roles.protected:
+    for group in roles.protected:
         for other in range(len(names)):
-            if other not in (own, roles.outcome):
-                table = tally(codes[:, own].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
-                table = np.append(table, np.zeros(sizes[own] * sizes[other] - len(table)))
+            if other not in (group, roles.outcome):
+                table = tally(codes[:, group].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
+                table = np.append(table, np.zeros(sizes[group] * sizes[other] - len(table)))
                 rows = len(codes) if design is None else float(effective_rows(design.sum(), (design**2).sum()))
-                strength = told_share(table.reshape(sizes[own], sizes[other]), rows)
-                yield Proxy(names[other], names[own], strength)
+                strength = predicted_share(table.reshape(sizes[group], sizes[other]), rows)
+                yield Proxy(names[other], names[group], strength)
 
 
-def told_share(table: Reals, rows: float) -> float:
-    """Share of the entropy of a table's rows that its columns tell, less what chance alone would tell.
+def predicted_share(table: Reals, rows: float) -> float:
+    """Share of the entropy of a table's rows that its columns predict, less what chance alone would predict.
 
-    >>> told_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100), told_share(np.array([[25.0, 25.0], [25.0, 25.0]]), 100)
-    (1.0, 0.0)
+    >>> predicted_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100)
+    1.0
+    >>> predicted_share(np.array([[25.0, 25.0], [25.0, 25.0]]), 100)
+    0.0
     """
     joint = table / table.sum()
     first, second = joint.sum(axis=1), joint.sum(axis=0)
@@ -225,8 +227,8 @@ def told_share(table: Reals, rows: float) -> float:
     chance = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1) / (2 * rows)
     if entropy <= chance:
         return 0.0
-    told = entropy + _entropy(second) - _entropy(joint.ravel())
-    return float(np.clip((told - chance) / (entropy - chance), 0.0, 1.0))
+    predicted = entropy + _entropy(second) - _entropy(joint.ravel())
+    return float(np.clip((predicted - chance) / (entropy - chance), 0.0, 1.0))
 
 
 def _entropy(shares: Reals) -> float:

@@ -52,9 +52,9 @@ def fit(
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
 
-    Every attribute enters by its own marginal, so the statistical rate is what Theorem 4.5 bounds, not what was asked
-    for; :func:`fairmaxent.debias` meets it exactly. ``tau`` is Algorithm 1's: it sets the representation rate, with
-    the first level of the protected column in the role of z = 0.
+    Every attribute enters by its own marginal, so the statistical rate only has the bound of Theorem 4.5;
+    :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one of Algorithm 1: it sets the representation rate, with
+    the first level of the protected column as z = 0.
     """
     _check_one_column(protected)
     check_choice("prior", prior, PriorName)

@@ -1,16 +1,16 @@
-"""Progress: how long work says how far it is."""
+"""Progress: the callback by which long work reports how far it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str, float], None]
-"""Called with a stage and how much of it is done, from 0 to 1; what it raises stops the work."""
+"""Called with a stage and how much of it is done, from 0 to 1; if it raises, the work stops."""
 
 
 def silent(stage: str, share: float) -> None:
-    """Report nothing."""
+    """Ignore the progress of stages."""
 
 
 def unwatched(share: float) -> None:
-    """Look away."""
+    """Ignore the progress of a solver."""

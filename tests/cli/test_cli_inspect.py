@@ -16,7 +16,7 @@ from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.files.tables import read_table
-from fairmaxent.inspection import inspect, told_share
+from fairmaxent.inspection import inspect, predicted_share
 from mixed import TABLES
 
 
@@ -125,7 +125,7 @@ def test_mutual_information_is_that_of_scikit_learn():
     shares = counts.sum(axis=1) / ROWS
     entropy, chance = -(shares * np.log(shares)).sum(), 1 * 2 / (2 * ROWS)
     told = mutual_info_score(table["sex"].to_numpy(), table["job"].to_numpy())
-    np.testing.assert_allclose(told_share(counts, ROWS), (told - chance) / (entropy - chance))
+    np.testing.assert_allclose(predicted_share(counts, ROWS), (told - chance) / (entropy - chance))
 
 
 def test_columns_that_tell_nothing_score_nothing_on_average():
@@ -135,7 +135,7 @@ def test_columns_that_tell_nothing_score_nothing_on_average():
     for _ in range(60):
         group, other = rng.integers(0, 2, 400), rng.integers(0, 20, 400)
         counts = np.bincount(group * 20 + other, minlength=40).reshape(2, 20).astype(float)
-        scores.append(told_share(counts, 400))
+        scores.append(predicted_share(counts, 400))
         raw.append(mutual_info_score(group, other) / np.log(2))
     assert np.mean(raw) > 0.03
     assert np.mean(scores) < 0.01

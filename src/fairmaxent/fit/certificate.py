@@ -65,27 +65,27 @@ class Certificate(Facts):
         return tuple(spelled(remark, str) for remark in remarks(self))
 
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
-        """Where the rates of ``n`` sampled rows will fall.
+        """The range that the rates of ``n`` drawn rows will fall into.
 
-        Rows drawn by quota have one table and so one value; independent draws are simulated from the exact table with
-        a fixed seed. Being a minimum over pairs, the rate of independent draws lies below the exact one.
+        Rows drawn by quota have one table, and so one value; independent draws are simulated from the exact table with
+        a fixed seed. A rate is a minimum over pairs of groups, so that of independent draws lies below the exact one.
         """
         count = check_count(n)
         if not isinstance(confidence, float) or not 0 < confidence < 1:
-            raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1")
+            raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, e.g. 0.95")
         shares = self.table.ravel() / self.table.sum()
         if iid:
             tables = np.random.default_rng(0).multinomial(count, shares, size=_DRAWS)
         else:
             tables = quota(shares, count)[None, :]
         stack = tables.reshape(-1, *self.table.shape).astype(float)
-        found: Intervals = {"representation_rate": {}, "statistical_rate": {}}
+        intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
             rates = rates_of_many(stack, self.table, grouping, self.measure.favourable)
-            for kind, drawn in zip(found, rates, strict=True):
+            for kind, drawn in zip(intervals, rates, strict=True):
                 low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-                found[kind][name] = (float(low), float(high))
-        return found
+                intervals[kind][name] = (float(low), float(high))
+        return intervals
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
@@ -157,9 +157,9 @@ def certify(
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``weighted`` are the rows that the prior stands on. ``simplices`` are the wanted shares of each alphabet that enters
-    by indicators. ``tau`` is Algorithm 1's, where the prior came from it; otherwise Theorem 4.5 is applied with the
-    ratio that the prior's own table has.
+    ``weighted`` are the rows that the prior is made of. ``simplices`` are the wanted shares of each alphabet that has
+    indicators. ``tau`` is the one of Algorithm 1, if the prior came from it; otherwise Theorem 4.5 is applied with the
+    ratio that the prior's table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved = distribution.root_table
@@ -206,7 +206,7 @@ def _wanted(problem: Problem) -> Rates:
 
 
 def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
-    """ρ, or what the user's own shares amount to; None where they rule only a part of the grouping."""
+    """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
     named = [axis for axis in grouping if axis in problem.root_targets]
     if not named:
         return rate

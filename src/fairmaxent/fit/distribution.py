@@ -18,7 +18,7 @@ from fairmaxent.data.draws import Choice, RandomState, check_count, generator, q
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Counted
-from fairmaxent.errors import ColumnError, EvidenceError, InputError
+from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
 from fairmaxent.fit.raw_values import Details
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import rows_of, with_rows
@@ -34,7 +34,7 @@ LARGEST_MARGINAL = 10_000_000
 class Distribution:
     """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
 
-    A binned number or a lumped column counts by its level: probabilities are those of the bin.
+    Binned numbers and rare values count by their level: a probability is that of the whole bin.
     """
 
     domain: Domain
@@ -55,7 +55,7 @@ class Distribution:
     def detailed(
         self, positions: Positions | None, table: Counted, design: Reals | None, *, relabelled: bool
     ) -> Distribution:
-        """Let rows of the rows component keep the raw values of the real row they are."""
+        """Let drawn rows that copy a real row keep its raw values."""
         rows = rows_of(self.prior)
         if rows is None or not positions:
             return self
@@ -72,7 +72,7 @@ class Distribution:
         return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
 
     def probability(self, frame: Any) -> Reals:
-        """Return the probability of each row of a frame, zero where it contradicts the evidence."""
+        """Return the probability of each row of a frame; zero if it contradicts the evidence."""
         result = np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
         for index in sorted(self.evidence):
             attribute = self.domain.attributes[index]
@@ -128,7 +128,7 @@ class Distribution:
         present = ~np.isnan(scores)
         if not levels[present].any():
             raise EvidenceError(
-                f"column {column!r} is always missing given this, so it has no mean; relax the evidence"
+                f"given this, column {column!r} is always missing, so it has no mean; relax the evidence"
             )
         return float(levels[present] @ scores[present] / levels[present].sum())
 
@@ -152,8 +152,10 @@ class Distribution:
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
             raise EvidenceError(
-                f"given {shown}: this has probability zero under the model, so there is nothing to condition on. "
-                "Relax the evidence; with base_share > 0 every combination that is not forbidden is possible."
+                f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the evidence: "
+                "with ",
+                Option("base_share"),
+                " > 0 every combination that is not forbidden is possible.",
             )
         return narrowed
 
@@ -178,7 +180,7 @@ class Distribution:
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns.
 
-        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
+        ``spread``: each row of the data is drawn in proportion to its weight, up to one row, and not independently.
         """
         drawn = self.tilted.draw(cells, rng, spread=spread)
         known = None if self.details is None else self.details.draw(drawn.places, rng)
@@ -187,7 +189,7 @@ class Distribution:
     def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> Distribution:
         """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence.
 
-        What ``share`` says of the levels of those columns is for the base alone, so it is taken off again here.
+        ``share`` speaks of the levels of those columns in the base only, so it is taken off again here.
         """
         rows = rows_of(self.prior)
         if self.details is None or rows is None:

@@ -1,8 +1,8 @@
-"""Downstream: what a model trained on the result will do to the people that the data came from.
+"""Downstream: how a model trained on the result will treat the people in the data.
 
-Fair data do not make every model fair: what matters is whom a model trained on them decides for in the population as it
-is. This is estimated before anybody trains one, by cross-fitting: profiles are dealt to folds, the fit is repeated
-without a fold, a model learns from what it gives, and decides about the people of that fold.
+Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
+This is estimated before anybody trains one, by cross-fitting: profiles are dealt to folds, the fit is repeated without
+one fold, a model learns from its output, and decides about the people of that fold.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.outlook import Downstream, Outlook, Remedy
 from fairmaxent.fit.request import HALF, OutputOption, Request
+from fairmaxent.fit.weighing import support_weights
 from fairmaxent.metrics.scorecard import Judgement, judge
 from fairmaxent.relabelling.labellers import Labeller, deal, name_of
 from fairmaxent.relabelling.profiles import Profiles, root_shape
 
 FOLDS = 3
 
-Refit = Callable[[Table], Fit]  # the same fit of other rows; soft labels anew, or they would tell of the fold left out
+# The same fit on other rows. It learns soft labels anew, because those at hand have seen the fold left out.
+Refit = Callable[[Table], Fit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ def foresee(
     folds: int = FOLDS,
     progress: Callable[[str, float], None],
 ) -> Downstream:
-    """Estimate how a student that learns from the fit's rows or weights treats the people of the data."""
+    """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
     blocks = fit.roles.blocks
     table = fit.table.collect()
     profiles = Profiles.per_row(table, blocks, table.counts)
@@ -76,7 +78,7 @@ def foresee(
 def _lesson_without(
     held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: OutputOption, *, seed: int
 ) -> Profiles:
-    """What a student gets to see of a fit that never saw some profiles."""
+    """What a student learns from, made by a fit that never saw some profiles."""
     try:
         return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.places])), output, seed=seed)
     except (InfeasibleError, InputError) as problem:
@@ -109,12 +111,12 @@ def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
 
 
 def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Profiles:
-    """What a student gets to see: the weighted rows, or as many drawn ones as there are."""
+    """What a student learns from: the weighted rows, or the same number of drawn rows."""
     blocks = fit.roles.blocks
     if output == "weights":
         rows = fit.weighted.collect()
-        # A cell that lost its only row to the fold has nothing to weigh; the rest is what there is to learn from.
-        weights = rows.counts * fit.table.size if fit.certificate.filled_cells else fit.support_weights()
+        # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
+        weights = rows.counts * fit.table.size if fit.certificate.filled_cells else support_weights(fit)
         return Profiles.of(rows, blocks, weights)
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
@@ -134,11 +136,11 @@ def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
     measure, shape = fit.certificate.measure, fit.roles.blocks.shape(0)
     _, groups = root_shape(fit.roles.blocks)
     levels = np.unravel_index(np.arange(groups), shape[1:])
-    found: dict[str, Judgement] = {}
+    judgements: dict[str, Judgement] = {}
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         sizes = [shape[axis] for axis in grouping]
         group_of = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
-        found[name] = judge(
+        judgements[name] = judge(
             people.truth,
             chances[people.profile],
             group_of[people.group],
@@ -147,18 +149,18 @@ def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
             group_count=int(np.prod(sizes)),
             threshold=_threshold(fit),
         )
-    first = next(iter(found.values()))
+    first = next(iter(judgements.values()))
 
     def each(take: Callable[[Judgement], float]) -> dict[str, float | None]:
-        values = {name: take(judgement) for name, judgement in found.items()}
+        values = {name: take(judgement) for name, judgement in judgements.items()}
         return {name: None if np.isnan(value) else value for name, value in values.items()}
 
     return Outlook(
         accuracy=first.accuracy,
         auc=first.auc,
-        by_predictions=each(lambda found: found.rate_by_predictions),
-        by_probabilities=each(lambda found: found.rate_by_probabilities),
-        equal_opportunity=each(lambda found: found.equal_opportunity),
-        equalised_odds=each(lambda found: found.equalised_odds),
-        calibration_gap=each(lambda found: found.calibration_gap),
+        by_predictions=each(lambda judgement: judgement.rate_by_predictions),
+        by_probabilities=each(lambda judgement: judgement.rate_by_probabilities),
+        equal_opportunity=each(lambda judgement: judgement.equal_opportunity),
+        equalised_odds=each(lambda judgement: judgement.equalised_odds),
+        calibration_gap=each(lambda judgement: judgement.calibration_gap),
     )

@@ -25,8 +25,8 @@ def pack_prior(prior: Prior) -> tuple[Record, Arrays]:
     if isinstance(prior, Mixture):
         packed = [pack_prior(part) for part in prior.parts]
         arrays: Arrays = {"log_shares": prior.log_shares}
-        for number, (_, own) in enumerate(packed):
-            arrays |= nest(str(number), own)
+        for number, (_, part) in enumerate(packed):
+            arrays |= nest(str(number), part)
         return {"kind": "mixture", "parts": [record for record, _ in packed]}, arrays
     raise StorageError(f"a prior of type {type(prior).__name__} cannot be stored")
 

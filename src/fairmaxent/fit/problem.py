@@ -12,7 +12,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Table
-from fairmaxent.errors import ForbiddenError, LevelError, TargetError
+from fairmaxent.errors import ForbiddenError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.request import Request, read_rates, read_rules, read_target
@@ -74,13 +74,13 @@ class Problem:
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
-        """Shares the user wants for outcome and protected attributes, by axis; None stands for the data's own."""
-        own = root_marginals(self.blocks, self.data_table.ravel())
+        """Shares the user wants for outcome and protected attributes, by axis; None stands for those of the data."""
+        in_data = root_marginals(self.blocks, self.data_table.ravel())
         wanted: dict[int, Reals] = {}
         for axis, attribute in enumerate(self.roles.root):
             if attribute in self.chosen:
                 share = self.chosen[attribute]
-                wanted[axis] = own[axis] if share is None else share
+                wanted[axis] = in_data[axis] if share is None else share
                 self._refuse_single_level(axis, wanted[axis])
         return wanted
 
@@ -95,10 +95,10 @@ class Problem:
         )
 
     def relabelled_table(self) -> FairTable:
-        """t(y, z) for relabelling, which changes who has an outcome: how many there are stays, and who they are.
+        """t(y, z) for relabelling, which changes who has an outcome, but not how common it is.
 
-        That is, each outcome's share is what the groups' own rates come to with the wanted group shares, and t(z) is
-        the data's for all protected columns together where no share of any is asked for. Targets go before.
+        Each outcome keeps the share that the groups' rates in the data give with the wanted group shares. If no group
+        shares are asked for, t(z) is that of the data, for all protected columns together. Targets take precedence.
         """
         groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
         asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
@@ -108,8 +108,8 @@ class Problem:
         outcomes = self.root_targets.get(0)
         if outcomes is None:
             nothing = (None,) * len(groupings)
-            found = self._closest_table(groupings, representation, nothing, outcome_shares=None, may_fill=True)
-            outcomes = found.table.sum(axis=tuple(range(1, found.table.ndim)))
+            unchanged = self._closest_table(groupings, representation, nothing, outcome_shares=None, may_fill=True)
+            outcomes = unchanged.table.sum(axis=tuple(range(1, unchanged.table.ndim)))
         return self._closest_table(groupings, representation, statistical, outcome_shares=outcomes, may_fill=True)
 
     def _closest_table(
@@ -143,26 +143,28 @@ class Problem:
         before, after = (
             root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
         )
-        for own, old, new in zip(self.roles.attributes, before, after, strict=True):
+        for column, old, new in zip(self.roles.attributes, before, after, strict=True):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
                 raise ForbiddenError(
-                    f"forbid leaves no row with {own.name} = {own.labels[lost[0]]}, a level of the outcome or a "
-                    "protected column; take those rows out of the table, or drop the rule"
+                    Option("forbid"),
+                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
+                    "protected column; take those rows out of the table, or drop the rule",
                 )
             if np.count_nonzero(new) < 2:
                 raise LevelError(
-                    f"column {own.name!r} has rows of positive weight in a single level "
-                    f"({own.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
-                    "Look at the weights, or choose another column."
+                    f"column {column.name!r} has rows of positive weight in a single level "
+                    f"({column.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
+                    "Check the weights, or choose another column."
                 )
 
     def _refuse_single_level(self, axis: int, share: Reals) -> None:
         if np.count_nonzero(share) < 2:
-            own = self.roles.attributes[axis]
+            column = self.roles.attributes[axis]
             raise TargetError(
-                f"target[{own.name!r}] leaves a single level, {own.labels[int(np.argmax(share))]!r}; at least two "
-                "are needed to compare. Take those rows alone, or give another level a share."
+                Option("target"),
+                f"[{column.name!r}] leaves a single level, {column.labels[int(np.argmax(share))]!r}; at least two are "
+                "needed to compare. Use those rows alone, or give another level a share.",
             )
 
 

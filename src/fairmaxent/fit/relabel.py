@@ -129,7 +129,7 @@ def _decided_shares(problem: Problem, labels: Reals, mass: Reals, groups: Labels
         groupings=problem.measure.groupings,
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
-        favourable=tuple(place for place, level in enumerate(made) if level in problem.measure.favourable),
+        favourable=tuple(row for row, level in enumerate(made) if level in problem.measure.favourable),
         allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
         describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),

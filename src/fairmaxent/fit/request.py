@@ -248,10 +248,12 @@ _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals | None]:
     """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
 
-    A column set to None keeps the data's own marginal.
+    A column set to None keeps the shares that it has in the data.
     """
     if not isinstance(target, Mapping | None):
-        raise TargetError(f"target is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}")
+        raise TargetError(
+            Option("target"), f" is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}"
+        )
     return {
         domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
         for name, wanted in (target or {}).items()
@@ -260,18 +262,22 @@ def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals 
 
 def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
     if not isinstance(wanted, Mapping):
-        raise TargetError(f"target[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}")
+        raise TargetError(
+            Option("target"), f"[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}"
+        )
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not 0 <= probability <= 1:
             raise TargetError(
-                f"target[{attribute.name!r}][{value!r}] is {probability!r}; a probability lies between 0 and 1"
+                Option("target"),
+                f"[{attribute.name!r}][{value!r}] is {probability!r}; a share lies between 0 and 1",
             )
         result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
         hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
         raise TargetError(
-            f"target[{attribute.name!r}] sums to {result.sum():.6g}, not 1{hint}. Give every level its share."
+            Option("target"),
+            f"[{attribute.name!r}] adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
         )
     return np.asarray(result / result.sum())

@@ -113,21 +113,21 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
         record["weight_name"] = fit.weight_column.name
         arrays |= nest("weight", weight_arrays)
     if fit.distribution.details is not None:
-        arrays |= nest("positions", {str(index): own for index, own in fit.distribution.details.positions.items()})
+        arrays |= nest("positions", {str(index): rows for index, rows in fit.distribution.details.positions.items()})
     if fit.design_weights is not None:
         arrays["design_weights"] = fit.design_weights
     return record | {"arrays": list(arrays)}, arrays
 
 
 def _pack_places(table: Table) -> Arrays:
-    """Where each input row went, or where no row was kept, what was counted."""
+    """The distinct row of each input row or, if no row was kept, the counts."""
     if table.places is None:
         return {"table/rows": table.rows, "table/squares": table.squares}
     return {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
 
 
 def _pack_labels(fit: Learned) -> Arrays:
-    """Soft labels, and the input rows that relabelled rows stand for, where there are any."""
+    """Soft labels, and the input rows that relabelled rows stand for; nothing without relabelling."""
     if fit.soft is None:
         return {}
     weighted = fit.weighted.collect()
@@ -193,7 +193,7 @@ def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:
 
 
 def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Table, Reals | None]:
-    """The distinct rows, and the design weights of the input rows where both were kept."""
+    """The distinct rows, and the design weights of the input rows if both were kept."""
     codes = distinct_codes(arrays["table/codes"], blocks)
     counts = masses(arrays["table/counts"], len(codes))
     if "table/inverse" not in arrays:

@@ -1,0 +1,159 @@
+"""Weighing: the fair distribution on the rows of the data alone (C = 0), as weights."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Counted, match_rows
+from fairmaxent.data.weights import read_weights
+from fairmaxent.engines.lazy.frame import Lazy, check_column, names_of
+from fairmaxent.engines.lazy.row_counts import join_weights
+from fairmaxent.engines.where_rows_are import row_prior
+from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.request import read_rules
+from fairmaxent.maxent.forbidden import break_any
+from fairmaxent.maxent.optimum import Optimum, maximise_entropy
+from fairmaxent.relabelling.profiles import Profiles
+
+
+def support_weights(fit: Learned) -> Reals:
+    """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
+    fair = Distribution.of(fit.domain, _fitted_weights(fit))
+    return np.asarray(fit.table.size * np.exp(fair.log_probability(fit.weighted.collect().codes)))
+
+
+def distinct_weights(fit: Learned) -> Reals:
+    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
+    fair, table = support_weights(fit), fit.table.collect()
+    if fit.soft is None:
+        counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
+        return np.asarray(fair / counts)
+    profiles = Profiles.of(table, fit.roles.blocks, _kept(fit).collect().counts)
+    mass = profiles.mass
+    by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
+    forbidden = fit.soft[profiles.places, profiles.outcomes] <= 0
+    return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.places]).T)
+
+
+def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
+    """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
+    _check_name(name, frame.columns)
+    outcome = fit.roles.names[0]
+    if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
+        raise InputError(
+            f"outcome {outcome!r} is made of bins, so a relabelled row has no value to show; turn it into levels "
+            "before the fit, or use ",
+            Option("mode", "rows"),
+        )
+    by_row = _weights_of(fit, weights, frame)
+    like = frame.get_column(outcome)
+    if fit.soft is None:
+        return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
+    parts = []
+    for level in range(by_row.shape[1]):
+        kept = np.flatnonzero(by_row[:, level] > 0)
+        parts.append(
+            frame[kept].with_columns(
+                fit.domain.column_of(outcome, np.full(len(kept), level)),
+                frames.number_column(name, by_row[kept, level], like),
+            )
+        )
+    return nw.concat(parts).to_native()
+
+
+def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
+    """Refuse a lazy frame that cannot be weighed."""
+    if fit.soft is not None:
+        raise InputError(
+            "a relabelled fit weighs tables in memory only, because each row appears there once per outcome; pass the "
+            "collected table, or use ",
+            Option("mode", "rows"),
+        )
+    for column in fit.columns:
+        check_column(lazy, column)
+    _check_name(name, names_of(lazy))
+
+
+def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
+    """Join a lazy frame with the weights of its distinct rows, inside its engine."""
+    return join_weights(lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), name=name)
+
+
+def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
+    """Weigh each row by its levels alone: w(α)/n_α is a factor that depends on its cell."""
+    from fairmaxent.engines.cluster.weighing import weigh_rows
+
+    blocks, optimum = fit.roles.blocks, _fitted_weights(fit)
+    rules = read_rules(fit.roles, fit.request.forbid)
+    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, _kept(fit)))
+    factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
+    log_levels = optimum.potentials
+    with np.errstate(divide="ignore"):
+        log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(fit.domain, optimum).tilted.log_partition
+    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), name=name)
+
+
+def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
+    """The weight of each row of a table, found by its levels; by outcome if relabelled."""
+    table, blocks = fit.table.collect(), fit.roles.blocks
+    distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
+    if (distinct_row < 0).any():
+        raise InputError(
+            f"row {int(np.argmax(distinct_row < 0))} is not one of those that were fitted; pass the table of the fit, "
+            "with its rows in any order"
+        )
+    return with_design(weights[distinct_row], read_weights(frame, _weight_name(fit)))
+
+
+def with_design(weights: Reals, design: Reals | None) -> Reals:
+    """Multiply the weights of rows, possibly by outcome, by their design weights."""
+    return np.asarray(weights if design is None else (weights.T * design).T)
+
+
+def _weight_name(fit: Learned) -> str | None:
+    return None if fit.weight_column is None else fit.weight_column.name
+
+
+def _check_name(name: str, columns: list[str]) -> None:
+    if name in columns:
+        raise ColumnError(f"the table has a column {name!r} already; choose another name with ", Option("weight_name"))
+
+
+def _kept(fit: Learned) -> Counted:
+    """The rows; those that a rule forbids count zero."""
+    rules = read_rules(fit.roles, fit.request.forbid)
+    return fit.table.without(partial(break_any, rules)) if rules else fit.table
+
+
+def _fitted_weights(fit: Learned) -> Optimum:
+    """The fair distribution on the rows alone (C = 0)."""
+    if fit.certificate.filled_cells:
+        raise InfeasibleError(
+            f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} has a share there, and no rows to "
+            "weigh. Use ",
+            Option("mode", "rows"),
+            " or ",
+            Option("mode", "top-up"),
+            ", or ask for lower rates.",
+        )
+    rows = row_prior(fit.distribution.blocks, fit.weighted)
+    try:
+        return maximise_entropy(rows, fit.optimum.dual.features, fit.target, describe=fit.roles.describe_level)
+    except InfeasibleError as problem:
+        raise InfeasibleError(
+            "weights alone cannot meet the target: ",
+            problem,
+            " For this fit use ",
+            Option("mode", "rows"),
+            " or ",
+            Option("mode", "top-up"),
+            ".",
+        ) from problem
