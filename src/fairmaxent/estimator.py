@@ -314,7 +314,7 @@ def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iter
     for name in outcome:
         if name in features or name in extra:
             raise ColumnError(
-                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series with another "
+                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series of another "
                 "name"
             )
 

@@ -211,7 +211,7 @@ def test_trade_off_points_are_fits_of_the_same_table(weight):
     fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=0.8, representation_rate=None, weight=weight)
     found = build_report(fit).trade_off
     assert found.skipped is None
-    assert [(point.varied, point.value) for point in found.points if point.is_own] == [
+    assert [(point.varied, point.value) for point in found.points if point.is_this_fit] == [
         ("base_share", 0.2),
         ("rates", 0.8),
     ]

@@ -152,8 +152,8 @@ class Distribution:
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
             raise EvidenceError(
-                f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the evidence: "
-                "with ",
+                f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
+                "evidence; with ",
                 Option("base_share"),
                 " > 0 every combination that is not forbidden is possible.",
             )

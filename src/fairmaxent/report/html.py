@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.report import model_estimate, sentences, svg
+from fairmaxent.report import formats, model_estimate, sentences, svg
 from fairmaxent.report.build import Report
 from fairmaxent.report.shares import Grouping, Marginal, Shift
 from fairmaxent.report.trade_off import TradeOffPoint, Varied
@@ -56,6 +56,7 @@ def to_html(report: Report) -> str:
     return template.render(
         report=report,
         words=sentences,
+        formats=formats,
         student=model_estimate,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
         groups=[_group_bars(own, report.outcome) for own in report.groupings],
@@ -76,7 +77,7 @@ def _environment() -> Environment:
             "or write .md or .json instead"
         ) from problem
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = sentences.percent
+    environment.filters["percent"] = formats.percent
     return environment
 
 
@@ -89,7 +90,7 @@ def _trusted(text: str) -> Any:
 
 def _column_bars(column: Marginal) -> Bars:
     role = "" if column.role == "other" else f"{column.role}, "
-    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {sentences.percent(column.distance)}"
+    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {formats.percent(column.distance)}"
     return _bars(column.name, about, column.shifts, SHOWN_LEVELS, shares=True)
 
 
@@ -111,7 +112,7 @@ def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: 
 
 def _rest(hidden: Sequence[Shift]) -> Shift:
     before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
-    return Shift(sentences.more(len(hidden), "level"), before, after)
+    return Shift(formats.more(len(hidden), "level"), before, after)
 
 
 def _maps(report: Report) -> list[Picture]:
@@ -144,6 +145,6 @@ def _curve(
     drawn = [(point.value, value) for point, value in zip(points, values, strict=True) if value is not None]
     if len(drawn) < 2:
         return None
-    own = next((point.value for point in points if point.is_own), None)
+    own = next((point.value for point in points if point.is_this_fit), None)
     title = f"{heading} over {_AXES[varied]}"
     return Picture(title, _trusted(svg.curve(drawn, own, title=title, across=_AXES[varied], unit=unit)))

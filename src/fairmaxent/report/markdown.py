@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import model_estimate, sentences
+from fairmaxent.report import formats, model_estimate, sentences
 from fairmaxent.report.build import Report
 
 # Characters that would begin markup; each is written as text.
@@ -24,13 +24,13 @@ def to_markdown(report: Report) -> str:
 
 
 def _sections(report: Report) -> Iterator[str]:
-    yield from ("## What was asked", _list(report.wishes))
+    yield from ("## What was asked for", _list(report.wishes))
     yield from ("## What was reached", text(sentences.rates_note(report)), _rates(report))
     if report.warnings:
         yield from (text(sentences.WARNINGS), _list(report.warnings))
     yield from ("## The groups, and the outcome in them", *_groups(report))
     yield from ("## A model trained on this", *_model(report))
-    yield from ("## What moved most", text(sentences.MOVES), _moves(report))
+    yield from ("## What changed most", text(sentences.MOVES), _moves(report))
     yield from ("## Every column", text(sentences.MARGINALS), *_columns(report))
     yield from ("## Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
     yield from ("## Trade-off", *_trade_off(report))
@@ -100,7 +100,7 @@ def _model(report: Report) -> Iterator[str]:
 
 def _moves(report: Report) -> str:
     rows = [
-        (move.column, move.level, *_change(move.before, move.after), sentences.points(move.before, move.after))
+        (move.column, move.level, *_change(move.before, move.after), formats.points(move.before, move.after))
         for move in report.moves
     ]
     return table(("Column", "Level", "Before", "After", "Change, points"), rows)
@@ -109,7 +109,7 @@ def _moves(report: Report) -> str:
 def _columns(report: Report) -> Iterator[str]:
     for own in report.marginals:
         yield f"### {text(own.name)}"
-        yield text(f"{own.role}, {own.kind}, distance {sentences.percent(own.distance)}")
+        yield text(f"{own.role}, {own.kind}, distance {formats.percent(own.distance)}")
         levels = [(one.label, *_change(one.before, one.after)) for one in own.shifts]
         yield table(("Level", "Before", "After"), levels)
 
@@ -132,17 +132,17 @@ def _trade_off(report: Report) -> Iterator[str]:
     yield text(sentences.TRADE_OFF)
     rows = []
     for point in report.trade_off.points:
-        name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_own else "")
+        name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_this_fit else "")
         if point.effective_rows is None:
             rows.append((name, f"cannot be reached: {point.problem}", "", ""))
         else:
             distance = "–" if point.distance is None else f"{point.distance:.4f}"
-            rows.append((name, distance, f"{point.effective_rows:,.0f}", sentences.percent(point.seen)))
+            rows.append((name, distance, f"{point.effective_rows:,.0f}", formats.percent(point.seen)))
     yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:
-    return sentences.percent(before), sentences.percent(after)
+    return formats.percent(before), formats.percent(after)
 
 
 def text(raw: str) -> str:

@@ -10,7 +10,7 @@ from fairmaxent.report.rates import is_targeted
 
 _OUTCOMES = 3  # outcome levels named before the rest is counted
 _BASES = {
-    "tree": "a model of the same rows that keeps the strongest ties between columns",
+    "tree": "a model of the same rows that keeps the strongest relations between columns",
     "product": "a model of the same rows that keeps only each column's own shares",
     "uniform": "in which all combinations are equally likely",
 }
@@ -26,32 +26,32 @@ def _rates(fit: Fit) -> Iterator[str]:
     for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
         if rate is not None and not is_targeted(fit, axes):
             yield (
-                f"All groups of {name} equally large."
+                f"All groups of {name} have the same size."
                 if rate == 1
-                else f"The smallest group of {name} at least {rate:.3g} times as large as the largest."
+                else f"The smallest group of {name} is at least {rate:.3g} times as large as the largest."
             )
     for name, rate in wanted["statistical_rate"].items():
         if rate is not None:
             yield (
-                f"{_outcomes(fit)} equally often in all groups of {name}."
+                f"{_outcomes(fit)} is equally common in all groups of {name}."
                 if rate == 1
-                else f"{_outcomes(fit)} in each group of {name} at least {rate:.3g} times as often as in any other."
+                else f"{_outcomes(fit)} is at least {rate:.3g} times as common in each group of {name} as in any other."
             )
 
 
 def _outcomes(fit: Fit) -> str:
     """Name the outcomes that the statistical rate is about."""
-    own, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
-    if len(levels) == own.size > 1:
-        return f"Each level of {own.name}"
-    shown = ", ".join(f"{own.name} = {own.labels[level]}" for level in levels[:_OUTCOMES])
-    return shown if len(levels) <= _OUTCOMES else f"{shown} and {len(levels) - _OUTCOMES} more levels, each"
+    outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
+    if len(levels) == outcome.size > 1:
+        return f"Each level of {outcome.name}"
+    shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
+    return shown if len(levels) <= _OUTCOMES else f"Each of {shown} and {len(levels) - _OUTCOMES} more levels"
 
 
 def _targets(request: Request | PaperRequest) -> Iterator[str]:
     for name, shares in (request.target or {}).items():
         if shares is None:
-            yield f"The shares of {name} as they are in the data."
+            yield f"{name} keeps the shares that it has in the data."
         else:
             yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
 
@@ -72,8 +72,8 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
     if request.weight is not None:
         yield f"Rows count by the design weights in {request.weight}."
     yield (
-        f"Otherwise as close to the data as possible, with a share of {request.base_share:.3g} for the base "
-        f"{request.base!r}, {_BASES[request.base]}: it gives a chance to combinations that no row has."
+        f"Otherwise the result is as close to the data as possible. A share of {request.base_share:.3g} comes from the "
+        f"base {request.base!r}, {_BASES[request.base]}; it makes combinations possible that no row has."
     )
 
 

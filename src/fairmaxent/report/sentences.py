@@ -3,80 +3,82 @@
 from __future__ import annotations
 
 from fairmaxent.report.build import Report
+from fairmaxent.report.formats import nats, percent
 from fairmaxent.report.rates import Reached
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
 
 RATES = (
-    "The representation rate is the size of the smallest group over that of the largest. The statistical rate is the "
-    "lowest chance of an outcome in any group over the highest. One means that all groups are alike. Achieved rates "
-    "are exact: they are computed from the fitted distribution, not estimated."
+    "The representation rate is the size of the smallest group divided by that of the largest. The statistical rate is "
+    "the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups are equal. "
+    "Achieved rates are exact: they are computed from the fitted distribution, not estimated."
 )
 DELIVERED_NAMES = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
-WARNINGS = "What a careful reader should know about these data and this fit."
-GROUPS = "Before: in the data, with the number of rows behind it. After: in the fitted distribution, exactly."
-MOVES = "The levels whose share of the rows changed most, over all columns."
+WARNINGS = "What you should know about these data and this fit:"
+GROUPS = "Before: in the data, with the number of rows. After: in the fitted distribution, exactly."
+MOVES = "The levels whose share of the rows changed most, among all columns."
 MARGINALS = (
-    "Share of the rows at each level. Outcome and protected columns come first, then the columns that moved most. "
-    "Columns outside the request move because they go together with the groups and the outcome. The distance is the "
-    "share of the rows that would have to change their level."
+    "Share of the rows at each level. Outcome and protected columns come first, then the columns that changed most. "
+    "Columns that nobody asked about change because they are related to the groups and the outcome. The distance is "
+    "the share of the rows that would have to change their level."
 )
 ASSOCIATIONS = (
-    "How strongly two columns go together, by Cramér's V: 0 for independent columns, 1 where one decides the other. "
-    "The outcome should lose its tie to the protected columns; the rest should look the same on both sides. "
-    "Between columns with many levels and few rows, some of it is chance, which the base does not repeat. The larger "
-    "base_share is, the more the weak ties fade: the base 'tree' keeps only the strongest, the others none."
+    "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one determines "
+    "the other. The outcome should no longer be related to the protected columns; the rest should look the same on "
+    "both sides. Between columns with many levels and few rows, some of it is chance, which the base does not repeat. "
+    "The larger base_share is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others "
+    "none."
 )
 TRADE_OFF = (
-    "The same request with other shares of the base (what stands in for rows that are not there; base_share), and with "
-    "other rates in the place of those asked for. Distance is KL(data‖fair), the information in nats (1 nat is 1.44 "
-    "bits) that is lost on average where the fair distribution stands for the data: 0 is none. Effective rows is how "
-    "many equally weighted "
-    "rows the fair weights are worth: few means that small groups are counted many times over. Seen combinations is "
-    "the chance that a drawn row has a combination of levels that is in the data."
+    "The same request with other shares of the base (base_share), which makes combinations possible that no row has, "
+    "and with other rates instead of the ones asked for. Distance is KL(data‖fair): the information in nats (1 nat is "
+    "1.44 bits) that is lost on average when the fair distribution replaces the data; 0 means none. Effective rows is "
+    "the number of equally weighted rows that carry as much information as the fair weights; if there are few, small "
+    "groups count many times over. Seen combinations is the probability that a drawn row has a combination of levels "
+    "that is in the data."
 )
 CERTIFICATE = (
-    "How good the numerical solution is, taken from the fitted distribution itself. A distance is a Kullback-Leibler "
-    "divergence in nats, a unit of information: 0 means the same distribution. Theorem and lemma are those of Celis, "
-    "Keswani and Vishnoi, Data preprocessing to mitigate bias: a maximum entropy based approach (ICML 2020)."
+    "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
+    "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and the "
+    "lemma are from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a maximum entropy based approach "
+    "(ICML 2020)."
 )
-NOTHING_DRAWN = "Every row is a real one: {}. Whoever gets them gets the data."
+NOTHING_DRAWN = "All rows are real: {}. Sharing them means sharing the data."
 PRIVACY = (
-    "This is a count, not a guarantee. The fair distribution is learned from real rows and mixes them in, so drawn "
-    "rows can repeat real ones, above all where base_share is small. The method is not differentially private. Treat "
-    "drawn rows as you would treat the data. A copy of a common row tells little, a copy of a row that occurs once may "
-    "tell about a person."
+    "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
+    "rows can repeat real ones, especially if base_share is small. The method is not differentially private. Treat "
+    "drawn rows the way you would treat the data. A copy of a common row reveals little; a copy of a row that occurs "
+    "only once may reveal something about a person."
 )
 LIMITS = (
-    "The rates hold for the groups and the outcome that were asked about. Other groups, and intersections where each "
-    "column was asked about on its own, can still differ.",
-    "Fair data do not make every model trained on them fair: where other columns tell the outcome well, a classifier "
-    "can bring the old gap back. The section on a model trained on this has an estimate, if one was asked for; measure "
-    "it on your model's predictions.",
-    "The request is met by giving groups and outcomes other weights, where asked also other outcomes to rows, and by "
-    "drawing new ones. It does not find out why "
-    "the data were unequal, and does not correct wrong measurements or labels.",
-    "What is said about a group rests on the rows that it has. Where they are few, the fair table repeats what those "
-    "few rows happen to show.",
-    "Numbers with many values are read in bins, and rare words as one level 'other'; ties between columns finer than "
-    "that are not kept in new rows.",
-    "Equal rates are one idea of fairness. Whether it is the right one here, people who know the case must decide.",
+    "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
+    "intersections if each column was asked about on its own.",
+    "Fair data do not make every model trained on them fair: if other columns predict the outcome well, a classifier "
+    "can bring the old gap back. The section on a model trained on this has an estimate, if one was made; measure the "
+    "rate of your own model's predictions too.",
+    "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that was "
+    "asked for, and by drawing new rows. It does not explain why the data were unequal, and does not correct wrong "
+    "measurements or labels.",
+    "What the report says about a group rests on the rows of that group. If they are few, the fair table repeats what "
+    "those few rows happen to show.",
+    "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep finer "
+    "relations between columns.",
+    "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one here.",
 )
-CALL = "In Python, with the table as frame; where a Domain, labeller or student of your own was passed, pass it again:"
-READ_CALL = "In Python, with the whole table of the file as frame:"
+CALL = "In Python, with the table as frame; if you passed your own Domain, labeller or student, pass it again:"
+READ_CALL = "In Python, with the complete table of the file as frame:"
 _MEASURED = {
-    "rows": "The column after it is counted in the drawn rows; independent draws of as many rows would fall into the "
+    "rows": "The next column is counted in the drawn rows; the same number of independent draws would fall into the "
     "interval 95 % of the time.",
-    "weights": "The column after it is taken from the weighted rows.",
-    "top-up": "The column after it is counted in the old and the added rows together.",
+    "weights": "The next column is computed from the weighted rows.",
+    "top-up": "The next column is counted in the old and the added rows together.",
 }
 _SHORT = {
-    "rows": "Rows come in whole numbers, so that a rate of the drawn rows can lie below the exact one; more rows come "
-    "closer.",
-    "weights": "The weights do not reach what the distribution does.",
-    "top-up": "Rows come in whole numbers, so that a rate of old and added rows can lie below the exact one.",
+    "rows": "Rows come in whole numbers, so a rate of drawn rows can be below the exact one; more rows come closer.",
+    "weights": "The weights do not reach the rate that the distribution has.",
+    "top-up": "Rows come in whole numbers, so a rate of old and added rows can be below the exact one.",
 }
-_SCATTER = "Rows that are drawn independently scatter, and their rates lie below the exact ones; rows by quota do not."
+_SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota do not vary."
 
 
 def title(report: Report) -> str:
@@ -85,7 +87,7 @@ def title(report: Report) -> str:
 
 
 def summary(report: Report) -> str:
-    """Say in a few sentences what was done and what came of it."""
+    """Say in a few sentences what was done and what was reached."""
     asked = [rate for rate in report.rates if rate.met is not None]
     met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
     head = f"A table of {report.rows:,} rows and {report.columns} columns was turned into a fair distribution. "
@@ -102,7 +104,7 @@ def summary(report: Report) -> str:
 
 
 def _gap(asked: list[Reached]) -> str:
-    """How far what was delivered falls short at most: a rounding to whole rows looks different from a failure."""
+    """The largest shortfall of what was delivered, which tells rounding to whole rows from a failure."""
     short = [rate for rate in asked if not rate.met]
     if any(rate.from_target or rate.delivered is None for rate in short):
         return ""
@@ -110,7 +112,7 @@ def _gap(asked: list[Reached]) -> str:
 
 
 def delivery(report: Report) -> str:
-    """Say what was handed over."""
+    """Say what was delivered."""
     if report.mode == "weights":
         each = " and for each of its outcomes" if report.relabelled else ""
         return f"Delivered: a weight for each of the {report.rows:,} rows{each}, none of them new."
@@ -123,7 +125,7 @@ def delivery(report: Report) -> str:
 
 
 def state(rate: Reached) -> tuple[str, str]:
-    """Whether a rate was met, as a class of the page and in words; a tick only where the delivered rows meet it too."""
+    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too."""
     if rate.met is None:
         return "", "not asked for"
     if rate.met:
@@ -138,12 +140,12 @@ def wanted(rate: Reached) -> str:
 
 
 def delivered(rate: Reached) -> str:
-    """Write the rate of what was delivered; a dash where no group, or no outcome, is there to compare."""
+    """Write the rate of what was delivered; a dash if there is no group or no outcome to compare."""
     return "–" if rate.delivered is None else f"{rate.delivered:.4f}"
 
 
 def interval(rate: Reached) -> str:
-    """Write where independent draws fall."""
+    """Write the range of independent draws."""
     return "–" if rate.interval is None else f"{rate.interval[0]:.3f} – {rate.interval[1]:.3f}"
 
 
@@ -157,63 +159,72 @@ def rates_note(report: Report) -> str:
 
 def certificate_lines(report: Report) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each promised quantity."""
-    own = report.certificate
-    bound = own["multiplier_bound"]
+    certificate = report.certificate
+    bound = certificate["multiplier_bound"]
     asked = any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates)
-    guarantee = ("Guaranteed statistical rate", f"{own['bound']:.4f}", f"Theorem 4.5, with δ = {own['delta']:.1e}")
+    guarantee = (
+        "Guaranteed statistical rate",
+        f"{certificate['bound']:.4f}",
+        f"Theorem 4.5, with δ = {certificate['delta']:.1e}",
+    )
     return [
         (
             "Solver",
-            f"{own['method']}, {own['status']} after {own['iterations']} iterations",
+            f"{certificate['method']}, {certificate['status']} after {certificate['iterations']} iterations",
             "how the optimum was found",
         ),
-        ("Residual", f"{own['residual']:.1e}", "largest gap between a wanted and a reached expectation"),
+        (
+            "Residual",
+            f"{certificate['residual']:.1e}",
+            "largest difference between a wanted and an achieved expectation",
+        ),
         (
             "Distance to the prior",
-            nats(own["distance"]["to_prior"]),
-            "KL(p*‖q): how far from the reweighted rows and the base, mixed (the negated dual optimum)",
+            nats(certificate["distance"]["to_prior"]),
+            "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)",
         ),
-        ("Distance from the data", nats(own["distance"]["from_data"]), "KL(data‖p*): how far from the table as it was"),
+        (
+            "Distance from the data",
+            nats(certificate["distance"]["from_data"]),
+            "KL(data‖p*): how far from the original table",
+        ),
         (
             "Effective rows",
-            f"{own['effective_rows']:,.0f} of {report.rows:,}",
-            "what the fair weights are worth (Kish)",
+            f"{certificate['effective_rows']:,.0f} of {report.rows:,}",
+            "equally weighted rows that carry as much information as the fair weights (Kish)",
         ),
         *([guarantee] if asked else []),
         (
             "Size of the multipliers",
-            f"{own['multiplier_norm']:.3g}" + ("" if bound is None else f", at most {bound:.3g}"),
+            f"{certificate['multiplier_norm']:.3g}" + ("" if bound is None else f", at most {bound:.3g}"),
             "‖λ*‖₂; the bound is Lemma 4.2",
         ),
     ]
 
 
-def nats(distance: float) -> str:
-    """Write a distance; rounding errors of one that is zero have no sign.
-
-    >>> nats(0.25), nats(-1e-17)
-    ('0.2500', '0.0000')
-    """
-    return f"{round(distance, 4) + 0.0:.4f}"
-
-
 def copy_lines(report: Report) -> list[tuple[str, str]]:
     """What was counted among the new rows, and each share."""
-    own = report.copies
-    if own is None:
+    copies = report.copies
+    if copies is None:
         return []
     new = "added" if report.mode == "top-up" else "drawn"
     lines = [
-        (f"of {own.rows:,} {new} rows have the same levels as a real row in every column", percent(own.same_levels)),
-        ("is the exact expectation of that share", percent(own.expected_same_levels)),
+        (
+            f"of {copies.rows:,} {new} rows have the same levels as a real row in every column",
+            percent(copies.same_levels),
+        ),
+        ("is the exact expectation of that share", percent(copies.expected_same_levels)),
     ]
-    if own.same_values is None or own.same_values_as_one is None:
+    if copies.same_values is None or copies.same_values_as_one is None:
         return lines
     twins = "of the real rows have exactly the values of another real row, for comparison"
     return [
-        (f"of the {new} rows have exactly the values of a real row in every column", percent(own.same_values)),
-        (f"of the {new} rows have exactly the values of a real row that occurs once", percent(own.same_values_as_one)),
-        *([] if own.twins_in_data is None else [(twins, percent(own.twins_in_data))]),
+        (f"of the {new} rows have exactly the values of a real row in every column", percent(copies.same_values)),
+        (
+            f"of the {new} rows have exactly the values of a real row that occurs once",
+            percent(copies.same_values_as_one),
+        ),
+        *([] if copies.twins_in_data is None else [(twins, percent(copies.twins_in_data))]),
         *lines,
     ]
 
@@ -223,66 +234,32 @@ def copies_note(report: Report) -> str:
     if report.copies is None:
         reason = "only weights were added" if report.mode == "weights" else "none had to be added"
         if report.mode == "weights" and report.relabelled:
-            reason = "each stands there once per outcome, with a weight"
+            reason = "each appears once per outcome, with a weight"
         return NOTHING_DRAWN.format(reason)
     seed = "" if report.seed is None else f", with seed {report.seed}"
     drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
     if report.mode == "rows" and report.copies.rows < report.new_rows:
-        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were looked at."
+        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were checked."
     if report.copies.same_values is not None:
         return drawn
-    return f"{drawn} Raw values were not compared, because the table itself was not at hand; a fit keeps only levels."
-
-
-def more(count: int, what: str) -> str:
-    """Count what had no room.
-
-    >>> more(1, "level"), more(2, "level")
-    ('1 more level', '2 more levels')
-    """
-    return f"{count:,} more {what}{'s' if count != 1 else ''}"
-
-
-def percent(share: float | None) -> str:
-    r"""Write a share for people, on one line.
-
-    >>> percent(0.12345), percent(0.0004), percent(1e-9), percent(0.0), percent(None)
-    ('12.3\xa0%', '0.04\xa0%', '<\xa00.01\xa0%', '0.0\xa0%', '–')
-    """
-    if share is None:
-        return "–"
-    if 0 < share < 0.0001:
-        return "<\u00a00.01\u00a0%"
-    return f"{100 * share:.{2 if 0 < share < 0.001 else 1}f}\u00a0%"
-
-
-def points(before: float | None, after: float | None) -> str:
-    """Write a change of a share in percentage points, with its sign.
-
-    >>> points(0.25, 0.5), points(0.5, 0.25)
-    ('+25.0', '−25.0')
-    """
-    if before is None or after is None:
-        return "–"
-    change = round(100 * (after - before), 1)
-    return f"{change:+.1f}".replace("-", "−") if change else "0.0"
+    return f"{drawn} Raw values were not compared, because the table itself was not available; a fit keeps only levels."
 
 
 def versions(report: Report) -> str:
-    """List the software that took part, and the seed."""
+    """List the software that was used, and the seed."""
     listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     if report.mode == "weights":
         return f"Software: {listed}. Nothing is random."
-    seed = "of the caller's rows is not known here" if report.seed is None else f"of the new rows: {report.seed}"
+    seed = "of the new rows: not known here" if report.seed is None else f"of the new rows: {report.seed}"
     return f"Software: {listed}. Seed {seed}."
 
 
 def data_file(report: Report) -> str | None:
-    """Name the file of the data, so that it can be told from others."""
-    own = report.source
-    if own.file is None:
+    """Name the file of the data, with a digest that identifies it."""
+    source = report.source
+    if source.file is None:
         return None
-    return f"Data: {own.file}" + ("." if own.sha256 is None else f", SHA-256 {own.sha256}.")
+    return f"Data: {source.file}" + ("." if source.sha256 is None else f", SHA-256 {source.sha256}.")
 
 
 def call_note(report: Report) -> str:

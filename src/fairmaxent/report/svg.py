@@ -47,8 +47,10 @@ def curve(points: Sequence[tuple[float, float]], own: float | None, *, title: st
     placed = [(_x(share), _y(value / top)) for share, value in points]
     _add(svg, "polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in placed), **{"class": "line"})
     for (share, value), (x, y) in zip(points, placed, strict=True):
-        is_own = share == own
-        dot = _add(svg, "circle", cx=x, cy=y, r=6.0 if is_own else 3.5, **{"class": "own" if is_own else "dot"})
+        is_this_fit = share == own
+        dot = _add(
+            svg, "circle", cx=x, cy=y, r=6.0 if is_this_fit else 3.5, **{"class": "own" if is_this_fit else "dot"}
+        )
         _add(dot, "title").text = f"{across} {share:g}: {_number(value)}{unit}"
     return _written(svg)
 

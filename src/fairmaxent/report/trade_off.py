@@ -1,4 +1,4 @@
-"""The trade-off: the same fit with other shares of the base and other rates, and what each costs."""
+"""The trade-off: what the same fit costs with other shares of the base and with other rates."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LARGEST_WIDTH = 500  # levels of all columns: a fit solves equations in that man
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One fit: which option was varied, and what came of it; `problem` says why there is none."""
+    """One fit: which option was varied, and the result; `problem` says why there is none."""
 
     varied: Varied
     value: float
-    is_own: bool  # the fit that the report is about
+    is_this_fit: bool  # the fit that the report is about
     distance: float | None  # KL(data‖p*)
     effective_rows: float | None
     seen: float | None  # p* of the combinations of levels that the data have
@@ -46,12 +46,16 @@ class TradeOff:
 def trade_off(fit: Fit) -> TradeOff:
     """Fit again with a handful of other options."""
     if not isinstance(fit.request, Request):
-        return TradeOff((), "the fit is one of the paper's own configurations, which has other options")
+        return TradeOff((), "the fit is one of the paper's configurations, which have other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
     if size > LARGEST_TABLE:
-        return TradeOff((), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}): each point is a fit")
+        return TradeOff(
+            (), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}), and each point takes another fit"
+        )
     if width > LARGEST_WIDTH:
-        return TradeOff((), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}): each point is a fit")
+        return TradeOff(
+            (), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}), and each point takes another fit"
+        )
     return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.request)), None)
 
 
@@ -81,18 +85,18 @@ def _with_rates(request: Request, rate: float) -> Request:
 
 
 def _with_rate(asked: RateOption, rate: float) -> RateOption:
-    """Put another rate in the place of each one that was asked for."""
+    """Replace each rate that was asked for."""
     if isinstance(asked, Mapping):
         return {name: None if old is None else rate for name, old in asked.items()}
     return None if asked is None else rate
 
 
 def _point(fit: Fit, varied: Varied, value: float, request: Request) -> TradeOffPoint:
-    is_own = request == fit.request
+    is_this_fit = request == fit.request
     try:
-        other = fit if is_own else refit(fit, request)
+        other = fit if is_this_fit else refit(fit, request)
     except FairMaxEntError as problem:
-        return TradeOffPoint(varied, value, is_own, None, None, None, str(problem))
+        return TradeOffPoint(varied, value, is_this_fit, None, None, None, str(problem))
     distance = other.certificate.distance["from_data"]
     known = distance if math.isfinite(distance) else None
-    return TradeOffPoint(varied, value, is_own, known, other.certificate.effective_rows, seen_mass(other), None)
+    return TradeOffPoint(varied, value, is_this_fit, known, other.certificate.effective_rows, seen_mass(other), None)
