@@ -15,7 +15,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.files import tables as files
 from fairmaxent.fit import certificate
 from fairmaxent.report.build import build_report
-from fairmaxent.report.delivered import Drawn, deliver
+from fairmaxent.report.delivered import DrawnBatches, deliver
 
 
 def table():
@@ -96,7 +96,7 @@ def test_a_report_on_a_saved_model_of_a_streamed_table(monkeypatch):
 
 def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     fit = debias(table(), "income", "sex", random_state=0)
-    drawn = Drawn(fit)
+    drawn = DrawnBatches(fit)
     for batch in fit.sample_batches(700, size=300, random_state=2):
         drawn.add(batch)
     made = drawn.delivered(iid=False, seed=2)

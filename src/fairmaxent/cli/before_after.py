@@ -1,4 +1,4 @@
-"""Rates before and after, side by side: the same as in the report, by the same function."""
+"""Rates before and after, side by side, computed by the same functions as in the report."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
 
 
 def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
-    """The groups that the table or the fitted distribution has, by place and by name."""
-    own = [fit.roles.attributes[axis] for axis in axes]
-    for place in np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)):
-        group = tuple(int(level) for level in place)
-        yield group, ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(own, group, strict=True))
+    """The groups that the table or the fitted distribution has, by their levels and by name."""
+    for cell in np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)):
+        group = tuple(int(level) for level in cell)
+        yield group, fit.roles.describe_group(axes, group)
 
 
 def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:

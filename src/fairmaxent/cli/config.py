@@ -1,4 +1,4 @@
-"""A TOML file of options: the same names as on the command line, which wins over it."""
+"""A TOML file of options: the same names as on the command line, which takes precedence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Make a TOML file's values the defaults of the options."""
     if path is None:
         return
-    own, known = _keys(ctx.command), _KEYS
+    accepted = _keys(ctx.command)
     values = _read(path)
     for name in values:
         if name in _NOT_IN_A_FILE:
@@ -35,14 +35,14 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
             raise InputError(f"{path}: {name!r} cannot be set in a config file; pass --{option} on the command line")
         if name in RENAMED:
             raise InputError(f"{path}: {name!r} is no longer an option; use {RENAMED[name]}")
-        if name not in (*own, *known):
-            raise InputError(f"{path} holds the unknown key {name!r}; {did_you_mean(name, known)}")
-    ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in own}
+        if name not in (*accepted, *_KEYS):
+            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
+    ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in accepted}
 
 
 def _keys(command: click.Command) -> list[str]:
     """The options of a command that a file may set."""
-    names = [own.name for own in command.params if isinstance(own, click.Option) and own.name]
+    names = [option.name for option in command.params if isinstance(option, click.Option) and option.name]
     return [name for name in names if name not in _NOT_IN_A_FILE]
 
 
@@ -63,9 +63,11 @@ def _read(path: str) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         if isinstance(problem, tomllib.TOMLDecodeError):
-            raise InputError(f"{path} is not TOML: {problem}; look at that line") from problem
+            raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
         reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
-        raise StorageError(f"cannot read the config {path}: {reason}; look at the path and its rights") from problem
+        raise StorageError(
+            f"cannot read the config file {path}: {reason}; check the path and its permissions"
+        ) from problem
 
 
 def _as_option(name: str, value: Any, path: str) -> Any:
@@ -76,8 +78,8 @@ def _as_option(name: str, value: Any, path: str) -> Any:
         return [(None, value)]
     if name in _BY_COLUMN:
         if not isinstance(value, Mapping):
-            raise InputError(f"{path}: {name} is {value!r}; write it by column, in a section [{name}]")
-        return [(column, None if own == KEEP else own) for column, own in value.items()]
+            raise InputError(f"{path}: {name} is {value!r}; set it by column, in a section [{name}]")
+        return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
     if name in ("favourable", "forbid", "missing") and not isinstance(value, list):
         return [value]
     return value
@@ -90,5 +92,5 @@ config_option = click.option(
     expose_value=False,
     callback=use_config,
     metavar="FILE",
-    help="TOML file with options by the same names (underscores for dashes); the command line wins.",
+    help="TOML file with options by the same names (underscores for dashes); the command line takes precedence.",
 )

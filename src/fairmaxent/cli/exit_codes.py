@@ -56,11 +56,11 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 
 @contextlib.contextmanager
 def one_line(*, debug: bool) -> Iterator[None]:
-    """End the process with one line and a code for whatever is raised inside; with ``debug`` a bug is shown whole."""
+    """End the process with one line and a code if anything is raised inside; ``debug`` shows the traceback of a bug."""
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; nothing was left half-written", INTERRUPTED)
+        _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as problem:
         problem.show()
         sys.exit(USAGE)
@@ -83,11 +83,11 @@ def _explain(problem: Exception) -> tuple[str, int]:
         what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
         return (
             f"this is a bug in fairmaxent, not in your data ({what}). "
-            "Run it again as 'fairmaxent --debug …' for the traceback, and report it.",
+            "Run it again as 'fairmaxent --debug …' to see the traceback, and report it.",
             code,
         )
     if isinstance(problem, OSError) and problem.filename is not None:
-        return f"{problem.filename}: {problem.strerror}; look at the path, its rights and the space left", code
+        return f"{problem.filename}: {problem.strerror}; check the path, its permissions and the free space", code
     return problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem), code
 
 
@@ -114,7 +114,7 @@ def _fail(text: str, code: int) -> NoReturn:
 
 
 def forget_stdout() -> None:
-    """Nobody reads any more: let what is still buffered go nowhere, or Python would complain at its end."""
+    """Nobody reads stdout any more: discard what is still buffered, or Python would complain when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

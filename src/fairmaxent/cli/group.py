@@ -19,15 +19,15 @@ COMMANDS = {
     "inspect": "Look at a table: columns, groups, rates, proxies. Changes nothing.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "sample": "Draw rows from a saved model.",
-    "report": "Write a report on a saved model, for people who were not there.",
-    "compare": "Try this and other methods on your table: rates, accuracy, time.",
+    "report": "Write a report on a saved model, for readers who did not run the fit.",
+    "compare": "Compare fairmaxent with other methods on your table: rates, accuracy, time.",
     "reproduce": "Repeat the experiments of the paper.",
-    "demo": "Make the census table Adult fair, from start to end.",
+    "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
 
 
 class LazyGroup(click.Group):
-    """Finds a command by the name of its module, and ends with one line whatever goes wrong."""
+    """Finds a command by the name of its module, and reports every failure in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands whose modules are there."""

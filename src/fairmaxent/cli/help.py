@@ -38,16 +38,16 @@ class SectionedCommand(click.Command):
     main_options: tuple[str, ...] = ()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the main options, then each section."""
+        """List the main options, then each section, then the rest."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
-            line = parameter.get_help_record(ctx)
-            if line is None:
-                continue
-            is_main = parameter.name in (*self.main_options, "help") or not self.main_options
-            heading = "Options" if is_main else getattr(parameter, _HEADING, OTHERS)
-            sections.setdefault(heading, []).append(line)
-        for heading, lines in sections.items():
+            line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if line is not None:
+                is_main = parameter.name in self.main_options
+                heading = "Options" if is_main else getattr(parameter, _HEADING, OTHERS)
+                sections.setdefault(heading, []).append(line)
+        rest = sections.pop(OTHERS, [])
+        for heading, lines in (*sections.items(), (OTHERS, rest)):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)

@@ -1,4 +1,4 @@
-"""What a model trained on the result will do: whether it is estimated unasked, and how it is shown."""
+"""What a model trained on the result will do: whether it is estimated by default, and how it is shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EstimateChoice = Literal["auto", "rows", "weights", "none"]
 
-# Distinct rows of two outcomes up to which it takes a few seconds at most, and is done unasked.
+# Up to this many distinct rows of two outcomes it takes a few seconds at most, and is done by default.
 LARGEST = 20_000
 # A relabelled fit learns labels in each fold as well: so many times the work.
 _RELABELLED = 4

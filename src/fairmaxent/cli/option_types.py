@@ -1,7 +1,7 @@
 """Values of options, from the text of the command line or from a TOML file.
 
-On the command line several things of a column are written ``column: one, two``; what has a name or level with a comma
-in it, and does not fit, goes into a TOML file.
+On the command line, options of a column are written ``column: one, two``; a name or level that contains a comma has to
+go into a TOML file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Value(click.ParamType[Any]):
         self._write = write
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse, or say what it should look like."""
+        """Parse the value, or say what it should look like."""
         if isinstance(value, str):
             try:
                 return self._parse(value)
@@ -45,7 +45,7 @@ class Value(click.ParamType[Any]):
         return value
 
     def written(self, value: Any) -> str | None:
-        """The text that is parsed to this value; None where there is none, such as for a name with a comma."""
+        """The text that is parsed to this value; None if there is none, such as for a name with a comma."""
         try:
             text = self._write(value)
             return text if self._parse(text) == value else None
@@ -86,7 +86,7 @@ def pairs_of(text: str) -> dict[str, str]:
     for part in text.split(","):
         column, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not column or not value:
-            raise ValueError(f"{text!r} is not column=value, or several of them with commas between")
+            raise ValueError(f"{text!r} is not column=value, or several of them separated by commas")
         if column in pairs:
             raise ValueError(f"{text!r} names {column!r} twice")
         pairs[column] = value
@@ -99,13 +99,13 @@ def target_of(text: str) -> tuple[str, dict[str, float] | None]:
     if rest.lower() == KEEP:
         return column, None
     shares: dict[str, float] = {}
-    place = 0
-    while place < len(rest):
-        found = _SHARE.match(rest, place)
-        if not found:
-            raise ValueError(f"{rest[place:].strip()!r} is not level=share, as in 'sex: Female=0.6, Male=0.4'")
-        shares[found["level"]] = number_of(found["share"])
-        place = found.end()
+    start = 0
+    while start < len(rest):
+        match = _SHARE.match(rest, start)
+        if not match:
+            raise ValueError(f"{rest[start:].strip()!r} is not level=share, as in 'sex: Female=0.6, Male=0.4'")
+        shares[match["level"]] = number_of(match["share"])
+        start = match.end()
     return column, shares
 
 

@@ -13,7 +13,7 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
-from fairmaxent.errors import ColumnError, InputError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class ReadingOptions:
         return None if lazy is None else self.without_dropped(TableFile(lazy, ()))
 
     def without_dropped(self, table: TableFile) -> TableFile:
-        """Leave the columns to drop out."""
+        """Leave out the columns to drop."""
         names = table.frame.collect_schema().names()
         for name in self.drop or ():
             if name not in names:
-                raise ColumnError(f"drop names the column {name!r}; {did_you_mean(name, names)}")
+                raise ColumnError(f"--drop names the column {name!r}; {did_you_mean(name, names)}")
         return replace(table, frame=table.frame.drop(self.drop), whole=table.frame) if self.drop else table
 
 
@@ -107,13 +107,13 @@ class RoleOptions:
         return self.favourable[0] if self.favourable else None
 
     def checked(self, table: TableFile, path: str) -> RoleOptions:
-        """Look for the columns, and take the favourable levels as what the outcome holds: truth values, numbers."""
+        """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
         schema = table.frame.collect_schema()
         names = schema.names()
         for name in (self.outcome, *self.protected, *([self.weight] if self.weight else [])):
             if name not in names:
                 if table.whole is not None and name in table.whole.collect_schema().names():
-                    raise ColumnError(f"column {name!r} is named by --drop, and it has a role; take it out of --drop")
+                    raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
                 raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
         return replace(self, favourable=tuple(typed_level(own, schema[self.outcome]) for own in self.favourable))
 
@@ -133,7 +133,7 @@ class DomainOptions:
         bins = once("bins", self.bins)
         for_all = bins.pop(None, None)
         if bins and for_all is not None:
-            raise InputError("bins are given for all columns and by column; do one of the two")
+            raise InputError("--bins is given both for all columns and by column; use one of the two")
         given = {
             "bins": bins or for_all,
             "kinds": once("kinds", self.kinds),
@@ -164,20 +164,20 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     names = [name for name, _ in pairs]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
-        raise InputError(f"{option} is given twice for {repeated[0] or 'all columns'!r}; give it once")
+        raise InputError(Option(option), f" is given twice for {repeated[0] or 'all columns'!r}; give it once")
     return dict(pairs)
 
 
 def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> None:
-    """Keep what is read: it is the only copy for all that one knows here."""
+    """Refuse to overwrite what is read: it may be the only copy."""
     for target in written:
         for source in read:
             if source not in (None, "-") and target != "-" and os.path.realpath(source) == os.path.realpath(target):
-                raise click.UsageError(f"{target} is read and would be written over; name another file")
+                raise click.UsageError(f"{target} is read, and would be overwritten; name another file")
 
 
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
-    """Say for a report where its data came from."""
+    """Say, for a report, where its data came from."""
     from fairmaxent.report import Source
 
     is_file = data != "-" and os.path.isfile(data)
@@ -196,7 +196,7 @@ def _sha256(path: str) -> str:
 
 
 def typed_level(text: object, dtype: Any) -> object:
-    """Take the text of a level as the truth value or number that a column of this kind holds; a label stays text."""
+    """Read the text of a level as the boolean or number that a column of this kind holds; a label stays text."""
     if not isinstance(text, str):
         return text
     if str(dtype) == "Boolean":
@@ -205,13 +205,13 @@ def typed_level(text: object, dtype: Any) -> object:
 
 
 def _column_hint(name: str, names: Sequence[str], path: str) -> str:
-    """Say why a column may not be found."""
+    """Say why a column may be missing."""
     hint = did_you_mean(name, names)
     mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
-        return f"{hint}. Its first line looks parted by {mark!r}: leave --delimiter out, or name that one"
+        return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or name that one"
     if any(map(_is_number, names)):
-        return f"{hint}. If the first line of {path} holds no names, give them with --columns"
+        return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
     return hint
 
 
@@ -226,28 +226,31 @@ def _is_number(text: str) -> bool:
 # ---------------------------------------------------------------- the options themselves
 
 data_argument = click.argument("data", type=click.Path(), metavar="DATA")
-force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
-output_format_option = click.option("--output-format", type=FORMATS, help="By default what the output's suffix says.")
+force_option = click.option("--force", is_flag=True, help="Replace existing files.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+output_format_option = click.option(
+    "--output-format", type=FORMATS, help="Format of the output; by default its suffix decides."
+)
 
 reading_options = taking(
     ReadingOptions,
     "reading",
     *section(
         "How the file is read",
-        click.option("--input-format", type=FORMATS, help="By default what the file and its suffix say."),
-        click.option("--delimiter", metavar="CHAR", help="Of a CSV; found out by default."),
-        click.option("--encoding", help="Of a CSV; found out by default."),
-        click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; found out by default."),
+        click.option(
+            "--input-format", type=FORMATS, help="Format of the file; by default its content and suffix decide."
+        ),
+        click.option("--delimiter", metavar="CHAR", help="Delimiter of a CSV; detected by default."),
+        click.option("--encoding", help="Encoding of a CSV; detected by default."),
+        click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; detected by default."),
         click.option(
             "--missing",
             multiple=True,
             metavar="TEXT",
-            help=f"A cell that means missing, repeatable, instead of {', '.join(m or 'empty' for m in MISSING)}.",
+            help="Text of a cell that means missing; repeatable. Replaces the default: "
+            f"{', '.join(mark or 'empty' for mark in MISSING)}.",
         ),
-        click.option(
-            "--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no line of names."
-        ),
+        click.option("--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no header line."),
         click.option(
             "--drop",
             type=option_types.NAMES,
@@ -260,9 +263,12 @@ role_options = taking(
     "roles",
     *section(
         "What is compared",
-        click.option("--outcome", required=True, metavar="COLUMN", help="The outcome, e.g. income."),
+        click.option("--outcome", required=True, metavar="COLUMN", help="The outcome column, e.g. income."),
         click.option(
-            "--protected", required=True, type=option_types.NAMES, help="Columns of the groups, e.g. sex,race."
+            "--protected",
+            required=True,
+            type=option_types.NAMES,
+            help="Columns whose groups are compared, e.g. sex,race.",
         ),
         click.option(
             "--favourable",
@@ -270,7 +276,7 @@ role_options = taking(
             "favourable",
             multiple=True,
             type=option_types.LEVEL,
-            help="Outcome level that the statistical rate is about, repeatable; by default every level.",
+            help="Outcome level that the statistical rate compares; repeatable. By default every level.",
         ),
         click.option(
             "--groups",
@@ -291,7 +297,7 @@ domain_options = taking(
             "--bins",
             multiple=True,
             type=option_types.BINS,
-            help="Number of bins of numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
+            help="Number of bins for numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
         ),
         click.option(
             "--kinds", multiple=True, type=option_types.KIND, help="Read a column as another kind: 'zip: categorical'."

@@ -53,11 +53,11 @@ class OutputOptions:
         elif self.output is not None:
             output_format(self.output, self.output_format)
         if self.data_on_stdout and self.as_json:
-            raise click.UsageError("--json and '-o -' both want stdout; write the table to a file")
+            raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
         if self.mode != "rows" and (self.rows is not None or self.iid):
-            raise click.UsageError(f"--rows and --iid are for --mode rows, not {self.mode}")
+            raise click.UsageError(f"--rows and --iid are for --mode rows, not for --mode {self.mode}")
         if "-" in (self.model, self.report):
-            raise click.UsageError("only the table goes to stdout; name a file for --model and --report")
+            raise click.UsageError("only the table can be written to stdout; name a file for --model and --report")
         if self.report is not None:
             from fairmaxent.report.writer import check_path
 
@@ -71,11 +71,15 @@ if TYPE_CHECKING:
 def _check_scheduler(wanted: OutputOptions) -> None:
     """Refuse what workers do not do."""
     if wanted.estimate in ("rows", "weights"):
-        raise click.UsageError("--estimate needs the rows here, and with --scheduler they stay on the cluster")
+        raise click.UsageError("--estimate needs the rows in memory, and with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
-        raise click.UsageError(f"--scheduler writes new rows, not --mode {wanted.mode}; see fit.weigh() in Python")
+        raise click.UsageError(
+            f"--scheduler writes new rows, not --mode {wanted.mode}; for weights, use fit.weigh() in Python"
+        )
     if wanted.report is not None:
-        raise click.UsageError("--report needs the rows here, and with --scheduler they stay on the cluster; drop one")
+        raise click.UsageError(
+            "--report needs the rows in memory, and with --scheduler they stay on the cluster; leave one out"
+        )
     if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
         raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
 
@@ -112,8 +116,12 @@ output_options = taking(
             help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, "
             "if that is quick.",
         ),
-        click.option("--model", type=click.Path(), help="Save the model, for 'fairmaxent sample'."),
-        click.option("--report", type=click.Path(), help="Write a report on what was done."),
+        click.option(
+            "--model",
+            type=click.Path(),
+            help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
+        ),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
         click.option(
             "--scheduler",
             metavar="ADDRESS",

@@ -1,4 +1,4 @@
-"""The command line that repeats a run on its own: what a config file said is said in it, and the seed."""
+"""The command line that repeats a run by itself: it includes the options of a config file, and the seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairmaxent.cli.option_types import Value
 
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
-    """What was typed, with the options of a config file in its place where they can be typed, and with the seed."""
+    """What was typed, with the options of a config file instead of its name if they can be typed, and the seed."""
     typed: Sequence[str] = ctx.find_root().obj or [ctx.command_path]
     said = list(_from_file(ctx))
     tokens = [*typed] if None in said else [*_without_config(typed), *filter(None, said)]

@@ -13,7 +13,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.tables import TableFile
-from fairmaxent.report.delivered import Drawn
+from fairmaxent.report.delivered import DrawnBatches
 
 if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit
@@ -65,7 +65,7 @@ def _reason(problem: Exception) -> str:
 def write_parts(fit: Fit, rows: int, folder: str, *, iid: bool, progress: Progress) -> Reals:
     """Let the workers draw and write, and take the table of outcome and groups from what is in the files."""
     fit.write_sample(rows, folder, iid=iid, progress=progress)
-    drawn = Drawn(fit)
+    drawn = DrawnBatches(fit)
     for part in sorted(Path(folder).glob("*.parquet")):
         drawn.add(_read_columns(part, fit.roles.names))
     return drawn.table

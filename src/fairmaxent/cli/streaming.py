@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairmaxent.files.staging import Staging
     from fairmaxent.fit.distribution import Evidence
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.report.delivered import Drawn
+    from fairmaxent.report.delivered import DrawnBatches
 
 
 def write_drawn(
@@ -29,7 +29,7 @@ def write_drawn(
     given: Evidence | None = None,
     random_state: int | None = None,
     iid: bool = False,
-    drawn: Drawn | None = None,
+    drawn: DrawnBatches | None = None,
     progress: Progress = silent,
 ) -> None:
     """Draw rows and write them as they are drawn; Parquet takes texts as categories."""
@@ -43,7 +43,7 @@ def write_drawn(
     staging.write_table(lazy, target, format=format, schema=schema)
 
 
-def watched(batches: Iterable[Any], drawn: Drawn | None, total: int, progress: Progress) -> Iterator[Any]:
+def watched(batches: Iterable[Any], drawn: DrawnBatches | None, total: int, progress: Progress) -> Iterator[Any]:
     """Pass batches on, counted and reported."""
     done = 0
     for batch in batches:

@@ -23,8 +23,8 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     Male    0.7500
     """
     cells = [[cell_text(value) for value in row] for row in (head, *rows)]
-    numeric = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(head))]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(head))]
+    numeric = [all(isinstance(row[column], int | float | None) for row in rows) for column in range(len(head))]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = [
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)
@@ -84,5 +84,5 @@ def step(text: str) -> Iterator[None]:
 
 
 def say(text: str, *, data_on_stdout: bool) -> None:
-    """Print for people; not between the data."""
+    """Print for people; to stderr if stdout carries the data."""
     click.echo(text, err=data_on_stdout)

@@ -41,7 +41,7 @@ class Associations:
 
 
 def associations(fit: Fit) -> Associations:
-    """Compare the pairwise structure; of many columns take those that tell most about outcome and groups."""
+    """Compare the pairwise structure; of many columns, take those most related to outcome and groups."""
     rows = fit.distinct_rows
     codes = fit.roles.blocks.unpool(rows.codes).astype(np.intp)
     sizes, share = fit.domain.sizes, rows.counts / rows.total
@@ -86,9 +86,9 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
     others = [index for index in range(len(fit.domain.names)) if index not in fit.roles.root]
     room = LARGEST_MAP - len(root)
     if len(others) > room:
-        strength = [max(cramers_v(in_data(index, own)) for own in root) for index in others]
+        strength = [max(cramers_v(in_data(index, column)) for column in root) for index in others]
         strongest = np.argsort(-np.round(strength, 12), kind="stable")[:room]
-        others = sorted(others[place] for place in strongest)
+        others = sorted(others[index] for index in strongest)
     return [*root, *others]
 
 

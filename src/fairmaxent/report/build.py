@@ -25,7 +25,7 @@ from fairmaxent.report.trade_off import TradeOff, trade_off
 
 @dataclass(frozen=True)
 class Report:
-    """What was asked, what was reached, what moved, what it costs, and how to repeat it."""
+    """What was asked for, what was reached, what changed, what it costs, and how to repeat it."""
 
     outcome: str
     protected: tuple[str, ...]

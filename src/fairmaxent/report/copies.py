@@ -21,7 +21,7 @@ from fairmaxent.report.delivered import Delivered
 
 @dataclass(frozen=True)
 class Copies:
-    """Shares of the drawn rows that repeat a real row; of raw values None where the data were not at hand."""
+    """Shares of the drawn rows that repeat a real row; None for raw values if the data were not available."""
 
     rows: int  # that were looked at
     same_levels: float  # the same levels (bins, say) as a real row in every column
@@ -36,12 +36,12 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     known, sample, drawn = fit.distinct_rows.codes, delivered.frame, delivered.codes
     if drawn is None or not len(drawn):
         return None
-    found = match_rows(known, drawn.astype(known.dtype), fit.roles.blocks.levels) >= 0
+    is_seen = match_rows(known, drawn.astype(known.dtype), fit.roles.blocks.levels) >= 0
     raw = None if data is None else _raw_copies(fit, data, sample)
     count, twins = (None, None) if raw is None else raw
     return Copies(
         rows=len(drawn),
-        same_levels=float(found.mean()),
+        same_levels=float(is_seen.mean()),
         expected_same_levels=seen_mass(fit),
         same_values=None if count is None else float((count > 0).mean()),
         same_values_as_one=None if count is None else float((count == 1).mean()),
@@ -55,7 +55,7 @@ def seen_mass(fit: Fit) -> float:
 
 
 def check_data(fit: Fit, data: Any) -> None:
-    """Refuse a table that the fit was not made from; of one that an engine has, the rows are only counted."""
+    """Refuse a table that the fit was not made from; if an engine holds it, only the rows are counted."""
     lazy = open_lazy(data)
     if lazy is not None:
         for name in fit.columns:
@@ -69,14 +69,16 @@ def check_data(fit: Fit, data: Any) -> None:
     other = np.flatnonzero((pooled != known).any(axis=1))
     if len(other):
         raise InputError(
-            f"row {other[0]} of data is not what the fit was made from, nor are {len(other) - 1} others; "
-            "pass the table it was made from, in the same order"
+            f"row {other[0]} of data is not a row that the fit was made from, nor are {len(other) - 1} others; pass "
+            "the table that it was made from, in the same order"
         )
 
 
 def _check_rows(rows: int, fitted: int) -> None:
     if rows != fitted:
-        raise InputError(f"data has {rows} rows, the fit was made from {fitted}; pass the table it was made from")
+        raise InputError(
+            f"data has {rows} rows, but the fit was made from {fitted}; pass the table that it was made from"
+        )
 
 
 def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
@@ -88,23 +90,23 @@ def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
     columns = [_common_codes(real, new, name) for name in fit.domain.names]
     codes = np.column_stack([np.concatenate(pair) for pair in columns])
     keys, _ = row_keys(codes, [int(column.max()) + 1 for column in codes.T])
-    _, places = np.unique(keys, return_inverse=True)
-    count = tally(places[: len(real)], None, int(places.max()) + 1)
-    return count[places[len(real) :]], count[places[: len(real)]]
+    _, row_values = np.unique(keys, return_inverse=True)
+    count = tally(row_values[: len(real)], None, int(row_values.max()) + 1)
+    return count[row_values[len(real) :]], count[row_values[: len(real)]]
 
 
 def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
     """How many rows that an engine has equal each drawn row: only rows with the hash of a drawn one are counted."""
     if not data.implementation.is_polars():
-        raise InputError(f"copies are looked for by polars, not {data.implementation.value}; leave data out")
+        raise InputError(f"copies are counted by polars, not by {data.implementation.value}; leave data out")
     polars, names = frames.load_library("polars"), list(fit.domain.names)
     real = data.to_native().select(_plain(polars, name, data.collect_schema()[name]) for name in names)
     new = frames.open_frame(sample).select(names).to_polars().cast(dict(real.collect_schema()))
     counted, key = fresh_name("rows", names), polars.struct(names).hash()
     # A join would hold far more of the table at a time.
     near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
-    found = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
-    joined = new.join(found, on=names, how="left", nulls_equal=True, maintain_order="left")
+    counts = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
+    joined = new.join(counts, on=names, how="left", nulls_equal=True, maintain_order="left")
     return np.asarray(joined[counted].fill_null(0).to_numpy(), dtype=np.float64)
 
 
@@ -117,8 +119,8 @@ def _plain(polars: Any, name: str, dtype: Any) -> Any:
 def _common_codes(
     real: nw.DataFrame[Any], new: nw.DataFrame[Any], name: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number the values of a column alike in both frames; 0 is missing."""
+    """Number the values of a column in the same way in both frames; 0 is missing."""
     (old_codes, old_values), (codes, values) = (frames.factorize(frames.column(frame, name)) for frame in (real, new))
     numbers = {value_key(value): number for number, value in enumerate(old_values.to_list(), start=1)}
-    own = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
-    return old_codes + 1, np.array([0, *own], dtype=np.intp)[codes + 1]
+    new_numbers = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
+    return old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]

@@ -1,4 +1,4 @@
-"""What was delivered: new rows, weights for the rows there are, or rows to add to them, and the rates of that."""
+"""What was delivered, with its rates: new rows, weights for the rows of the data, or rows to add to them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fairmaxent.relabelling.profiles import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
 
-# A fit without a seed of its own is drawn from with this one, so that a report can be repeated.
+# The seed for a fit that has none, so that a report can be repeated.
 _SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """What was handed over, and the table of outcome and protected columns that it has, summing to one."""
+    """What was delivered, and its table of outcome and protected columns, which sums to one."""
 
     mode: Mode
     iid: bool
@@ -37,8 +37,8 @@ class Delivered:
     table: Reals  # of all of them
 
 
-class Drawn:
-    """New rows that pass by in batches: all are counted by outcome and protected columns, the first batch is kept."""
+class DrawnBatches:
+    """New rows that come in batches: all are counted by outcome and protected columns, the first batch is kept."""
 
     def __init__(self, fit: Fit) -> None:
         self._fit = fit
@@ -60,23 +60,23 @@ class Drawn:
         return _shaped(self._fit, self._cells)
 
     def delivered(self, *, iid: bool, seed: int | None) -> Delivered:
-        """What has passed by."""
+        """What has come so far."""
         codes = _encoded(self._fit, self._first)
         return Delivered("rows", iid, seed, self._rows, self._first, codes, self.table)
 
 
 def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) -> Delivered:
-    """Take what was handed over, or make it anew (None): as many rows as there are, with the fit's seed."""
+    """Take what was delivered or, if it is None, make it: the same number of rows, with the fit's seed."""
     if isinstance(given, Delivered):
         return given
     check_choice("mode", mode, Mode)
     if mode != "rows" and iid:
-        raise InputError(f"iid is for mode 'rows', not {mode!r}; leave it out")
+        raise InputError(f"iid is for mode 'rows', not for {mode!r}; leave it out")
     if mode == "weights":
         table = _table_by_weights(fit, given)
         return Delivered(mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table)
     if given is None:
-        seed = next(own for own in (seed, fit.request.random_state, _SEED) if own is not None)
+        seed = next(choice for choice in (seed, fit.request.random_state, _SEED) if choice is not None)
         if mode == "rows":
             return _drawn(fit, seed, iid=iid)
         given = fit.top_up(random_state=seed)
@@ -85,14 +85,14 @@ def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) ->
 
 
 def _drawn(fit: Fit, seed: int, *, iid: bool) -> Delivered:
-    drawn = Drawn(fit)
+    drawn = DrawnBatches(fit)
     for batch in fit.sample_batches(fit.table.size, random_state=seed, iid=iid):
         drawn.add(batch)
     return drawn.delivered(iid=iid, seed=seed)
 
 
 def _table_by_weights(fit: Fit, given: Any) -> Reals:
-    """The table by weights, one per row; where an engine has the rows, their weights meet that of the fit."""
+    """The table by weights, one per row; if an engine holds the rows, their weights have the table of the fit."""
     if given is None and not fit.table.keeps_rows:
         return fit.distribution.root_table
     return weighted_table(fit, fit.weights() if given is None else given)
@@ -125,12 +125,12 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     shape = (fit.table.size,) if fit.soft is None else (fit.table.size, outcomes)
     if np.shape(weights) != shape:
         each = "row" if fit.soft is None else "row and outcome"
-        raise InputError(f"weights are needed for {fit.table.size} rows; pass one per {each}, as fit.weights()")
+        raise InputError(f"the fit has {fit.table.size} rows; pass one weight per {each}, as fit.weights() gives them")
     table = fit.distinct_rows
     cells = table.codes[table.inverse, 0]
     if fit.soft is None:
         return _shaped(fit, tally(cells, weights, outcomes * groups))
-    return _shaped(fit, np.concatenate([tally(cells % groups, own, groups) for own in weights.T]))
+    return _shaped(fit, np.concatenate([tally(cells % groups, by_row, groups) for by_row in weights.T]))
 
 
 def _fitted_cells(fit: Fit) -> Reals:
@@ -187,10 +187,8 @@ def absences(fit: Fit, table: Reals) -> Iterator[str]:
     measure, attributes = fit.certificate.measure, fit.roles.attributes
     for axes in measure.groupings:
         for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
-            levels = zip((attributes[axis] for axis in axes), group, strict=True)
-            name = ", ".join(f"{own.name} = {own.labels[level]}" for own, level in levels)
-            yield f"no row of {name}: its share is 0, and it has no rate"
-    possible, seen = (group_table(own, ()) > 0 for own in (fit.distribution.root_table, table))
+            yield f"no row has {fit.roles.describe_group(axes, group.tolist())}: its share is 0, and it has no rate"
+    possible, seen = (group_table(cells, ()) > 0 for cells in (fit.distribution.root_table, table))
     for level in measure.favourable:
         if possible[level] and not seen[level]:
-            yield f"no row of {attributes[0].name} = {attributes[0].labels[level]}: it compares no groups"
+            yield f"no row has {attributes[0].name} = {attributes[0].labels[level]}, so groups cannot be compared by it"

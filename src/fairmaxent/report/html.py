@@ -59,8 +59,8 @@ def to_html(report: Report) -> str:
         formats=formats,
         student=model_estimate,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
-        groups=[_group_bars(own, report.outcome) for own in report.groupings],
-        columns=[_column_bars(own) for own in report.marginals[:SHOWN_COLUMNS]],
+        groups=[_group_bars(grouping, report.outcome) for grouping in report.groupings],
+        columns=[_column_bars(column) for column in report.marginals[:SHOWN_COLUMNS]],
         others=report.marginals[SHOWN_COLUMNS:],
         shown_warnings=SHOWN_WARNINGS,
         maps=_maps(report),
@@ -82,7 +82,7 @@ def _environment() -> Environment:
 
 
 def _trusted(text: str) -> Any:
-    """Mark text of our own, which is not escaped again."""
+    """Mark markup that the report made itself, so that it is not escaped again."""
     from markupsafe import Markup
 
     return Markup(text)
@@ -102,12 +102,12 @@ def _group_bars(grouping: Grouping, outcome: str) -> Bars:
 
 
 def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: bool = False) -> Bars:
-    """Keep the levels with most mass, in their own order; of shares of the rows, what is left sums to a rest."""
+    """Keep the largest levels, in their order; if they are shares of the rows, the others add up to a rest."""
     sizes = [max(shift.before or 0.0, shift.after or 0.0) for shift in shifts]
-    kept = sorted(sorted(range(len(shifts)), key=lambda place: -sizes[place])[:room])
-    hidden = [shift for place, shift in enumerate(shifts) if place not in kept]
+    kept = sorted(sorted(range(len(shifts)), key=lambda index: -sizes[index])[:room])
+    hidden = [shift for index, shift in enumerate(shifts) if index not in kept]
     rest = _rest(hidden) if hidden and shares else None
-    return Bars(name, about, tuple(shifts[place] for place in kept), len(hidden), rest, max(sizes) or 1.0)
+    return Bars(name, about, tuple(shifts[index] for index in kept), len(hidden), rest, max(sizes) or 1.0)
 
 
 def _rest(hidden: Sequence[Shift]) -> Shift:
@@ -116,26 +116,26 @@ def _rest(hidden: Sequence[Shift]) -> Shift:
 
 
 def _maps(report: Report) -> list[Picture]:
-    own = report.associations
-    sides = (("Before", own.before, "in the data"), ("After", own.after, "after the fit"))
+    pairs = report.associations
+    sides = (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit"))
     titles = [f"Cramér's V of each pair of columns, {where}" for _, _, where in sides]
     return [
-        Picture(heading, _trusted(svg.heat_map(own.names, matrix, title=title)))
+        Picture(heading, _trusted(svg.heat_map(pairs.names, matrix, title=title)))
         for (heading, matrix, _), title in zip(sides, titles, strict=True)
     ]
 
 
 def _curves(report: Report) -> list[Picture]:
-    found = []
+    curves = []
     for varied in _AXES:
         points = [point for point in report.trade_off.points if point.varied == varied and point.problem is None]
-        found.append(_curve(points, "Distance from the data", varied, [point.distance for point in points]))
+        curves.append(_curve(points, "Distance from the data", varied, [point.distance for point in points]))
         if varied == "base_share":
             shares = [None if point.seen is None else 100 * point.seen for point in points]
-            found.append(_curve(points, "Seen combinations", varied, shares, unit=" %"))
+            curves.append(_curve(points, "Seen combinations", varied, shares, unit=" %"))
         else:
-            found.append(_curve(points, "Effective rows", varied, [point.effective_rows for point in points]))
-    return [curve for curve in found if curve is not None]
+            curves.append(_curve(points, "Effective rows", varied, [point.effective_rows for point in points]))
+    return [curve for curve in curves if curve is not None]
 
 
 def _curve(
@@ -145,6 +145,6 @@ def _curve(
     drawn = [(point.value, value) for point, value in zip(points, values, strict=True) if value is not None]
     if len(drawn) < 2:
         return None
-    own = next((point.value for point in points if point.is_this_fit), None)
+    this_fit = next((point.value for point in points if point.is_this_fit), None)
     title = f"{heading} over {_AXES[varied]}"
-    return Picture(title, _trusted(svg.curve(drawn, own, title=title, across=_AXES[varied], unit=unit)))
+    return Picture(title, _trusted(svg.curve(drawn, this_fit, title=title, across=_AXES[varied], unit=unit)))

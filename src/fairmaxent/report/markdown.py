@@ -74,10 +74,10 @@ def _rates(report: Report) -> str:
 
 
 def _groups(report: Report) -> Iterator[str]:
-    for own in report.groupings:
-        what = "size" if own.outcome is None else f"{report.outcome} = {own.outcome}"
-        yield f"### {text(f'{own.name}: {what}')}"
-        rows = [(one.label, f"{one.rows:,}", *_change(one.before, one.after)) for one in own.shifts]
+    for grouping in report.groupings:
+        what = "size" if grouping.outcome is None else f"{report.outcome} = {grouping.outcome}"
+        yield f"### {text(f'{grouping.name}: {what}')}"
+        rows = [(shift.label, f"{shift.rows:,}", *_change(shift.before, shift.after)) for shift in grouping.shifts]
         yield table(("Group", "Rows", "Before", "After"), rows)
 
 
@@ -107,22 +107,24 @@ def _moves(report: Report) -> str:
 
 
 def _columns(report: Report) -> Iterator[str]:
-    for own in report.marginals:
-        yield f"### {text(own.name)}"
-        yield text(f"{own.role}, {own.kind}, distance {formats.percent(own.distance)}")
-        levels = [(one.label, *_change(one.before, one.after)) for one in own.shifts]
+    for column in report.marginals:
+        yield f"### {text(column.name)}"
+        yield text(f"{column.role}, {column.kind}, distance {formats.percent(column.distance)}")
+        levels = [(shift.label, *_change(shift.before, shift.after)) for shift in column.shifts]
         yield table(("Level", "Before", "After"), levels)
 
 
 def _pairs(report: Report) -> Iterator[str]:
-    own = report.associations
+    pairs = report.associations
     yield "Pairs that changed most:"
-    rows = [(f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}") for pair in own.shifts]
+    rows = [(f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}") for pair in pairs.shifts]
     yield table(("Columns", "Before", "After"), rows)
-    for when, matrix in (("Before", own.before), ("After", own.after)):
+    for when, matrix in (("Before", pairs.before), ("After", pairs.after)):
         yield f"{when}:"
-        lines = [(name, *(f"{value:.2f}" for value in values)) for name, values in zip(own.names, matrix, strict=True)]
-        yield table(("", *own.names), lines)
+        lines = [
+            (name, *(f"{value:.2f}" for value in values)) for name, values in zip(pairs.names, matrix, strict=True)
+        ]
+        yield table(("", *pairs.names), lines)
 
 
 def _trade_off(report: Report) -> Iterator[str]:

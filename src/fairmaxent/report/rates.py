@@ -18,19 +18,19 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Reached:
-    """One rate of one grouping. `achieved` is exact, `delivered` is measured on what was handed over.
+    """One rate of one grouping. `achieved` is exact, `delivered` is measured on what was delivered.
 
-    `met` asks both of them; `interval` is where independent draws of as many rows fall, 95 % of the time.
+    `met` takes both into account; the same number of independent draws falls into `interval` 95 % of the time.
     """
 
     kind: str
     grouping: str
     wanted: float | None
-    from_target: bool  # what is wanted follows from shares of the user's own
+    from_target: bool  # what is wanted follows from shares that the user named
     before: float
     achieved: float
     delivered: float | None  # None: there is nothing to compare
-    interval: tuple[float, float] | None  # None: no rows were drawn on their own
+    interval: tuple[float, float] | None  # None: no rows were drawn
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
@@ -42,7 +42,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     rates = delivered_rates(fit, delivered.table)
     intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
     before = data_table(fit)
-    found = []
+    rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
             achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
@@ -50,7 +50,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
             exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
             if shares is not None:
                 exactly, as_delivered = (_has(shares, table, axes) for table in (certificate.table, delivered.table))
-            found.append(
+            rates_reached.append(
                 Reached(
                     kind=kind,
                     grouping=name,
@@ -65,7 +65,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
                     met=exactly and as_delivered,
                 )
             )
-    return tuple(found)
+    return tuple(rates_reached)
 
 
 def is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
@@ -105,8 +105,8 @@ def _group(fit: Fit, axes: tuple[int, ...], group: tuple[int, ...]) -> str:
 
 
 def _about(fit: Fit, pair: WorstPair) -> str:
-    own = fit.roles.attributes[0]
-    return "" if pair.outcome is None else f", {own.name} = {own.labels[pair.outcome]}"
+    outcome = fit.roles.attributes[0]
+    return "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
 
 
 def _number(rate: float | None) -> float:

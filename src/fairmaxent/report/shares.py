@@ -61,12 +61,12 @@ class Move:
 
 
 def marginals(fit: Fit) -> tuple[Marginal, ...]:
-    """Every column: outcome and protected ones first, then those that moved most."""
+    """Every column: outcome and protected ones first, then those that changed most."""
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
-    found = [_marginal(fit, index, codes[:, index]) for index in range(len(fit.domain.attributes))]
-    root = [found[index] for index in fit.roles.root]
-    others = [own for own in found if own.role == "other"]
-    return (*root, *sorted(others, key=lambda own: -own.distance))
+    columns = [_marginal(fit, index, codes[:, index]) for index in range(len(fit.domain.attributes))]
+    root = [columns[index] for index in fit.roles.root]
+    others = [column for column in columns if column.role == "other"]
+    return (*root, *sorted(others, key=lambda column: -column.distance))
 
 
 def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
@@ -82,17 +82,17 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
     before, after = data_table(fit), fit.distribution.root_table
-    found = []
+    shown = []
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
-        found.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
+        shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
         old, new = (outcome_rates(table, axes) for table in (before, after))
         for level in measure.favourable:
             outcome = fit.roles.attributes[0].labels[level]
-            own = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
-            found.append(Grouping(name, outcome, own))
-    return tuple(found)
+            shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
+            shown.append(Grouping(name, outcome, shifts))
+    return tuple(shown)
 
 
 def _row_counts(fit: Fit) -> Reals:
@@ -103,13 +103,13 @@ def _row_counts(fit: Fit) -> Reals:
 
 def group_labels(fit: Fit, axes: Sequence[int]) -> list[str]:
     """Name the groups of a grouping, in the order of a table's cells."""
-    own = [fit.roles.attributes[axis].labels for axis in axes]
-    cells = np.ndindex(*(len(labels) for labels in own))
-    return [" × ".join(labels[level] for labels, level in zip(own, cell, strict=True)) for cell in cells]
+    names = [fit.roles.attributes[axis].labels for axis in axes]
+    cells = np.ndindex(*(len(labels) for labels in names))
+    return [" × ".join(labels[level] for labels, level in zip(names, cell, strict=True)) for cell in cells]
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """Return the levels whose share moved most, over all columns."""
+    """Return the levels whose share changed most, among all columns."""
     moves = [
         Move(column.name, shift.label, shift.before or 0.0, shift.after or 0.0)
         for column in columns

@@ -1,4 +1,4 @@
-"""Where a fit came from, as far as its maker knows: the file, the command, and how its columns were read."""
+"""Where a fit came from, as far as is known: the file, the command, and how its columns were read."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def heat_map(names: Sequence[str], matrix: Matrix, *, title: str) -> str:
     return _written(svg)
 
 
-def curve(points: Sequence[tuple[float, float]], own: float | None, *, title: str, across: str, unit: str = "") -> str:
+def curve(
+    points: Sequence[tuple[float, float]], this_fit: float | None, *, title: str, across: str, unit: str = ""
+) -> str:
     """Draw values over a share from 0 to 1, with the point that the report is about marked."""
     top = _rounded_up(max(value for _, value in points))
     svg = _svg(_WIDTH, _HEIGHT, title)
@@ -47,7 +49,7 @@ def curve(points: Sequence[tuple[float, float]], own: float | None, *, title: st
     placed = [(_x(share), _y(value / top)) for share, value in points]
     _add(svg, "polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in placed), **{"class": "line"})
     for (share, value), (x, y) in zip(points, placed, strict=True):
-        is_this_fit = share == own
+        is_this_fit = share == this_fit
         dot = _add(
             svg, "circle", cx=x, cy=y, r=6.0 if is_this_fit else 3.5, **{"class": "own" if is_this_fit else "dot"}
         )

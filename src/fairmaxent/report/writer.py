@@ -31,7 +31,7 @@ def write_report(
     source: Source | None = None,
     trade_off: bool = True,
 ) -> None:
-    """Write a report on a fit, for a reader who was not there; the same arguments give the same bytes.
+    """Write a report on a fit, for readers who did not run it; the same arguments give the same bytes.
 
     Parameters
     ----------
@@ -40,26 +40,26 @@ def write_report(
     path
         Where to write: ``.html`` (one file, needs jinja2), ``.md`` or ``.json``. An existing file is replaced.
     data
-        The table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so only
-        with it can copies of real rows be counted exactly.
+        The table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so
+        copies of real rows can only be counted exactly with the table.
     delivered
-        What was handed over, on which the rates are measured too: the drawn rows, the rows to add, or the weights. By
-        default it is made for the report, as many new rows as the data have.
+        What was delivered, so that its rates are measured too: the drawn rows, the rows to add, or the weights. By
+        default, the same number of new rows as in the data is drawn for the report.
     mode
         What that is: ``"rows"`` (:meth:`Fit.sample`), ``"weights"`` or ``"top-up"``.
     iid, seed
-        How the rows were drawn, to say how to repeat it; without ``delivered`` they are drawn so, by default with the
-        fit's seed.
+        How the rows were drawn, to say how to repeat it; without ``delivered`` they are drawn this way, by default with
+        the fit's seed.
     source
         Where the fit came from: its file, the command line, how the columns were read.
     trade_off
-        Whether to fit again a handful of times to show what other options would cost.
+        Whether to fit a few more times, to show what other options would cost.
     """
     target, render = _path(path), _form(path)
     report = build_report(
         fit, data=data, delivered=delivered, mode=mode, iid=iid, seed=seed, source=source, trade_off=trade_off
     )
-    # A command line may hold bytes that are no text, which Python keeps as half characters.
+    # A command line may hold bytes that are not text, which Python keeps as lone surrogates.
     write_whole(target, render(report).encode("utf-8", "replace"))
 
 
@@ -77,5 +77,5 @@ def _path(path: str | PathLike[str]) -> Path:
 def _form(path: str | PathLike[str]) -> Any:
     suffix = _path(path).suffix.lower()
     if suffix not in _FORMS:
-        raise StorageError(f"{path}: a report is one of {', '.join(_FORMS)}; end the name with one of these")
+        raise StorageError(f"{path}: a report can be {', '.join(_FORMS)}; end the name with one of these")
     return _FORMS[suffix]

@@ -1,4 +1,4 @@
-"""``fairmaxent compare``: ours and the other methods on a table."""
+"""``fairmaxent compare``: fairmaxent and other methods on a table."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 @data_argument
 @role_options
 @request_options
-@click.option("--folds", type=click.IntRange(2, 100), default=3, show_default=True, help="Of the cross-validation.")
+@click.option(
+    "--folds", type=click.IntRange(2, 100), default=3, show_default=True, help="Folds of the cross-validation."
+)
 @click.option(
     "--classifier",
     type=click.Choice(["tree", "logistic"]),
     default="tree",
     show_default=True,
-    help="Trained on each method's rows, tested on rows of yours.",
+    help="Classifier trained on each method's rows and tested on your rows.",
 )
 @json_option
 @domain_options
@@ -52,12 +54,12 @@ def command(
     classifier: ClassifierName,
     as_json: bool,  # noqa: FBT001 (click passes it by name)
 ) -> None:
-    """Try this and other methods on the table in the file DATA (- is stdin).
+    """Compare fairmaxent with other methods on the table in the file DATA (- is stdin).
 
-    Each method learns from all folds but one; a classifier trained on what it makes is tested on the rows left out, as
-    they are. Methods that give weights are tried with them on the rows there are; 'relabel' is ours with --absorb
-    relabel, for both kinds of --parity. The wishes are for ours; others have
-    their own, and compare the intersections of the protected columns. Without --seed it is 0.
+    Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
+    fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
+    --relabel, once for each kind. The options ask fairmaxent; the other methods have their own aims, and compare the
+    intersections of the protected columns. Without --seed, the seed is 0.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -66,25 +68,25 @@ def command(
     from fairmaxent.data.domain import Domain
 
     if roles.weight is not None:
-        raise click.UsageError("the other methods know no design weights; leave --weight out")
+        raise click.UsageError("the other methods do not support design weights; leave --weight out")
     table = reading.read(data)
     roles = roles.checked(table, data)
     if len(table.frame) < 2 * folds:
         raise click.UsageError(f"{len(table.frame)} rows are too few for {folds} folds")
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    found: list[Compared] = []
+    results: list[Compared] = []
     runs = Comparison(table.frame, asked.request(roles, domain), folds, classifier).run()
     while True:
-        with step(f"{len(found)} methods tried"):
+        with step(f"{len(results)} methods tried"):
             one = next(runs, None)
         if one is None:
             break
         if not as_json:  # a method may take long: each line is shown as soon as it is known
-            click.echo(_line(one) if found else f"{_row(_HEAD)}\n{_line(one)}")
-        found.append(one)
+            click.echo(_line(one) if results else f"{_row(_HEAD)}\n{_line(one)}")
+        results.append(one)
     if as_json:
-        click.echo(to_json([_record(own) for own in found]))
-    elif any(own.scores and own.scores.accuracy is None for own in found):
+        click.echo(to_json([_record(result) for result in results]))
+    elif any(result.scores and result.scores.accuracy is None for result in results):
         click.echo("Note: accuracy needs scikit-learn; pip install scikit-learn")
 
 
@@ -92,12 +94,12 @@ _HEAD = ("method", "representation rate", "statistical rate", "accuracy", "rate 
 _METHOD = 22  # characters
 
 
-def _line(own: Compared) -> str:
-    scores = own.scores
+def _line(result: Compared) -> str:
+    scores = result.scores
     if scores is None:
-        return f"{own.method} refused: {own.refused}"
+        return f"{result.method} refused: {result.refused}"
     rates = (scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate)
-    return _row((own.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
+    return _row((result.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -106,5 +108,5 @@ def _row(cells: Sequence[str]) -> str:
     return "  ".join([cells[0].ljust(_METHOD), *numbers])
 
 
-def _record(own: Compared) -> dict[str, object]:
-    return {"method": own.method, "refused": own.refused, **(vars(own.scores) if own.scores else {})}
+def _record(result: Compared) -> dict[str, object]:
+    return {"method": result.method, "refused": result.refused, **(vars(result.scores) if result.scores else {})}

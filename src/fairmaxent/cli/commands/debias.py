@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairmaxent.report import Source
     from fairmaxent.report.delivered import Delivered
 
-_SHOWN = 12  # warnings before the rest is counted
+_SHOWN = 12  # notes before the rest is counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Result:
     before: Measured
     after: Measured
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
-    not_estimated: str | None = None  # why there is no word on models trained on it
+    not_estimated: str | None = None  # why there is no estimate of a model trained on it
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class DebiasCommand(SectionedCommand):
 
 @click.command(
     cls=DebiasCommand,
-    epilog="Without -o, --model and --report nothing is written: only the rates before and after are shown.",
+    epilog="Without -o, --model and --report nothing is written; the rates before and after are shown.",
 )
 @data_argument
 @role_options
@@ -116,14 +116,14 @@ def command(
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
         if asked.relabels:
-            raise click.UsageError("--relabel needs the rows here, and with --scheduler they stay on the cluster")
+            raise click.UsageError("--relabel needs the rows in memory, and with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force) as staging:
         origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
-        # Relabelling writes each row several times, which takes them all.
+        # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled else reading.scan(data)
         if scanned is not None:
@@ -226,7 +226,7 @@ def _stream_table(
 ) -> Delivered:
     """Write the table while it is made."""
     from fairmaxent.cli.streaming import write_drawn
-    from fairmaxent.report.delivered import Drawn, deliver
+    from fairmaxent.report.delivered import DrawnBatches, deliver
 
     target, form, seed = wanted.output or "", wanted.output_format, fit.request.random_state
     if wanted.mode == "weights":
@@ -237,13 +237,13 @@ def _stream_table(
         added = fit.top_up()
         staging.write_table(added, target, format=form)
         return deliver(fit, added, mode="top-up", iid=False, seed=seed)
-    drawn, rows = Drawn(fit), fit.table.size if wanted.rows is None else wanted.rows
+    drawn, rows = DrawnBatches(fit), fit.table.size if wanted.rows is None else wanted.rows
     write_drawn(fit, rows, staging, target, format=form, iid=wanted.iid, drawn=drawn, progress=progress)
     return drawn.delivered(iid=wanted.iid, seed=seed)
 
 
 def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
-    """Draw what is asked for, and measure it as whoever gets the file would."""
+    """Draw what is asked for, and measure it the way the reader of the file would."""
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.report.delivered import deliver
 
@@ -279,7 +279,7 @@ def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Sou
 
 
 def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
-    """Write each file beside its target; the table last, as on stdout it cannot be taken back."""
+    """Write each file beside its target; the table last, because stdout cannot be taken back."""
     if wanted.model is not None:
         result.fit.save(staging.place(wanted.model))
     if wanted.output is not None:
@@ -302,13 +302,13 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         groups_table(result.before, result.after),
         outlook_table(result.fit),
         "\n".join(f"Note: {note}" for note in notes),
-        "\n".join(written) if wanted.targets else "nothing was written; name a file with -o",
+        "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
-    """The same for machines."""
+    """The same for programs."""
     return {
         "mode": wanted.mode,
         "rows": result.rows,

@@ -1,4 +1,4 @@
-"""``fairmaxent demo``: the shipped census table, from start to end."""
+"""``fairmaxent demo``: the shipped census table, from start to finish."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def command(ctx: click.Context, out: Path) -> None:
     typed = ["fairmaxent", "debias", *arguments]
     click.echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
-    with debias.make_context("debias", arguments, parent=ctx) as own:
-        debias.invoke(own)
+    with debias.make_context("debias", arguments, parent=ctx) as context:
+        debias.invoke(context)

@@ -1,4 +1,4 @@
-"""``fairmaxent inspect``: a look at a table."""
+"""``fairmaxent inspect``: what a table looks like."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def command(
     from fairmaxent.inspection import inspect
 
     if write_config == "-":
-        raise click.UsageError("--write-config needs the name of a file")
+        raise click.UsageError("--write-config needs the name of a file, not -")
     refuse_overwriting([data], [write_config] if write_config else [])
     with Staging([write_config] if write_config else [], force=force) as staging:
         with step(f"reading {data}"):
             table = reading.read(data)
             roles = roles.checked(table, data)
         with step("looking"):
-            found = inspect(
+            inspection = inspect(
                 table.frame,
                 roles.outcome,
                 roles.protected,
@@ -77,35 +77,35 @@ def command(
                 domain=columns_as.domain(table.frame, roles.weight),
             )
         if write_config:
-            staging.place(write_config).write_text(_config(found, roles, reading, columns_as), encoding="utf-8")
+            staging.place(write_config).write_text(_config(inspection, roles, reading, columns_as), encoding="utf-8")
     if as_json:
-        click.echo(to_json({**found.to_dict(), "reading": table.notes}))
+        click.echo(to_json({**inspection.to_dict(), "reading": table.notes}))
     else:
-        click.echo(_text(found, table.notes))
+        click.echo(_text(inspection, table.notes))
     if write_config:
         say(f"wrote {write_config}", data_on_stdout=as_json)
 
 
-def _text(found: Inspection, notes: tuple[str, ...]) -> str:
+def _text(inspection: Inspection, notes: tuple[str, ...]) -> str:
     parts = [
-        f"{found.rows:,} rows, {len(found.columns)} columns",
-        _columns(found),
-        *(_rates(own.name, own.representation, own.statistical) for own in found.groupings),
-        _proxies(found),
-        _warnings(found, notes),
-        f"A fit: {found.cost.words} ({found.cost.distinct_rows:,} distinct rows, {found.cost.features:,} features, "
-        f"{found.cost.domain_size:,} possible rows).",
+        f"{inspection.rows:,} rows, {len(inspection.columns)} columns",
+        _columns(inspection),
+        *(_rates(grouping.name, grouping.representation, grouping.statistical) for grouping in inspection.groupings),
+        _proxies(inspection),
+        _warnings(inspection, notes),
+        f"Cost of a fit: {inspection.cost.words} ({inspection.cost.distinct_rows:,} distinct rows, "
+        f"{inspection.cost.features:,} features, {inspection.cost.domain_size:,} possible rows).",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _columns(found: Inspection) -> str:
+def _columns(inspection: Inspection) -> str:
     def role(column: ColumnSummary) -> str:
-        return "outcome" if column.name == found.outcome else "protected" * (column.name in found.protected)
+        return "outcome" if column.name == inspection.outcome else "protected" * (column.name in inspection.protected)
 
     rows = [
         [column.name, column.kind, column.values, column.levels, column.missing, role(column), _levels(column)]
-        for column in found.columns
+        for column in inspection.columns
     ]
     return text_table(["column", "kind", "values", "levels", "missing", "role", ""], rows)
 
@@ -116,17 +116,17 @@ def _levels(column: ColumnSummary) -> str:
 
 
 def _rates(name: str, representation: Rate, statistical: Rate) -> str:
-    shares = {own.group: own for own in representation.groups}
+    shares = {group.group: group for group in representation.groups}
     rows = [
         [
-            " × ".join(map(value_text, own.group)),
-            shares[own.group].count,
-            shares[own.group].rate,
-            value_text(own.outcome),
-            own.rate,
-            _interval(own.interval),
+            " × ".join(map(value_text, group.group)),
+            shares[group.group].count,
+            shares[group.group].rate,
+            value_text(group.outcome),
+            group.rate,
+            _interval(group.interval),
         ]
-        for own in statistical.groups
+        for group in statistical.groups
     ]
     table = text_table([name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
     return f"{table}\nRepresentation rate {representation}\nStatistical rate {statistical}"
@@ -136,29 +136,33 @@ def _interval(ends: Interval | None) -> str:
     return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
 
 
-def _proxies(found: Inspection) -> str:
+def _proxies(inspection: Inspection) -> str:
     from fairmaxent.inspection import NOTABLE
 
     rows = []
-    for name in found.protected:
-        own = [proxy for proxy in found.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
-        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in own[:_PROXIES]]
-    return text_table(["protected", "told by", "how much of it"], rows) if rows else "No column tells a protected one."
+    for name in inspection.protected:
+        notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
+        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in notable[:_PROXIES]]
+    if not rows:
+        return "No column predicts a protected column."
+    return text_table(["protected", "predicted by", "how well"], rows)
 
 
-def _warnings(found: Inspection, notes: tuple[str, ...]) -> str:
-    lines = [*notes, *found.notes]
-    empty = found.empty_cells
+def _warnings(inspection: Inspection, notes: tuple[str, ...]) -> str:
+    lines = [*notes, *inspection.notes]
+    empty = inspection.empty_cells
     if empty:
         more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
-        lines.append(f"no rows with {'; '.join(empty[:_CELLS])}{more}")
-    if found.identifiers:
-        lines.append(f"drop what tells rows apart: --drop {','.join(found.identifiers)}")
+        lines.append(f"no row has {'; '.join(empty[:_CELLS])}{more}")
+    if inspection.identifiers:
+        lines.append(
+            f"these columns look like identifiers; leave them out with --drop {','.join(inspection.identifiers)}"
+        )
     return "\n".join(f"Note: {line}" for line in lines)
 
 
 _HEAD = """\
-# Options of 'fairmaxent debias', by the same names. Rates may be "none", or by column in a section:
+# Options of 'fairmaxent debias', with the same names. Rates may be "none", or by column in a section:
 # [representation_rate]
 # sex = 0.9
 # A protected column has a representation_rate or a target, not both:
@@ -166,8 +170,8 @@ _HEAD = """\
 # Female = 0.6"""
 
 
-def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
-    """A TOML file that says what 'debias' would do, to be edited."""
+def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
+    """A TOML file with the options that 'debias' would use, to be edited."""
     options = {
         **vars(roles),
         "representation_rate": 1.0,
@@ -183,12 +187,14 @@ def _config(found: Inspection, roles: RoleOptions, reading: ReadingOptions, colu
     sections = {
         "bins": [(column, bins) for column, bins in columns_as.bins if column is not None],
         "order": columns_as.order,
-        "kinds": [(own.name, own.kind) for own in found.columns if own.name not in found.identifiers],
+        "kinds": [
+            (column.name, column.kind) for column in inspection.columns if column.name not in inspection.identifiers
+        ],
     }
     lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], ()))]
-    if found.identifiers:
-        dropped = [*(reading.drop or []), *found.identifiers]
-        lines += ["# To leave out what differs in nearly every row:", f"# drop = {_toml(dropped)}"]
+    if inspection.identifiers:
+        dropped = [*(reading.drop or []), *inspection.identifiers]
+        lines += ["# To leave out columns that look like identifiers:", f"# drop = {_toml(dropped)}"]
     for name, items in sections.items():
         if items:
             lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]

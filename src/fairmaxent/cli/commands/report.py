@@ -1,4 +1,4 @@
-"""``fairmaxent report``: what a saved model did, for people who were not there."""
+"""``fairmaxent report``: what a saved model did, for readers who did not run the fit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     type=click.Path(),
     default="report.html",
     show_default=True,
-    help="Where the report goes: .html, .md or .json.",
+    help="Where to write the report: .html, .md or .json.",
 )
 @click.option("--data", type=click.Path(), help="The table that the model was made from, to count copies exactly.")
-@click.option("--sample", type=click.Path(), help="The rows that were drawn or added; drawn anew by default.")
+@click.option("--sample", type=click.Path(), help="The rows that were drawn or added; by default new ones are drawn.")
 @click.option(
     "--mode",
     type=click.Choice(["rows", "weights", "top-up"]),
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--trade-off/--no-trade-off",
     default=True,
     show_default=True,
-    help="Fit a handful of times more, to show what other options would cost.",
+    help="Fit a few more times, to show what other options would cost.",
 )
 @force_option
 @reading_options
@@ -68,11 +68,11 @@ def command(
         with step(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame
-            # Where an engine counted the rows, it looks for copies too.
+            # If an engine counted the rows, it also looks for copies.
             scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
             real = None if data is None else (scanned or reading.read(data)).frame
         with step("writing"):
             origin = None if data is None else source_of(data, reading, None, None)
-            place = staging.place(output)
-            write_report(fit, place, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
+            staged = staging.place(output)
+            write_report(fit, staged, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
     say(f"wrote {output}", data_on_stdout=False)

@@ -26,8 +26,9 @@ def command(*, quick: bool, out: Path, workers: int | None) -> None:
     """Repeat the experiments of the paper: Table 2 and every figure.
 
     Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows printed numbers,
-    those of the authors' code and ours side by side. It can be stopped at any time: the same command goes on where it
-    was. COMPAS large needs two files that are not shipped; without them it is left out, and you are told what to do.
+    those of the authors' code and those of fairmaxent side by side. You can stop it at any time: the same command
+    continues where it stopped. COMPAS large needs two files that are not shipped; without them it is left out, and you
+    are told what to do.
     """
     from fairmaxent.experiments.reproduce import reproduce
 
@@ -35,7 +36,7 @@ def command(*, quick: bool, out: Path, workers: int | None) -> None:
         with _bar("Cells") as show:
             result = reproduce(out, quick=quick, workers=workers, progress=show)
     except KeyboardInterrupt:
-        click.echo(f"Stopped. What is finished is kept in {out}; the same command goes on from there.", err=True)
+        click.echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
         sys.exit(INTERRUPTED)
     for reason in result.left_out:
         click.echo(f"Left out: {reason}", err=True)

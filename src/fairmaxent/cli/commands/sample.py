@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     "--given",
     multiple=True,
     type=option_types.PAIRS,
-    help="Fix columns, exactly: sex=Female; the same column again allows another value.",
+    help="Fix columns exactly: sex=Female. Repeat a column to allow another value.",
 )
-@click.option("-o", "--output", type=click.Path(), default="-", help="Where the rows go; stdout by default.")
+@click.option("-o", "--output", type=click.Path(), default="-", help="Where to write the rows; stdout by default.")
 @output_format_option
 @click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota.")
 @click.option(
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--random-state",
     "random_state",
     type=int,
-    help="Same seed, same rows; by default other rows each time, whatever seed the model was made with.",
+    help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
 )
 @force_option
 def command(
@@ -70,7 +70,7 @@ def command(
                 output,
                 format=output_format,
                 given=_evidence(given, fit.domain) or None,
-                # Without a seed the model's own would draw the rows of 'debias' once more.
+                # Otherwise the seed of the model would draw the rows of 'debias' again.
                 random_state=secrets.randbelow(2**32) if random_state is None else random_state,
                 iid=iid,
                 progress=progress,
@@ -85,9 +85,9 @@ def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, ob
     for pairs in given:
         for column, text in pairs.items():
             joined.setdefault(column, []).append(_value(text, domain.attribute(column)))
-    return {column: found[0] if len(found) == 1 else found for column, found in joined.items()}
+    return {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
 
 
 def _value(text: str, attribute: Attribute) -> object:
-    """A level by its label, else what the column holds: a truth value or a number."""
+    """A level by its label, or else a boolean or number, as the column holds it."""
     return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
