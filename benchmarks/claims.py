@@ -21,24 +21,26 @@ _FIELD = re.compile(r"\{([^{}]+)\}")
 
 CLAIMS = {
     "speed": """
-- A census table of 14 columns, from a frame in memory to 10,000 fair rows: {engine|Adult, full width: CPU} CPU seconds.
+- A census table with 14 columns, from a frame in memory to 10,000 fair rows: {engine|Adult, full width: CPU} CPU
+  seconds.
 - The paper's data: {engine|COMPAS small: times less CPU than the authors' code}, {engine|Adult: times less CPU than the
-  authors' code} and {engine|COMPAS large: times less CPU than the authors' code} times less CPU than its authors' code.
+  authors' code} and {engine|COMPAS large: times less CPU than the authors' code} times less CPU than the authors' code.
 - {million|distinct rows|measured} distinct rows, {million|features|measured} features: the solve costs {million|Whole
   solve} passes over the rows.
 - 10,000,000 rows of Parquet: {outofcore|Whole fit, in group-bys of polars} times the CPU of polars' own group-by of the
-  same columns, {outofcore|Peak memory of the fit} MB at most; rows are drawn and written at {outofcore|Rows drawn and
-  written} per CPU second.
+  same columns, and at most {outofcore|Peak memory of the fit} MB; new rows are drawn and written at {outofcore|Rows
+  drawn and written} per CPU second.
 """,
     "memory": f"""
-On 10,000,000 rows × 14 columns the whole command, from Parquet to Parquet, held {{outofcore|whole command|peak MB}} MB
-at most with {{outofcore|whole command|distinct rows}} distinct rows, and {{outofcore|whole command, few distinct
-rows|peak MB}} MB with {{outofcore|whole command, few distinct rows|distinct rows}}: {{outofcore|one more distinct
-row|bytes}} bytes for each one more.
+On 10,000,000 rows × 14 columns the complete command, from Parquet to Parquet, used at most {{outofcore|whole
+command|peak MB}} MB with {{outofcore|whole command|distinct rows}} distinct rows, and {{outofcore|whole command, few
+distinct rows|peak MB}} MB with {{outofcore|whole command, few distinct rows|distinct rows}}: {{outofcore|one more
+distinct row|bytes}} bytes for each additional distinct row.
 
-It ran with {THREADS} threads and an address space limited to {ADDRESS_SPACE:,.0f} MB; so does a table with as many
-columns and distinct rows, and any number of rows. In the shell that is `ulimit -v {ADDRESS_SPACE * 1000:.0f}` and
-`export POLARS_MAX_THREADS={THREADS}`: each thread reserves addresses of its own, which it need not use.
+It ran with {THREADS} threads and an address space limited to {ADDRESS_SPACE:,.0f} MB. That is enough for any table with
+as many columns and distinct rows, however many rows it has. In the shell, set these limits with
+`ulimit -v {ADDRESS_SPACE * 1000:.0f}` and `export POLARS_MAX_THREADS={THREADS}`: each thread reserves address space of
+its own, even if it does not use it.
 """,
 }
 

@@ -1,4 +1,4 @@
-"""What nobody writes by hand in the site: the list of decisions, the help of every command, links in docstrings."""
+"""Parts of the site that are generated: the list of decisions, the help of every command, links in docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import fairmaxent
 from fairmaxent.cli.group import group
 
-PLACE = "<!-- the help of every command -->"
+MARKER = "<!-- the help of every command -->"
 _ROLE = re.compile(r":(?:attr|class|func|meth):<code>([\w.]+)</code>")
 
 
@@ -26,24 +26,24 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the help of every command where a page asks for it."""
-    return markdown.replace(PLACE, _all_help()) if PLACE in markdown else markdown
+    """Insert the help of every command into the page that has the marker for it."""
+    return markdown.replace(MARKER, _all_help()) if MARKER in markdown else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Turn :func:`name`, as docstrings have it, into a link where the name is documented."""
+    """Turn the :func:`name` of a docstring into a link to the name's documentation."""
     return _ROLE.sub(_link, html)
 
 
 def _link(role: re.Match[str]) -> str:
-    """Link to the page by the full name of the object; what cannot be found stays as it is, without the role."""
+    """Link to an object by its full name; an unknown name becomes plain code."""
     name = role[1]
     try:
-        found = attrgetter(name.removeprefix("fairmaxent."))(fairmaxent)
-        place = f"{found.__module__}.{found.__qualname__}"
+        target = attrgetter(name.removeprefix("fairmaxent."))(fairmaxent)
+        identifier = f"{target.__module__}.{target.__qualname__}"
     except AttributeError:
         return f"<code>{name}</code>"
-    return f'<code><autoref optional identifier="{place}">{name}</autoref></code>'
+    return f'<code><autoref optional identifier="{identifier}">{name}</autoref></code>'
 
 
 def _all_help() -> str:
