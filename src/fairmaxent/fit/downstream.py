@@ -19,7 +19,7 @@ from fairmaxent.data.table import Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.outlook import Downstream, Outlook, Remedy
-from fairmaxent.fit.request import HALF, OutputOption, Request
+from fairmaxent.fit.request import OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import support_weights
 from fairmaxent.metrics.scorecard import Judgement, judge
 from fairmaxent.relabelling.labellers import Labeller, deal, name_of
@@ -102,7 +102,7 @@ def _remedy(fit: Fit, output: OutputOption) -> Remedy:
 
 
 def _threshold(fit: Fit) -> float:
-    return fit.request.threshold if isinstance(fit.request, Request) else HALF
+    return fit.request.threshold if isinstance(fit.request, Request) else Relabel().threshold
 
 
 def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:

@@ -31,9 +31,6 @@ ForbidOption = Sequence[Mapping[str, object]]
 ParityOption = Literal["probabilities", "predictions"]
 OutputOption = Literal["rows", "weights"]
 
-# A model decides for the favourable outcome from this probability on, unless another threshold was asked for.
-HALF = 0.5
-
 
 @dataclass(frozen=True, kw_only=True)
 class Relabel:
@@ -54,7 +51,7 @@ class Relabel:
     """
 
     parity: ParityOption = "probabilities"
-    threshold: float = HALF
+    threshold: float = 0.5
     labeller: Any = None
 
     def __post_init__(self) -> None:
@@ -147,7 +144,7 @@ class Request:
     @property
     def threshold(self) -> float:
         """The probability of the favourable outcome from which a model decides for it."""
-        return HALF if self.relabelling is None else float(self.relabelling.threshold)
+        return Relabel().threshold if self.relabelling is None else float(self.relabelling.threshold)
 
     @property
     def labeller(self) -> Any:
