@@ -1,4 +1,4 @@
-"""files.py and csv_text.py: tables in files, read as people mean them and written whole or not at all."""
+"""Tables in files: read the way people mean them, and written completely or not at all."""
 
 import csv
 import datetime as dt
