@@ -273,7 +273,7 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
 
 def test_a_folder_with_files_is_left_alone(both, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(StorageError, match=r"has files in it, such as mine\.txt; empty it"):
+    with pytest.raises(StorageError, match=r"is not empty: it contains mine\.txt; empty it"):
         both[0].write_sample(10, tmp_path)
     with pytest.raises(StorageError, match="cannot make the folder"):
         both[1].write_sample(10, tmp_path / "no" / "such")
@@ -397,7 +397,7 @@ REFUSED = {
     "-o fair --output-format csv": "the workers write Parquet files; name a folder",
     "-o fair --mode weights": "--scheduler writes new rows, not --mode weights",
     "-o fair --report page.html": "--report needs the rows here",
-    "-o .": "has files in it, such as census.parquet; empty it",
+    "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }
 

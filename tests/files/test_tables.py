@@ -313,7 +313,7 @@ def test_a_link_stays_a_link(tmp_path):
 
 def test_a_device_is_written_to_and_not_replaced(tmp_path):
     with Staging([os.devnull]) as staging:
-        staging.place(os.devnull).write_text("into the void")
+        staging.path_for(os.devnull).write_text("into the void")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
@@ -322,7 +322,7 @@ def test_several_files_appear_together_or_not_at_all(problem, tmp_path):
     targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
     with pytest.raises(problem), Staging(targets) as staging:  # noqa: PT012
         staging.write_table(biased_table(), targets[0])
-        staging.place(targets[1]).write_text("half")
+        staging.path_for(targets[1]).write_text("half")
         raise problem
     assert listing(tmp_path) == {}
     with Staging(targets) as staging:
