@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairmaxent.baselines.data import Data
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.table import tally
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
@@ -48,11 +48,7 @@ class WeightedRows:
         """
         count = check_count(n)
         rng = generator(self.data.random_state if random_state is None else random_state)
-        shares = self._cell_shares
-        if iid:
-            cells = Choice.rows_of(shares[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
-        else:
-            cells = rng.permutation(np.repeat(np.arange(len(shares)), quota(shares, count)))
+        cells = cells_of(self._cell_shares, count, rng, independent=iid)
         order, starts = self._rows_by_cell
         sizes = np.diff(np.append(starts, len(order)))
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]

@@ -256,7 +256,7 @@ class Fit(Learned):
         of one partition. The same seed gives the same rows for the same partitions, whoever does the work. The other
         options are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
-        from fairmaxent.engines.cluster.drawing import Form, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster.drawing import RowFormat, part_name, write_on_workers, write_part
         from fairmaxent.engines.cluster.partitions import Partitions
 
         count, most, place = check_count(n), check_count(size), new_folder(folder)
@@ -270,14 +270,14 @@ class Fit(Learned):
         source = self.distribution.condition(given) if given else self.distribution
         roots = source.root_table.ravel()
         cells = rng.multinomial(count, roots / roots.sum()) if iid else quota(roots, count)
-        form = Form(source.domain, source.blocks, self.columns, self.weight_column)
+        row_format = RowFormat(source.domain, source.blocks, self.columns, self.weight_column)
         write_on_workers(
             self.table,
             source.prior,
             source.potentials,
             cells,
             place,
-            form,
+            row_format,
             size=most,
             evenly=not iid,
             rng=rng,
