@@ -314,7 +314,7 @@ def test_top_up_and_a_saved_model(both, tmp_path):
 
 def test_what_needs_the_rows_says_how_to_get_them(both):
     for ask in (lambda fit: fit.distinct_rows, lambda fit: fit.weights()):
-        with pytest.raises(InputError, match=r"call fit.collect\(\) .* fit.weigh\(dask_frame\)"):
+        with pytest.raises(InputError, match=r"use the fit that fit.collect\(\) returns.* fit.weigh\(dask_frame\)"):
             ask(both[0])
 
 
@@ -343,7 +343,7 @@ def test_a_partition_that_kills_its_workers_is_named():
         def gather(self, _):
             raise distributed.KilledWorker("a task", None, 3)
 
-    with pytest.raises(InputError, match=r"cut the frame into more partitions \(frame\.repartition\)"):
+    with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
         results(Failing(), [])
 
 

@@ -217,7 +217,7 @@ def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
 def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
     found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
     assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]
-    assert found.notes == ("a comma was read as the decimal mark, a point as parting thousands (a, b)",)
+    assert found.notes == ("a comma was read as the decimal mark, and a point as separating thousands (a, b)",)
     without = read_table(put("a;b\n1;1.234\n2;2.500\n"))
     assert without.frame["b"].to_list() == [1.234, 2.5]
     assert without.notes == ()
@@ -255,8 +255,8 @@ def test_notes_count_each_marker_by_column(put):
 @pytest.mark.parametrize(
     ("content", "error", "says"),
     [
-        ("a,b\n1,2\n3\n", StorageError, "line 3: 1 cells"),
-        ("a,b\n1,2\n\n3\n", StorageError, "line 4: 1 cells"),
+        ("a,b\n1,2\n3\n", StorageError, "line 3: 1 cell,"),
+        ("a,b\n1,2\n\n3\n", StorageError, "line 4: 1 cell,"),
         ('a,b\n"x\ny",2\n3,4,5\n', StorageError, "line 4: 3 cells"),
         ('a,b\n1,"x\n', StorageError, "quotes"),
         ("a,b,a\n1,2,3\n", ColumnError, "columns 1 and 3 are both called 'a'"),

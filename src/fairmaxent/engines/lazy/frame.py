@@ -23,9 +23,7 @@ def open_lazy(frame: Any) -> Lazy | None:
     """Wrap a lazy frame; return None for anything else."""
     try:
         opened = nw.from_native(nw.to_native(frame, pass_through=True), pass_through=True)
-    except (
-        nw.exceptions.NarwhalsError
-    ):  # a faulty table in memory, which is reported later
+    except nw.exceptions.NarwhalsError:  # a faulty table in memory, which is reported later
         return None
     if not isinstance(opened, nw.LazyFrame):
         return None
