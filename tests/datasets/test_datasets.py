@@ -310,7 +310,7 @@ def file_at(address, content=b"right"):
 
 def test_a_file_is_fetched_and_checked(online):
     assert downloads.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
-    with pytest.raises(StorageError, match=r"/served\.txt is damaged or another file: its SHA-256 is"):
+    with pytest.raises(StorageError, match=r"/served\.txt is damaged or a different file: its SHA-256 is"):
         downloads.read_files([file_at(f"{online}/served.txt", b"other")])
 
 
