@@ -252,9 +252,9 @@ def test_unseen_groups_take_no_part_unless_they_are_asked_for():
     ("shares", "message"),
     [
         ({"g0": 0.5}, "sum to 0.5, not to 1"),
-        ({"g0": 1.5, "g1": -0.5}, "lies between 0 and 1"),
-        ({"g0": True}, "lies between 0 and 1"),
-        (0.5, "name the share of each group"),
+        ({"g0": 1.5, "g1": -0.5}, "must be between 0 and 1"),
+        ({"g0": True}, "must be between 0 and 1"),
+        (0.5, "give the share of each group"),
         ({"g7": 1.0}, "no level 'g7'"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairmaxent.data.draws import Choice
+from fairmaxent.data.draws import Choice, cells_of, quota
 
 
 class Fixed:
@@ -59,3 +59,24 @@ def test_many_groups_keep_to_themselves():
     choice = Choice.rows_of(np.tile([0.5, 0.5, 0.0], (groups, 1)))
     drawn = choice.draw(np.arange(groups), Fixed(np.full(groups, np.nextafter(1.0, 0.0))))
     assert (drawn == 1).all()
+
+
+# ---------------------------------------------------------------- cells of new rows
+
+
+SHARES = np.array([0.45, 0.0, 0.3, 0.25])
+
+
+def test_cells_by_quota_are_the_quota_in_random_order():
+    cells = cells_of(SHARES, 1001, np.random.default_rng(0), independent=False)
+    np.testing.assert_array_equal(np.bincount(cells, minlength=4), quota(SHARES, 1001))
+    assert (np.diff(cells) < 0).any()
+    by_hand = np.repeat(np.arange(4), quota(SHARES, 1001))
+    np.testing.assert_array_equal(cells, np.random.default_rng(0).permutation(by_hand))
+
+
+def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_number():
+    cells = cells_of(SHARES, 1000, np.random.default_rng(0), independent=True)
+    uniform = np.random.default_rng(0).random(1000)
+    np.testing.assert_array_equal(cells, np.searchsorted(np.cumsum(SHARES), uniform, side="right"))
+    assert not (cells == 1).any()

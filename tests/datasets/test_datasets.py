@@ -24,7 +24,7 @@ import pytest
 
 import realdata
 from fairmaxent import Domain, InputError, StorageError, datasets, paper, representation_rate, statistical_rate
-from fairmaxent.datasets import DatasetName, compas_large, files
+from fairmaxent.datasets import DatasetName, compas_large, downloads
 from fairmaxent.datasets.dataset import Library
 
 SHIPPED = {
@@ -305,29 +305,29 @@ def online(monkeypatch, tmp_path):
 
 
 def file_at(address, content=b"right"):
-    return files.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
+    return downloads.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
 
 
 def test_a_file_is_fetched_and_checked(online):
-    assert files.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
-    with pytest.raises(StorageError, match=r"/served\.txt is damaged or another file: its SHA-256 is"):
-        files.read_files([file_at(f"{online}/served.txt", b"other")])
+    assert downloads.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
+    with pytest.raises(StorageError, match=r"/served\.txt is damaged or a different file: its SHA-256 is"):
+        downloads.read_files([file_at(f"{online}/served.txt", b"other")])
 
 
 @pytest.mark.parametrize(("path", "reason"), [("nothing.txt", "404"), ("broken", "broke off")])
 def test_a_failed_transfer_says_what_to_place_where(online, path, reason):
     with pytest.raises(StorageError, match=f"cannot read {online}/{path}: .*{reason}.*FAIRMAXENT_DATA.*served.txt"):
-        files.read_files([file_at(f"{online}/{path}")])
+        downloads.read_files([file_at(f"{online}/{path}")])
 
 
 def test_a_silent_server_is_given_up(monkeypatch):
     monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(files, "_PATIENCE", 0.1)
+    monkeypatch.setattr(downloads, "_PATIENCE", 0.1)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # accepts, and never answers
         address = f"http://127.0.0.1:{server.server_port}/served.txt"
         with pytest.raises(StorageError, match="timed out"):
-            files.read_files([file_at(address)])
+            downloads.read_files([file_at(address)])
 
 
 def test_compas_large_offline_says_what_to_place_where(monkeypatch):

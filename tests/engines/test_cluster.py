@@ -273,7 +273,7 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
 
 def test_a_folder_with_files_is_left_alone(both, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(StorageError, match=r"has files in it, such as mine\.txt; empty it"):
+    with pytest.raises(StorageError, match=r"is not empty: it contains mine\.txt; empty it"):
         both[0].write_sample(10, tmp_path)
     with pytest.raises(StorageError, match="cannot make the folder"):
         both[1].write_sample(10, tmp_path / "no" / "such")
@@ -314,7 +314,7 @@ def test_top_up_and_a_saved_model(both, tmp_path):
 
 def test_what_needs_the_rows_says_how_to_get_them(both):
     for ask in (lambda fit: fit.distinct_rows, lambda fit: fit.weights()):
-        with pytest.raises(InputError, match=r"call fit.collect\(\) .* fit.weigh\(dask_frame\)"):
+        with pytest.raises(InputError, match=r"use the fit that fit.collect\(\) returns.* fit.weigh\(dask_frame\)"):
             ask(both[0])
 
 
@@ -343,7 +343,7 @@ def test_a_partition_that_kills_its_workers_is_named():
         def gather(self, _):
             raise distributed.KilledWorker("a task", None, 3)
 
-    with pytest.raises(InputError, match=r"cut the frame into more partitions \(frame\.repartition\)"):
+    with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
         results(Failing(), [])
 
 
@@ -397,7 +397,7 @@ REFUSED = {
     "-o fair --output-format csv": "the workers write Parquet files; name a folder",
     "-o fair --mode weights": "--scheduler writes new rows, not --mode weights",
     "-o fair --report page.html": "--report needs the rows here",
-    "-o .": "has files in it, such as census.parquet; empty it",
+    "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }
 

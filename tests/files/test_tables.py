@@ -1,4 +1,4 @@
-"""files.py and csv_text.py: tables in files, read as people mean them and written whole or not at all."""
+"""Tables in files: read the way people mean them, and written completely or not at all."""
 
 import csv
 import datetime as dt
@@ -217,7 +217,7 @@ def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
 def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
     found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
     assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]
-    assert found.notes == ("a comma was read as the decimal mark, a point as parting thousands (a, b)",)
+    assert found.notes == ("a comma was read as the decimal mark, and a point as separating thousands (a, b)",)
     without = read_table(put("a;b\n1;1.234\n2;2.500\n"))
     assert without.frame["b"].to_list() == [1.234, 2.5]
     assert without.notes == ()
@@ -255,8 +255,8 @@ def test_notes_count_each_marker_by_column(put):
 @pytest.mark.parametrize(
     ("content", "error", "says"),
     [
-        ("a,b\n1,2\n3\n", StorageError, "line 3: 1 cells"),
-        ("a,b\n1,2\n\n3\n", StorageError, "line 4: 1 cells"),
+        ("a,b\n1,2\n3\n", StorageError, "line 3: 1 cell,"),
+        ("a,b\n1,2\n\n3\n", StorageError, "line 4: 1 cell,"),
         ('a,b\n"x\ny",2\n3,4,5\n', StorageError, "line 4: 3 cells"),
         ('a,b\n1,"x\n', StorageError, "quotes"),
         ("a,b,a\n1,2,3\n", ColumnError, "columns 1 and 3 are both called 'a'"),
@@ -313,7 +313,7 @@ def test_a_link_stays_a_link(tmp_path):
 
 def test_a_device_is_written_to_and_not_replaced(tmp_path):
     with Staging([os.devnull]) as staging:
-        staging.place(os.devnull).write_text("into the void")
+        staging.path_for(os.devnull).write_text("into the void")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
@@ -322,7 +322,7 @@ def test_several_files_appear_together_or_not_at_all(problem, tmp_path):
     targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
     with pytest.raises(problem), Staging(targets) as staging:  # noqa: PT012
         staging.write_table(biased_table(), targets[0])
-        staging.place(targets[1]).write_text("half")
+        staging.path_for(targets[1]).write_text("half")
         raise problem
     assert listing(tmp_path) == {}
     with Staging(targets) as staging:

@@ -428,7 +428,7 @@ def small_fit():
 def test_a_place_that_cannot_be_written_is_refused_and_left_clean(place, tmp_path):
     (tmp_path / "file").write_text("here")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StorageError, match=r"cannot write.*choose another place"):
+    with pytest.raises(StorageError, match=r"cannot write.*choose another location"):
         small_fit().save(tmp_path / place)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "here"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.data import CodedData
 from fairmaxent.baselines.distortion import Distortion
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.program import Program
@@ -22,7 +22,7 @@ from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 
-# Programs with more unknowns than this are refused: solving them takes too long to wait for.
+# Programs with more unknowns than this are refused, because solving them takes too long.
 LARGEST_PROGRAM = 200_000
 
 
@@ -32,14 +32,14 @@ class RowMapping:
 
     rows: Codes  # the distinct rows, one column per attribute of the domain
     source: NDArray[np.intp]  # row of each pair
-    targets: Codes  # what it becomes, one column per attribute; protected ones as they were
+    targets: Codes  # what it becomes, one column per attribute; protected columns are unchanged
     steps: NDArray[np.intp]  # δ of each pair
     probability: Reals
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What a mapping reached."""
+class MappingResult:
+    """What a mapping achieves."""
 
     total_variation: float
     """Between p(x̂, ŷ) and the data's p(x, y)."""
@@ -48,15 +48,15 @@ class Reached:
     worst_ratio: float
     """Smallest ratio of p(ŷ | z) between two groups, over all outcomes."""
     unknowns: int
-    """Size of the program: numbers that the mapping consists of."""
+    """Size of the program: the number of probabilities in the mapping."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedRows(NewRows):
-    """The distribution of mapped rows, the mapping, and what it reached."""
+    """The distribution of the mapped rows, the mapping, and what it achieves."""
 
     mapping: RowMapping
-    reached: Reached
+    reached: MappingResult
 
 
 def calmon(
@@ -80,33 +80,33 @@ def calmon(
     epsilon
         Discrimination control: |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every outcome and every pair of joint groups.
     distortion
-        The most that a seen (x, y, z) may change on average, E[δ | x, y, z]. δ counts steps: levels apart in a column
-        of numbers, dates or ordered categories, else 1 for a change, also for the outcome. With k outcomes
-        1 − 1/k is always enough.
+        How much a row (x, y, z) of the data may change on average, E[δ | x, y, z]. δ counts steps: the distance in
+        levels in a column of numbers, dates or ordered categories, and 1 for any change of another column or of the
+        outcome. With k outcomes, 1 − 1/k is always enough.
     largest_change
-        The most steps that a single row may change by. It also keeps the program small.
+        How many steps a single row may change at most. A small value also keeps the program small.
     """
     _check_limit("epsilon", epsilon)
     _check_limit("distortion", distortion)
     if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
         raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
-    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     costs = Distortion.of(data.roles)
     rows = data.blocks.unpool(data.table.codes).astype(np.intp)
     largest = min(int(largest_change), costs.largest)
     _check_size(data, costs, rows, largest)
     source, changed, steps = costs.pairs_within(rows[:, costs.columns], largest)
-    places = Table.compress(changed, costs.sizes)
-    own_place = match_rows(places.codes, rows[:, costs.columns], costs.sizes)
+    points = Table.compress(changed, costs.sizes)
+    unchanged = match_rows(points.codes, rows[:, costs.columns], costs.sizes)
     program = Program(
         rows=data.table.counts,
         group=_groups(data),
         source=source,
-        target=places.inverse,
+        target=points.inverse,
         steps=steps,
         outcome=changed[:, 0].astype(np.intp),
         outcomes=costs.sizes[0],
-        wanted=tally(own_place, data.table.counts, len(places.codes)),
+        wanted=tally(unchanged, data.table.counts, len(points.codes)),
     )
     probability = program.solve(epsilon=float(epsilon), distortion=float(distortion))
     targets = rows[source]
@@ -118,11 +118,11 @@ def calmon(
 
 def _check_limit(name: str, value: float) -> None:
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf:
-        raise InputError(f"{name} is {value!r}; pass a number that is finite and not negative")
+        raise InputError(f"{name} is {value!r}; pass a finite number that is not negative")
 
 
-def _check_size(data: Data, costs: Distortion, rows: Codes, largest: int) -> None:
-    """Refuse, before anything is listed, a program that is too large."""
+def _check_size(data: CodedData, costs: Distortion, rows: Codes, largest: int) -> None:
+    """Refuse a program that is too large before listing it."""
     unknowns = costs.count_within(rows[:, costs.columns], largest)
     if unknowns > LARGEST_PROGRAM:
         raise InputError(
@@ -133,13 +133,13 @@ def _check_size(data: Data, costs: Distortion, rows: Codes, largest: int) -> Non
         )
 
 
-def _groups(data: Data) -> NDArray[np.intp]:
+def _groups(data: CodedData) -> NDArray[np.intp]:
     """The joint group of each distinct row, numbered without gaps."""
     joint = data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1]
     return np.unique(joint, return_inverse=True)[1]
 
 
-def _distribution(data: Data, mapping: RowMapping) -> Distribution:
+def _distribution(data: CodedData, mapping: RowMapping) -> Distribution:
     """p(x̂, ŷ, z)."""
     blocks = data.blocks
     mass = data.table.counts[mapping.source] * mapping.probability
@@ -148,13 +148,13 @@ def _distribution(data: Data, mapping: RowMapping) -> Distribution:
     return Distribution(data.roles.domain, blocks, rows, np.zeros(blocks.width))
 
 
-def _reached(program: Program, probability: Reals, distribution: Distribution) -> Reached:
-    """Measure the mapping itself, not what the solver says of it."""
+def _reached(program: Program, probability: Reals, distribution: Distribution) -> MappingResult:
+    """Measure the mapping itself instead of relying on the solver."""
     total = program.rows.sum()
     now = tally(program.target, program.rows[program.source] * probability, len(program.wanted))
     expected = tally(program.source, program.steps * probability, len(program.rows))
     root = distribution.root_table
-    return Reached(
+    return MappingResult(
         total_variation=float(np.abs(now - program.wanted).sum() / (2 * total)),
         largest_distortion=float(expected.max()),
         worst_ratio=statistical_pair(root, tuple(range(1, root.ndim)), range(len(root))).rate,

@@ -1,4 +1,4 @@
-"""The data in codes, as every baseline sees them: the same Domain, roles and cells as the rest of the library."""
+"""The data in codes, as every baseline uses them: with the Domain, roles and cells of the rest of the library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairmaxent.fit.problem import compress
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class CodedData:
     """A frame, the roles of its columns, and its distinct rows as block codes."""
 
     frame: nw.DataFrame[Any]
@@ -41,7 +41,7 @@ class Data:
         *,
         domain: Domain | None,
         random_state: int | None,
-    ) -> Data:
+    ) -> CodedData:
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
         names = read_columns("protected", protected)
@@ -53,7 +53,7 @@ class Data:
 
     @property
     def blocks(self) -> Blocks:
-        """Outcome and protected attributes pooled as the root, the others on their own."""
+        """The blocks: outcome and protected attributes pooled as the root, each other attribute by itself."""
         return self.roles.blocks
 
     @cached_property
@@ -78,11 +78,11 @@ class Data:
         return np.asarray(self.empirical.sum(axis=0))
 
     def refuse_empty_cells(self, wanted: Reals) -> None:
-        """Name a cell that must have mass and has no rows."""
+        """Refuse a wanted table with mass in a cell that has no rows, and name the cell."""
         empty = np.flatnonzero((wanted > 0) & (self.empirical <= 0))
         if len(empty):
             levels = np.unravel_index(int(empty[0]), self.blocks.shape(0))
             raise InfeasibleError(
                 f"weights cannot reach the wanted table: {self.roles.describe_cell([int(level) for level in levels])} "
-                "must have mass and has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
+                "must have mass but has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
             )

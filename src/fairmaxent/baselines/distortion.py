@@ -1,4 +1,4 @@
-"""δ: how far a changed row is from the one it was, as a sum over the columns that may change."""
+"""δ: how far a changed row is from the original one, as a sum over the columns that may change."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ORDERED = ("ordered", "numeric", "date")
 class Distortion:
     """δ((x, y), (x̂, ŷ)) in whole steps; outcome first, then the columns that are not protected."""
 
-    columns: tuple[int, ...]  # places in the domain
+    columns: tuple[int, ...]  # positions in the domain
     steps: tuple[Steps, ...]  # of each column: level × level
 
     @classmethod
     def of(cls, roles: Roles) -> Distortion:
-        """Take each column's steps from its kind."""
+        """Derive the steps of each column from its kind."""
         others = tuple(index for index in range(len(roles.domain.attributes)) if index not in roles.root)
         attributes = roles.domain.attributes
         outcome = _changes(attributes[roles.outcome].size)
@@ -39,33 +39,33 @@ class Distortion:
 
     @property
     def largest(self) -> int:
-        """The most steps that any two rows are apart."""
+        """The largest distance between any two rows, in steps."""
         return sum(int(steps.max()) for steps in self.steps)
 
     def count_within(self, codes: Codes, largest: int) -> int:
-        """How many pairs of a row and a target have δ ≤ ``largest``: exactly, without listing them.
+        """Count the pairs of a row and a target with δ ≤ ``largest`` exactly, without listing them.
 
         The number of targets at each distance is the product of the columns' polynomials, cut off at ``largest``.
         """
         bound = len(codes) * math.prod(self.sizes)
-        whole = np.int64 if bound < 2**62 else object  # Python's own integers where 64 bits could overflow
-        found = np.zeros((len(codes), largest + 1), dtype=whole)
-        found[:, 0] = 1
+        integer = np.int64 if bound < 2**62 else object  # Python's integers if 64 bits could overflow
+        targets = np.zeros((len(codes), largest + 1), dtype=integer)  # of each row, at each distance
+        targets[:, 0] = 1
         for column, steps in zip(codes.T, self.steps, strict=True):
             at = np.stack([(steps == distance).sum(axis=1) for distance in range(largest + 1)], axis=1)[column]
-            found = np.stack(
+            targets = np.stack(
                 [
-                    sum(found[:, used] * at[:, distance - used] for used in range(distance + 1))
+                    sum(targets[:, used] * at[:, distance - used] for used in range(distance + 1))
                     for distance in range(largest + 1)
                 ],
                 axis=1,
             )
-        return int(found.sum())
+        return int(targets.sum())
 
     def pairs_within(self, codes: Codes, largest: int) -> tuple[NDArray[np.intp], Codes, NDArray[np.intp]]:
-        """List every row with each of its targets of δ ≤ ``largest``: place of the row, codes of the target, δ.
+        """List each row with each of its targets of δ ≤ ``largest``: position of the row, codes of the target, δ.
 
-        Column by column; no list on the way is longer than the last, because changing nothing more costs nothing.
+        The list grows column by column and never shrinks, because leaving a column unchanged costs nothing.
         """
         source, spent = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
         targets: list[NDArray[np.intp]] = []
@@ -78,11 +78,11 @@ class Distortion:
 
 
 def level_steps(attribute: Attribute) -> Steps:
-    """δ of one column: levels apart where they have an order, else 1 for any change; missing is 1 from all others."""
+    """δ of one column: distance in levels if they have an order, else 1 for any change; 1 from or to missing."""
     if attribute.kind not in _ORDERED:
         return _changes(attribute.size)
-    place = np.arange(attribute.size)
-    steps = np.abs(place[:, None] - place)
+    levels = np.arange(attribute.size)
+    steps = np.abs(levels[:, None] - levels)
     if attribute.missing is not None:
         away = _changes(attribute.size)
         steps[attribute.missing], steps[:, attribute.missing] = away[attribute.missing], away[:, attribute.missing]

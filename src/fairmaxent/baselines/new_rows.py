@@ -1,4 +1,4 @@
-"""New rows, drawn from a distribution over the levels of the domain."""
+"""New rows, drawn from a distribution over the domain."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.data import CodedData
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import RandomState
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.distribution import Distribution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NewRows:
-    """A distribution that is not one of weights for the rows one has."""
+    """A distribution over the domain, which cannot be written as weights for the rows of the data."""
 
-    data: Data
+    data: CodedData
     distribution: Distribution
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} from {self.distribution!r}>"
 
     def weights(self) -> Reals:
-        """Refuse: the distribution reaches rows that are not in the data."""
-        raise InputError("this method makes new rows and gives no weights for the rows one has; use sample()")
+        """Refuse, because the distribution has mass outside the rows of the data."""
+        raise InputError("this method draws new rows and has no weights for your rows; use ", Option("mode", "rows"))
 
     def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
         """Draw ``n`` rows, outcome and groups by quota, or with ``iid=True`` independently."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.data import CodedData
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.shares import equal_shares
 from fairmaxent.data.domain import Domain
@@ -28,13 +28,13 @@ def prior(
     domain: Domain | None = None,
     random_state: int | None = None,
 ) -> NewRows:
-    """q_C^w = C·u + (1 − C)·w alone: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
+    """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
 
-    ``base_share`` is C. For k joint groups that have rows, w has the table t(y, z) = P(y)/k, which for two groups is
+    ``base_share`` is C. With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is
     Algorithm 1.
     """
     share = check_share("base_share", base_share)
-    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     wanted = np.outer(data.outcome_shares, equal_shares(data))
     data.refuse_empty_cells(wanted)
     blocks, table = data.blocks, data.table

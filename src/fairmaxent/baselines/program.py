@@ -1,4 +1,4 @@
-"""The linear program of optimized preprocessing, in numbers of rows."""
+"""The linear program of optimized preprocessing; its unknowns are numbers of rows."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError, SolverError
 
-# Many mappings may have the least total variation; of those, take one that changes little. A step of change costs this
-# little against a row out of place, so the total variation itself is at most this much times the distortion above.
+# Many mappings may have the least total variation; of these, take one that changes little. A step of change costs this
+# fraction of a missing row, so the total variation exceeds its minimum by at most this fraction of the distortion.
 STEP_COST = 1e-6
-_DUST = 1e-9  # fewer rows than this come from rounding in the solver
+_DUST = 1e-9  # fewer rows than this are rounding errors of the solver
 _ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Move n_s rows of each seen (x, y, z) to targets (x̂, ŷ); the unknowns are how many go along each pair.
+    """Move the n_s rows of each (x, y, z) in the data to targets (x̂, ŷ); the unknowns are m(s, t), the rows of a pair.
 
-    Besides these there is a shortfall u_t for each target that has rows in the data, with TV = Σu/N, and a rate r_y for
-    each outcome: r_y ≤ p(ŷ | z) ≤ (1 + ε)·r_y for every group says the same as |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for
-    every pair of groups, with fewer conditions.
+    There are also a shortfall u_t for each target that has rows in the data, with TV = Σu/N, and a rate r_y for each
+    outcome: r_y ≤ p(ŷ | z) ≤ (1 + ε)·r_y for every group is the same as |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every pair of
+    groups, with fewer conditions.
     """
 
     rows: Reals  # n_s of each source
@@ -35,7 +35,7 @@ class Program:
     steps: NDArray[np.intp]  # δ of each pair
     outcome: NDArray[np.intp]  # ŷ of each pair
     outcomes: int
-    wanted: Reals  # n_t: the rows that the data have at each target
+    wanted: Reals  # n_t: rows of the data at each target
 
     def solve(self, *, epsilon: float, distortion: float) -> Reals:
         """Return p(x̂, ŷ | x, y, z) of each pair."""
@@ -59,23 +59,23 @@ class Program:
         return np.asarray(moved / tally(self.source, moved, len(self.rows))[self.source])
 
     @property
-    def _places(self) -> NDArray[np.intp]:
+    def _targets_with_rows(self) -> NDArray[np.intp]:
         """Targets that have rows in the data."""
         return np.flatnonzero(self.wanted > 0)
 
     def _costs(self) -> Reals:
-        shortfall = np.ones(len(self._places))
+        shortfall = np.ones(len(self._targets_with_rows))
         return _ROW_COST * np.concatenate([STEP_COST * self.steps, shortfall, np.zeros(self.outcomes)])
 
     def _shortfalls(self) -> tuple[Any, Reals]:
         """−Σ_s m(s, t) − u_t ≤ −n_t."""
-        places, pairs = self._places, len(self.source)
+        targets, pairs = self._targets_with_rows, len(self.source)
         number = np.full(len(self.wanted), -1)
-        number[places] = np.arange(len(places))
+        number[targets] = np.arange(len(targets))
         into = np.flatnonzero(number[self.target] >= 0)
-        row = np.concatenate([number[self.target[into]], np.arange(len(places))])
-        column = np.concatenate([into, pairs + np.arange(len(places))])
-        return self._matrix(row, column, -np.ones(len(row)), len(places)), -self.wanted[places]
+        row = np.concatenate([number[self.target[into]], np.arange(len(targets))])
+        column = np.concatenate([into, pairs + np.arange(len(targets))])
+        return self._matrix(row, column, -np.ones(len(row)), len(targets)), -self.wanted[targets]
 
     def _changes(self, distortion: float) -> tuple[Any, Reals]:
         """Σ_t δ·m(s, t) ≤ distortion·n_s."""
@@ -89,7 +89,7 @@ class Program:
         cells = self.outcomes * len(sizes)
         pairs = np.arange(len(self.source))
         count = self._matrix(self.outcome * len(sizes) + self.group[self.source], pairs, np.ones(len(pairs)), cells)
-        first = len(pairs) + len(self._places)
+        first = len(pairs) + len(self._targets_with_rows)
         outcome = first + np.repeat(np.arange(self.outcomes), len(sizes))
         level = self._matrix(np.arange(cells), outcome, np.tile(sizes, self.outcomes), cells)
         return level - count, count - (1 + epsilon) * level
@@ -97,7 +97,9 @@ class Program:
     def _matrix(self, row: NDArray[np.intp], column: NDArray[np.intp], values: Reals, rows: int) -> Any:
         from scipy.sparse import csr_array
 
-        return csr_array((values, (row, column)), shape=(rows, len(self.source) + len(self._places) + self.outcomes))
+        return csr_array(
+            (values, (row, column)), shape=(rows, len(self.source) + len(self._targets_with_rows) + self.outcomes)
+        )
 
     def _failure(self, solved: Any, epsilon: float, distortion: float) -> InfeasibleError | SolverError:
         enough = 1 - 1 / self.outcomes

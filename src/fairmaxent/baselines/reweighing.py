@@ -1,4 +1,4 @@
-"""Methods that give weights to the rows one has: none, Kamiran and Calders, King and Zeng."""
+"""Methods that weigh the rows of the data: none, Kamiran and Calders, King and Zeng."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.data import CodedData
 from fairmaxent.baselines.shares import read_shares
 from fairmaxent.baselines.weighted_rows import WeightedRows
 from fairmaxent.data.domain import Domain
@@ -21,8 +21,8 @@ def raw(
     domain: Domain | None = None,
     random_state: int | None = None,
 ) -> WeightedRows:
-    """The data as they are: every weight is 1."""
-    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    """Return the data unchanged: every weight is 1."""
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     return WeightedRows.of(data, data.empirical)
 
 
@@ -34,12 +34,12 @@ def kamiran_calders(
     domain: Domain | None = None,
     random_state: int | None = None,
 ) -> WeightedRows:
-    """Reweighing: t(y, z) = P(y)·P(z), so that outcome and group become independent.
+    """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
 
     Kamiran and Calders, "Data preprocessing techniques for classification without discrimination", 2012. The groups
-    are the joint groups of the protected columns; their shares stay as they are.
+    are the joint groups of the protected columns; their shares do not change.
     """
-    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     return WeightedRows.of(data, np.outer(data.outcome_shares, data.group_shares))
 
 
@@ -52,13 +52,14 @@ def king_zeng(
     domain: Domain | None = None,
     random_state: int | None = None,
 ) -> WeightedRows:
-    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), so that outcomes stay as they are.
+    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
 
-    King and Zeng, "Logistic regression in rare events data", 2001, with groups in the place of their events.
-    ``shares`` names every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one column and
-    ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events.
+    ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
+    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
     """
-    data = Data.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     wanted = read_shares(data, shares)
-    own = data.group_shares
-    return WeightedRows.of(data, data.empirical * np.divide(wanted, own, out=np.zeros_like(own), where=own > 0))
+    present = data.group_shares
+    factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
+    return WeightedRows.of(data, data.empirical * factor)

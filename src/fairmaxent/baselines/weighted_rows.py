@@ -1,4 +1,4 @@
-"""The user's own rows, with weights."""
+"""The rows of the data, with weights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.baselines.data import Data
+from fairmaxent.baselines.data import CodedData
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.table import tally
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
@@ -21,17 +21,17 @@ from fairmaxent.maxent.priors.rows import Rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedRows:
-    """Rows of the data with one weight per cell (y, z): what reweighing methods give."""
+    """The rows of the data, with one weight per cell (y, z): the result of a reweighing method."""
 
-    data: Data
+    data: CodedData
     cell_weights: Reals  # weight of the rows of each cell; 1 on average over the rows
 
     def __repr__(self) -> str:
         return f"<WeightedRows: {len(self.data.frame)} rows in {np.count_nonzero(self.data.empirical)} cells>"
 
     @classmethod
-    def of(cls, data: Data, wanted: Reals) -> WeightedRows:
-        """Give the rows the wanted table t(y, z), outcome × joint groups: w = t / P."""
+    def of(cls, data: CodedData, wanted: Reals) -> WeightedRows:
+        """Weigh the rows so that they have the table t(y, z), outcome × joint groups: w = t / P."""
         data.refuse_empty_cells(wanted)
         seen = data.empirical > 0
         return cls(data, np.divide(wanted, data.empirical, out=np.zeros_like(wanted), where=seen).ravel())
@@ -41,18 +41,14 @@ class WeightedRows:
         return np.asarray(self.cell_weights[self.data.cells])
 
     def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
-        """Draw ``n`` of the data's own rows with replacement.
+        """Draw ``n`` rows of the data with replacement.
 
         By default each cell (y, z) gets its quota (largest remainder), and its rows are drawn uniformly, as in the
         resampling of Kamiran and Calders; ``iid=True`` draws every row independently by weight.
         """
         count = check_count(n)
         rng = generator(self.data.random_state if random_state is None else random_state)
-        shares = self._cell_shares
-        if iid:
-            cells = Choice.rows_of(shares[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
-        else:
-            cells = rng.permutation(np.repeat(np.arange(len(shares)), quota(shares, count)))
+        cells = cells_of(self._cell_shares, count, rng, independent=iid)
         order, starts = self._rows_by_cell
         sizes = np.diff(np.append(starts, len(order)))
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]
@@ -75,6 +71,6 @@ class WeightedRows:
 
     @cached_property
     def _rows_by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows in order of their cells, and where each cell begins."""
+        """The rows sorted by cell, and the position of the first row of each cell."""
         counts = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
         return np.argsort(self.data.cells, kind="stable"), np.cumsum(counts) - counts

@@ -121,6 +121,26 @@ def quota(shares: Reals, count: int) -> NDArray[np.intp]:
     return np.asarray(whole)
 
 
+def cells_of(shares: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> NDArray[np.intp]:
+    """Return the cells of ``count`` new rows in random order: by quota, or drawn independently of each other.
+
+    >>> sorted(cells_of(np.array([0.5, 0.3, 0.2]), 11, np.random.default_rng(0), independent=False).tolist())
+    [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    if independent:
+        return Choice.rows_of(shares[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
+    return shuffled_cells(quota(shares, count), rng)
+
+
+def shuffled_cells(counts: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return each cell as often as its count says, in random order.
+
+    >>> sorted(shuffled_cells(np.array([2, 0, 1]), np.random.default_rng(0)).tolist())
+    [0, 0, 2]
+    """
+    return rng.permutation(np.repeat(np.arange(len(counts)), counts))
+
+
 def generator(random_state: RandomState) -> np.random.Generator:
     """Turn a seed, a generator, or None into a generator."""
     if isinstance(random_state, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Data sets to try the library on, shipped with it, and the paper's own preparations of them."""
+"""Data sets to try the library on, shipped with it, and the paper's versions of them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _LOADERS: Mapping[DatasetName, Callable[[Library], Dataset]] = {
 
 
 def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
-    """Return a data set as a frame of the library named, with what is known about it.
+    """Return a data set as a frame of the given library, with its roles, origin and citation.
 
-    All but "compas-large" are shipped with the package. That one needs two files, from the folder that the environment
-    variable FAIRMAXENT_DATA names or, where it is not set, from the network.
+    All but "compas-large" are shipped with the package. "compas-large" needs two files, which are read from the folder
+    in the environment variable FAIRMAXENT_DATA or, if that is not set, downloaded.
 
     >>> german = load("german", library="polars")
     >>> german.frame.shape, german.outcome, german.favourable, german.protected

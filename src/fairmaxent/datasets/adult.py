@@ -15,7 +15,7 @@ def load_adult(library: Library) -> Dataset:
         name="adult",
         frame=build_frame(read_table("adult"), library),
         description=(
-            "48,842 people of the 1994 census of the United States: the 32,561 records published for training, then "
+            "48,842 people in the 1994 census of the United States: the 32,561 records published for training, then "
             "the 16,281 for testing. The outcome is whether the yearly income exceeds 50,000 dollars. final_weight is "
             "the number of people a record stands for."
         ),
@@ -28,13 +28,13 @@ def load_adult(library: Library) -> Dataset:
 
 
 def load_adult_small(library: Library) -> Dataset:
-    """The paper's preparation: the same records in five columns, 504 cells."""
+    """The paper's version: the same records in five columns, 504 cells."""
     return Dataset(
         name="adult-small",
         frame=build_frame(_prepare(read_table("adult")), library),
         description=(
-            "The 48,842 records of 'adult', in its order, as the paper prepares them: race is White or not, age is by "
-            "decade (10 for 10 to 19, …, 70 for 70 and above), education_num is the years of education "
+            "The 48,842 records of 'adult', in the same order, as the paper prepares them: race is White or not, age "
+            "is in decades (10 for 10 to 19, …, 70 for 70 and above), education_num is the years of education "
             "(5 for fewer than 6, 13 for more than 12)."
         ),
         outcome="income",

@@ -1,7 +1,7 @@
-"""The shipped tables, read without any DataFrame library, and columns made into a frame.
+"""The shipped tables, read without any DataFrame library and then turned into a frame.
 
-A table is compressed text with one line per column: its name, then its cells, divided by tabs. An empty cell is a
-missing value; a column whose other cells are all whole numbers is a column of integers.
+A table is compressed text with one line per column: its name, then its cells, separated by tabs. An empty cell is a
+missing value; if all other cells of a column are integers, so is the column.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_table(name: str) -> Columns:
 
 
 def _parse(cells: Sequence[str]) -> Column:
-    distinct = dict.fromkeys(cells)  # each is read once, and equal cells share one object: that halves the time
+    distinct = dict.fromkeys(cells)  # each is parsed once, and equal cells share one object, which halves the time
     try:
         values: dict[str, Any] = {cell: int(cell) if cell else None for cell in distinct}
     except ValueError:
@@ -43,13 +43,13 @@ def _parse(cells: Sequence[str]) -> Column:
 
 
 def build_frame(columns: Columns, library: Library) -> Any:
-    """Return the columns as a frame of the library named."""
+    """Return the columns as a frame of the given library."""
     namespace = frames.load_library(library)
     if library == "pyarrow":
         return namespace.table(dict(columns))
     if library == "polars":
         return namespace.DataFrame(dict(columns))
-    # Without a dtype pandas would turn integers with gaps into floats.
+    # Without a dtype, pandas would turn integers with gaps into floats.
     gaps = {
         name: namespace.array(cells, dtype="Int64") for name, cells in columns.items() if _is_integer_with_gaps(cells)
     }

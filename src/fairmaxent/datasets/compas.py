@@ -12,7 +12,7 @@ CITATION = (
 
 
 def load_compas(library: Library) -> Dataset:
-    """All 7,214 records of the two-year file, with the columns that analyses use."""
+    """All 7,214 records of the two-year file, with the columns that are used in analyses."""
     return Dataset(
         name="compas",
         frame=build_frame(read_table("compas"), library),
@@ -36,7 +36,7 @@ def load_compas_small(library: Library) -> Dataset:
         frame=build_frame(_prepare(read_table("compas")), library),
         description=(
             "The 5278 African-American and Caucasian defendants of 'compas' who were scored within 30 days of the "
-            "arrest, in its order, as the paper prepares them. The paper compares the share of outcome 1, a new "
+            "arrest, in the same order, as the paper prepares them. The paper compares the share of outcome 1, a new "
             "charge, which is the unfavourable outcome."
         ),
         outcome="two_year_recid",
@@ -48,7 +48,7 @@ def load_compas_small(library: Library) -> Dataset:
 
 
 def _prepare(columns: Columns) -> Columns:
-    """Keep the paper's rows. Its other conditions (a known score and charge) hold for every row of this file."""
+    """Select the paper's rows. Its other conditions (a known score and charge) hold for every row of this file."""
     days, races = columns["days_b_screening_arrest"], columns["race"]
     kept = [
         row

@@ -35,10 +35,10 @@ _OFFENCES = ("violent", "drug", "firearm", "minor", "road_safety", "sex_offence"
 _AGES = (25, 65)
 _PRIORS = (0, 10, 20, 30, 40)
 _MONTHS = (0, 3, 6, 12, 24, 48, 60)
-_DAYS_OF_A_MONTH = 12  # theirs
+_DAYS_OF_A_MONTH = 12  # as in the authors' code
 
-# As a number the charge degree depends on the order of its levels, which in the authors' code is that of a Python set,
-# so it differs from run to run. Of the three orders (up to direction) this one gives the dual values known of it.
+# As a number, the charge degree depends on the order of its levels, which in the authors' code is that of a Python set
+# and so differs from run to run. Of the three orders (up to direction) this one gives their known dual values.
 _DEGREES = {"F": 0, "O": 1, "M": 2}
 
 
@@ -69,14 +69,14 @@ def load_compas_large(library: Library) -> Dataset:
 def _prepare(scores: str, charges: str) -> Columns:
     offences = _read_offences(charges)
     header, *lines = (line.split(",") for line in scores.splitlines())
-    # The authors split lines at every comma and drop those that come out longer, i.e. with a comma inside a cell.
+    # The authors split lines at every comma and drop those that become longer, i.e. with a comma inside a cell.
     records = [dict(zip(header, fields, strict=True)) for fields in lines if len(fields) == len(header)]
     rows = [_row(record, offences[record["c_charge_desc"]]) for record in records if _is_kept(record, offences)]
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _read_offences(charges: str) -> dict[str, dict[str, int]]:
-    """Return the kinds of offence behind each charge text."""
+    """Return the kinds of offence that each charge text stands for."""
     table = {}
     for line in charges.splitlines()[1:]:
         charge, *degrees = line.split(",")
@@ -85,7 +85,7 @@ def _read_offences(charges: str) -> dict[str, dict[str, int]]:
 
 
 def _is_kept(record: Mapping[str, str], offences: Mapping[str, object]) -> bool:
-    """Tell whether the charge, the time in jail and the score are known."""
+    """Whether the charge, the time in jail and the score are known."""
     return bool(
         record["c_charge_desc"] in offences
         and record["c_jail_in"]
@@ -112,6 +112,6 @@ def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, in
 
 
 def _days_in_jail(record: Mapping[str, str]) -> int:
-    """Return the days begun, as the authors count them: 0 where the release is not after the entry."""
+    """Return the days begun, as the authors count them; 0 if the release is not after the entry."""
     begin, end = (datetime.datetime.fromisoformat(record[name]) for name in ("c_jail_in", "c_jail_out"))
     return abs((begin - end).days)  # a negative difference is rounded away from zero

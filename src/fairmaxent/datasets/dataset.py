@@ -1,4 +1,4 @@
-"""A frame with what is known about it."""
+"""A data set: a frame, the roles of its columns, and its origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Library = Literal["pandas", "polars", "pyarrow"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A frame with what is known about it."""
+    """A data set: a frame, the roles of its columns, and its origin."""
 
     name: str
     frame: Any = field(repr=False)
@@ -23,5 +23,5 @@ class Dataset:
     favourable: object
     """The level of the outcome whose share is compared between the groups."""
     origin: str
-    """Where the records come from, and under which terms."""
+    """Where the records come from, and under which licence."""
     citation: str

@@ -1,4 +1,4 @@
-"""Data files that are not shipped: read from the user's folder or fetched, and known by their checksum."""
+"""Data files that are not shipped: read from a folder of the user or downloaded, and verified by their checksum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 30  # seconds without an answer
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file with its one right content."""
+    """A file with the checksum of its content and the address to download it from."""
 
     name: str
     sha256: str
@@ -24,28 +24,28 @@ class DataFile:
 
 
 def read_files(files: Sequence[DataFile]) -> list[bytes]:
-    """Return the files' contents, checked; where that is impossible the error says which files to place where."""
+    """Return the verified contents of the files; the error otherwise says which files to save where."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return [_checked(file, folder, advice=_advice(files)) for file in files]
 
 
 def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
-    place = str(Path(folder, file.name)) if folder else file.address
+    source = str(Path(folder, file.name)) if folder else file.address
     try:
-        content = Path(place).read_bytes() if folder else _fetch(place)
+        content = Path(source).read_bytes() if folder else _fetch(source)
     except OSError as error:
-        raise StorageError(f"cannot read {place}: {error}; {advice}") from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != file.sha256:
+        raise StorageError(f"cannot read {source}: {error}; {advice}") from error
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != file.sha256:
         raise StorageError(
-            f"{place} is damaged or another file: its SHA-256 is {found} instead of {file.sha256}; {advice}"
+            f"{source} is damaged or a different file: its SHA-256 is {checksum} instead of {file.sha256}; {advice}"
         )
     return content
 
 
 def _fetch(address: str) -> bytes:
-    """Return what the address serves; every failure is an OSError."""
-    # Imported here, because they take longer than all else in this package and are rarely needed.
+    """Download a file; every failure is an OSError."""
+    # Imported here, because they are slow to import and rarely needed.
     from http.client import HTTPException
     from urllib.request import urlopen
 
@@ -53,10 +53,10 @@ def _fetch(address: str) -> bytes:
         with urlopen(address, timeout=_PATIENCE) as answer:
             content: bytes = answer.read()
     except HTTPException as error:
-        raise OSError(f"the transfer broke off ({error})") from error
+        raise OSError(f"the download broke off ({error})") from error
     return content
 
 
 def _advice(files: Sequence[DataFile]) -> str:
     listed = ", ".join(f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files)
-    return f"place these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"
+    return f"save these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"

@@ -7,14 +7,14 @@ from fairmaxent.datasets.dataset import Dataset, Library
 
 
 def load_german(library: Library) -> Dataset:
-    """All 1000 records; the levels by name, sex and marital status in columns of their own."""
+    """All 1000 records, with levels by name, and with separate columns for sex and marital status."""
     return Dataset(
         name="german",
         frame=build_frame(read_table("german"), library),
         description=(
             "1000 people who took a loan from a bank in Germany in the 1970s. The outcome is whether the credit was "
             "good or bad. Level names follow the documentation of the repository; a later study (Grömping 2019) found "
-            "some of its codes wrong, among them the one that sex and marital status are read from."
+            "some of its codes wrong, including the one that sex and marital status are derived from."
         ),
         outcome="credit",
         protected=("sex",),

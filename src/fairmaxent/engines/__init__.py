@@ -1,5 +1,6 @@
-"""Tables that are never in memory: polars LazyFrames, DuckDB relations, and any lazy frame that narwhals understands.
+"""Reading and summing rows wherever they are: in memory, in a lazy engine, or on a cluster.
 
-The engine that holds the table does the work over rows: it lists the values of each column (`values`), codes and
-counts the rows (`coding`, `rows`). What comes back is small: distinct values, and distinct rows with their counts.
+`reading` turns a frame into distinct rows with their counts. For a lazy frame (polars, DuckDB, Dask or Spark) the
+engine that holds the rows does this work, and only small results come back (`lazy`). With a Dask cluster even the
+distinct rows stay on the workers (`cluster`). `where_rows_are` answers what a fit asks of the rows in each case.
 """

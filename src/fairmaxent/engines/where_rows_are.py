@@ -1,4 +1,4 @@
-"""Where the rows are: what a fit asks of them, answered in memory or on the workers of a cluster."""
+"""What a fit asks of its rows, answered where they are: in memory, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairmaxent.maxent.priors.rows import Rows
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
-    """w as a prior, wherever the rows are."""
+    """Return w as a prior, computed where the rows are."""
     if not isinstance(weighted, Table):
         from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
         from fairmaxent.engines.cluster.partitions import Partitions
@@ -21,7 +21,7 @@ def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
 
 
 def divergence(rows: Counted, density: Density) -> float:
-    """KL(rows‖p), wherever the rows are."""
+    """Return KL(rows‖p), computed where the rows are."""
     if not isinstance(rows, Table):
         from fairmaxent.engines.cluster.partitioned_rows import divergence_on_workers
         from fairmaxent.engines.cluster.partitions import Partitions
@@ -32,10 +32,10 @@ def divergence(rows: Counted, density: Density) -> float:
 
 
 def in_memory(rows: Counted) -> Table:
-    """Return the distinct rows; refused if they are on the workers of a cluster."""
+    """Return the distinct rows; refuse if they are on the workers of a cluster."""
     if not isinstance(rows, Table):
         raise InputError(
-            "the rows of this fit stay on the Dask cluster; call fit.collect() to bring the distinct rows into memory, "
-            "and use the fit that it returns; for weights, use fit.weigh(dask_frame)"
+            "the rows of this fit stay on the Dask cluster; use the fit that fit.collect() returns, which has the "
+            "distinct rows in memory, or for weights use fit.weigh(dask_frame)"
         )
     return rows

@@ -1,4 +1,4 @@
-"""One cell: run it, keep it in a file, find it again."""
+"""One cell: run it, store its result in a file, and look it up again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Record = dict[str, Any]
 
 
 def run_cell(cell: Cell) -> Record:
-    """Learn on the fold's training rows, then draw, train and measure as often as the cell says."""
+    """Learn from the fold's training rows, then draw, train and measure once for each repetition."""
     data = sets.load(cell.dataset)
     train, test = data.fold(cell.fold)
     began = time.process_time()
@@ -32,7 +32,7 @@ def run_cell(cell: Cell) -> Record:
     seconds = 0.0
     for repetition in range(cell.repetitions):
         start = time.process_time()
-        # Raw data are the training rows themselves, not a draw from them: in the paper their divergence is 0.
+        # "Raw" means the training rows themselves, not a draw from them: in the paper their divergence is 0.
         rows = train if cell.method == RAW else source.sample(ROWS, random_state=_seed(cell, repetition), iid=True)
         seconds += time.process_time() - start
         measured.append(
@@ -47,12 +47,12 @@ def run_cell(cell: Cell) -> Record:
 
 
 def save(cell: Cell, record: Record, folder: Path) -> None:
-    """Write a cell's file whole or not at all."""
+    """Write the file of a cell completely or not at all."""
     write_whole(folder / f"{cell.name}.json", json.dumps(record).encode())
 
 
 def find(cell: Cell, folder: Path) -> Record | None:
-    """Return what was kept of a cell; None if it was not run yet, is damaged, or was made with other versions."""
+    """Return the stored result of a cell; None if there is none, or it is damaged or from other versions."""
     try:
         record: Record = json.loads((folder / f"{cell.name}.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -62,7 +62,7 @@ def find(cell: Cell, folder: Path) -> Record | None:
 
 @lru_cache(maxsize=1)
 def made_with() -> dict[str, str]:
-    """Versions that a result depends on; of this package also a fingerprint of its code and shipped data."""
+    """The versions that a result depends on, with a fingerprint of this package's code and shipped data."""
     packages = ("fairmaxent", "numpy", "pandas", "scipy", "scikit-learn")
     versions = {"python": platform.python_version()} | {package: version(package) for package in packages}
     fingerprint = hashlib.sha256()
@@ -74,5 +74,5 @@ def made_with() -> dict[str, str]:
 
 
 def _seed(cell: Cell, repetition: int) -> int:
-    """A seed of its own for each repetition, whatever runs before it."""
+    """A separate seed for each repetition, independent of what ran before."""
     return int.from_bytes(hashlib.sha256(f"{cell.name}/{repetition}".encode()).digest()[:4], "big")

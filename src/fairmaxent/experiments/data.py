@@ -1,4 +1,4 @@
-"""The paper's data sets, their folds, and what drawn rows are held against."""
+"""The paper's data sets, their folds, and the statistics that drawn rows are compared with."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Reals = NDArray[np.float64]
 # Text columns of COMPAS small that have an order.
 _ORDER = {"age_cat": ["Less than 25", "25 - 45", "Greater than 45"], "priors_count": ["0", "1-3", ">3"]}
 
-# Beyond this many points of the domain KL divergence says nothing: nearly all of them are unseen.
+# With more points in the domain than this, KL divergence says nothing: nearly all of them are unseen.
 _LARGEST_ENUMERATED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """A data set, its text columns as categories, with its domain and the statistics of all its rows."""
+class ExperimentData:
+    """A data set with its text columns as categories, its domain, and the statistics of all its rows."""
 
     frame: Any
     outcome: str
@@ -31,7 +31,7 @@ class Data:
     domain: fairmaxent.Domain
 
     def fold(self, number: int) -> tuple[Any, Any]:
-        """Return training and test rows. As in the authors' code folds are contiguous, the last takes the remainder."""
+        """Return training and test rows. As in the authors' code, folds are contiguous; the last gets the remainder."""
         size = len(self.frame) // FOLDS
         stop = len(self.frame) if number == FOLDS - 1 else (number + 1) * size
         test = np.zeros(len(self.frame), dtype=bool)
@@ -39,18 +39,18 @@ class Data:
         return self.frame[~test].reset_index(drop=True), self.frame[test].reset_index(drop=True)
 
     def numbers(self, frame: Any) -> Reals:
-        """Return every column as numbers: its values, or the places of its categories."""
+        """Return every column as numbers: its values, or the positions of its categories."""
         columns = [frame[name] for name in self.domain.names]
         return np.column_stack([column.cat.codes if column.dtype == "category" else column for column in columns]) * 1.0
 
     def split(self, frame: Any) -> tuple[Reals, NDArray[np.bool_]]:
-        """Return features, the protected column among them, and whether the outcome is the favourable one."""
-        place = self.domain.index(self.outcome)
-        return np.delete(self.numbers(frame), place, axis=1), (frame[self.outcome] == self.favourable).to_numpy()
+        """Return the features, including the protected column, and whether the outcome is favourable."""
+        outcome = self.domain.index(self.outcome)
+        return np.delete(self.numbers(frame), outcome, axis=1), (frame[self.outcome] == self.favourable).to_numpy()
 
     @property
     def is_enumerable(self) -> bool:
-        """Whether every point of the domain can be looked at."""
+        """Whether the domain is small enough to list all its points."""
         return self.domain.size <= _LARGEST_ENUMERATED
 
     def probabilities(self, frame: Any, weights: Reals | None = None) -> Reals:
@@ -76,7 +76,7 @@ class Data:
 
 
 def correlation(numbers: Reals) -> Reals:
-    """Pearson correlations of columns; a column that does not vary is correlated with none."""
+    """Pearson correlations of columns; a constant column has correlation 0 with all."""
     covariance = np.cov(numbers, rowvar=False)
     deviation = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -84,8 +84,8 @@ def correlation(numbers: Reals) -> Reals:
 
 
 @cache
-def load(name: DatasetName) -> Data:
-    """Load a data set once per process. The large one enters by its numbers alone, as in the paper."""
+def load(name: DatasetName) -> ExperimentData:
+    """Load a data set once per process. Columns of the large one enter as numbers, as in the paper."""
     import pandas as pd
 
     dataset = fairmaxent.datasets.load(name)
@@ -93,4 +93,4 @@ def load(name: DatasetName) -> Data:
     kinds = {text: pd.CategoricalDtype(_ORDER[text], ordered=True) if text in _ORDER else "category" for text in texts}
     frame = dataset.frame.astype(kinds)
     domain = fairmaxent.Domain.infer(frame, features="moment" if name == "compas-large" else "indicator")
-    return Data(frame, dataset.outcome, dataset.favourable, domain)
+    return ExperimentData(frame, dataset.outcome, dataset.favourable, domain)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 import fairmaxent
-from fairmaxent.experiments.data import Data, Reals, correlation
+from fairmaxent.experiments.data import ExperimentData, Reals, correlation
 
 _SMALLEST = 1e-7  # added to the share of every point of the raw data, as in the authors' code
 
 
-def measure_rows(rows: Any, data: Data, protected: str) -> dict[str, float]:
+def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, float]:
     """Fairness of drawn rows, and their distance from the raw data."""
     rate = fairmaxent.statistical_rate(rows, data.outcome, protected, favourable=data.favourable)
     numbers = data.numbers(rows)
@@ -27,8 +27,8 @@ def measure_rows(rows: Any, data: Data, protected: str) -> dict[str, float]:
     return measured
 
 
-def measure_exactly(distribution: fairmaxent.Distribution, data: Data) -> dict[str, float]:
-    """KL divergence from the raw data, from the distribution itself: no rows are drawn."""
+def measure_exactly(distribution: fairmaxent.Distribution, data: ExperimentData) -> dict[str, float]:
+    """KL divergence from the raw data, computed from the distribution itself, without drawing rows."""
     if not data.is_enumerable:
         return {}
     points = distribution.marginal(data.domain.names)
@@ -36,7 +36,7 @@ def measure_exactly(distribution: fairmaxent.Distribution, data: Data) -> dict[s
     return {"kl_exact": divergence(probabilities, data.raw_probabilities)}
 
 
-def measure_classifiers(rows: Any, test: Any, data: Data, protected: str) -> dict[str, float]:
+def measure_classifiers(rows: Any, test: Any, data: ExperimentData, protected: str) -> dict[str, float]:
     """Train on drawn rows, test on the real rows of the fold. The protected column is a feature, as in the paper."""
     from sklearn.naive_bayes import GaussianNB
     from sklearn.tree import DecisionTreeClassifier
@@ -51,7 +51,7 @@ def measure_classifiers(rows: Any, test: Any, data: Data, protected: str) -> dic
         measured |= {
             f"{name}_accuracy": float((predicted == test_outcomes).mean()),
             f"{name}_sr_probabilities": float(rates(test, chance, protected, favourable=1, as_probability=True)),
-            # Where nobody is predicted the outcome there is no ratio to take.
+            # If the outcome is predicted for nobody, there is no ratio.
             f"{name}_sr_predictions": float(rates(test, predicted, protected, favourable=True))
             if predicted.any()
             else float("nan"),
@@ -60,7 +60,7 @@ def measure_classifiers(rows: Any, test: Any, data: Data, protected: str) -> dic
 
 
 def divergence(probabilities: Reals, raw: Reals) -> float:
-    """KL(p ‖ raw + 1e-7), the second made a distribution again."""
+    """KL(p ‖ raw + 1e-7), with the second argument normalised again."""
     seen = probabilities > 0
     reference = raw + _SMALLEST
     return float(probabilities[seen] @ np.log(probabilities[seen] / reference[seen]) + np.log(reference.sum()))

@@ -1,6 +1,6 @@
 """Every figure of the paper and its appendix, from tidy tables.
 
-Colour and marker tell methods apart; in the curves over C colour tells the prior and marker and line tell θ. Equal
+Methods differ in colour and marker; in the curves over C, colour shows the prior, and marker and line show θ. Equal
 tables give equal bytes.
 """
 
@@ -60,7 +60,7 @@ class Style:
     size: float
 
 
-# In the order of drawing: what often lies on top of another is smaller and comes later.
+# In the order of drawing: methods that often lie on top of others are smaller and come later.
 _METHOD_STYLES: Mapping[str, Style] = {
     "prior": Style("#E69F00", "D", "none", 6.5),
     "calmon": Style("#D55E00", "^", "none", 7.0),
@@ -70,7 +70,7 @@ _METHOD_STYLES: Mapping[str, Style] = {
     "maxent_theta_w": Style("#0072B2", "o", "none", 5.0),
     "raw": Style("#000000", "X", "none", 5.0),
 }
-# Curves of the two priors often coincide: those of the second are wider and drawn first, so that both are seen.
+# Curves of the two priors often coincide; those of the second are wider and drawn first, so that both are visible.
 _PRIOR_STYLES: Mapping[str, tuple[str, float]] = {"w": ("#0072B2", 3.5), "d": ("#D55E00", 5.0)}
 _THETA_STYLES: Mapping[str, tuple[str, str]] = {"d": ("o", ":"), "b": ("s", "--"), "w": ("^", "-")}
 _CURVES: Mapping[tuple[str, str], Style] = {
@@ -100,7 +100,7 @@ _ROWS_OF_TRADEOFF = (("data_sr", None), ("tree_sr_probabilities", "tree_accuracy
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A figure with its file name, caption, and what it shows in words."""
+    """A figure with its file name, its caption, and a description in words."""
 
     name: str
     caption: str
@@ -109,7 +109,7 @@ class Drawing:
 
     def svg(self) -> bytes:
         """Return the drawing as SVG."""
-        # Without any metadata: a date would differ from run to run.
+        # No metadata, because a date would differ from run to run.
         return self._saved("svg", dict.fromkeys(("Creator", "Date", "Format", "Type")))
 
     def png(self) -> bytes:
@@ -125,7 +125,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """A figure of curves over C: the metrics of one data set in a row, or a row for each metric of several sets."""
+    """A figure of curves over C: the metrics of one data set in a row, or one row per metric for several data sets."""
 
     name: str
     caption: str
@@ -181,7 +181,7 @@ CURVE_FIGURES = (
 
 
 def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
-    """Write each figure as SVG and PNG; nothing is written before all are drawn."""
+    """Write each figure as SVG and PNG, once all of them are drawn."""
     files = {}
     for drawing in draw_figures(table_2, curves):
         files[folder / f"{drawing.name}.svg"] = drawing.svg()
@@ -192,7 +192,7 @@ def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
 
 
 def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
-    """Draw every figure whose data set was run."""
+    """Draw every figure for which there is data."""
     drawings = []
     if len(table_2):
         drawings += [_drawing_of_tradeoff(table_2), _drawing_of_predictions(table_2)]
@@ -218,13 +218,13 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     letters = iter("abcdefgh")
     with _look():
         figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
-        for line, places in zip(panels, axes, strict=True):
-            for (dataset, metric), panel in zip(line, places, strict=True):
+        for line, row_axes in zip(panels, axes, strict=True):
+            for (dataset, metric), panel in zip(line, row_axes, strict=True):
                 _draw_curve_panel(panel, curves[(curves["dataset"] == dataset) & (curves["metric"] == metric)], metric)
                 heading = METRICS[metric] if len(plan.datasets) == 1 else DATASETS[dataset]
                 panel.set_title(f"({next(letters)}) {heading}", loc="left")
             if len(plan.datasets) > 1:
-                places[0].set_ylabel(METRICS[line[0][1]])
+                row_axes[0].set_ylabel(METRICS[line[0][1]])
         _finish(figure, {_curve_label(*key): style for key, style in _CURVES.items()}, columns=len(_CURVES))
     return figure
 
@@ -239,10 +239,11 @@ def _panels(plan: CurveFigure, present: set[str]) -> list[list[tuple[str, str]]]
 def _drawing_of_tradeoff(table_2: Any) -> Drawing:
     return Drawing(
         "tradeoff",
-        "Fairness against accuracy for all methods: mean over folds and repetitions, bars are the standard deviation "
-        "over folds. Up is fairer; left (KL, correlation distance) and right (accuracy) is closer to the data.",
-        "Grid of scatter plots, one column for each data set and protected column; rows: data statistical rate, tree "
-        "statistical rate and representation rate against distance or accuracy. The tables hold the same numbers.",
+        "Fairness against accuracy for all methods: means over folds and repetitions; bars show the standard deviation "
+        "over folds. Higher is fairer; a smaller distance (KL, correlation) or higher accuracy is closer to the data.",
+        "Grid of scatter plots with one column for each data set and protected column. The rows show the statistical "
+        "rate of the data, the statistical rate of the tree, and the representation rate, each against distance or "
+        "accuracy. The tables contain the same numbers.",
         draw_tradeoff(table_2),
     )
 
@@ -251,8 +252,8 @@ def _drawing_of_predictions(table_2: Any) -> Drawing:
     return Drawing(
         "tradeoff-predictions",
         "Not in the paper: tree SR by predictions, as the paper's text defines it, against tree accuracy.",
-        "Row of scatter plots, one for each data set and protected column: tree statistical rate by predictions "
-        "against tree accuracy. The tables hold the same numbers.",
+        "Row of scatter plots, one for each data set and protected column: statistical rate of the tree by predictions "
+        "against its accuracy. The tables contain the same numbers.",
         draw_predictions(table_2),
     )
 
@@ -261,7 +262,7 @@ def _describe(plan: CurveFigure) -> str:
     datasets = ", ".join(DATASETS[name] for name in plan.datasets)
     metrics = ", ".join(METRICS[name] for name in plan.metrics)
     return (
-        "Line charts over C from 0 to 1, six lines each for two priors and three expectations. "
+        "Line charts over C from 0 to 1, each with six lines for two priors and three expectations. "
         f"Data: {datasets}. Panels: {metrics}."
     )
 
@@ -270,9 +271,9 @@ def _describe(plan: CurveFigure) -> str:
 
 
 def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
-    """One row for each fairness metric and one column for each block; without an accuracy it is the distance."""
-    found = set(zip(table_2["dataset"], table_2["protected"], strict=True))
-    blocks = [block for block in TABLE_2_BLOCKS if block in found]
+    """One row per fairness metric and one column per block; without an accuracy, the x-axis shows the distance."""
+    measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
+    blocks = [block for block in TABLE_2_BLOCKS if block in measured]
     with _look():
         figure, axes = _grid(
             len(rows), len(blocks), size=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5), sharey="row"
@@ -311,7 +312,7 @@ def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, 
 
 
 def _bar(sd: float) -> float:
-    """Length of an error bar; one fold has no standard deviation and gets none."""
+    """Length of an error bar; a single fold has no standard deviation, and so no bar."""
     return sd if sd == sd else 0.0
 
 
@@ -339,7 +340,7 @@ def _draw_curve_panel(panel: Axes, rows: Any, metric: str) -> None:
 
 
 def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> None:
-    """Add the legend, then lay everything out: once, because it is slow, and not with every format that is saved."""
+    """Add the legend, then compute the layout once for all formats, because it is slow."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 

@@ -1,16 +1,16 @@
-"""From training rows to something that rows can be drawn from."""
+"""From training rows to a distribution to draw from."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import fairmaxent
-from fairmaxent.experiments.data import Data
+from fairmaxent.experiments.data import ExperimentData
 from fairmaxent.experiments.plan import Baseline, Method
 
 
-def learn(method: Method, frame: Any, data: Data, protected: str) -> Any:
-    """Learn from training rows; whatever the method, the result has ``sample`` and ``distribution``."""
+def learn(method: Method, frame: Any, data: ExperimentData, protected: str) -> Any:
+    """Learn from training rows; the result of every method has ``sample`` and ``distribution``."""
     if isinstance(method, Baseline):
         return getattr(fairmaxent.baselines, method.name)(frame, data.outcome, protected, domain=data.domain)
     return fairmaxent.paper.fit(

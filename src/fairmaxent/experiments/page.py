@@ -16,13 +16,13 @@ from fairmaxent.experiments.published import load_published
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare
 from fairmaxent.files.atomic import write_whole
 
-_NO_REASON = "Unexplained: no reason for this difference is known."
+_NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One number as shown; `note` is the number of the note that says why ours differs from it."""
+    """One number as shown; `note` refers to the note that explains why ours differs from it."""
 
     text: str
     note: int | None = None
@@ -56,7 +56,7 @@ class Sheet:
 
 
 def write_page(path: Path, table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> None:
-    """Write one HTML file that needs no other, whole or not at all."""
+    """Write one self-contained HTML file, completely or not at all."""
     write_whole(path, render_page(table_2, curves, runtimes, settings=settings).encode())
 
 
@@ -67,8 +67,8 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
 
     published = load_published()
     comparison = compare(table_2, published)
-    found = set(zip(table_2["dataset"], table_2["protected"], strict=True))
-    blocks = [block for block in TABLE_2_BLOCKS if block in found]
+    measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
+    blocks = [block for block in TABLE_2_BLOCKS if block in measured]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = resources.files("fairmaxent.experiments").joinpath("page.html").read_text(encoding="utf-8")
     drawings = draw_figures(table_2, curves)
@@ -90,7 +90,7 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
 
 def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> Sheet:
     ours, known, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
-    notes: dict[str, int] = {}  # in the order in which they are met
+    notes: dict[str, int] = {}  # in the order of their first use
     groups = [
         Group(label, lines)
         for metric, label in METRICS.items()
@@ -117,7 +117,7 @@ def _metric_lines(
     compared: Mapping[tuple[str, str], Any],
     notes: dict[str, int],
 ) -> tuple[Line, ...]:
-    """Lines of one metric; a published number far from ours gets the number of its note."""
+    """The lines of one metric; a published number that differs from ours by more than noise refers to a note."""
 
     def note(row: Any, beyond: str) -> int | None:
         return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
@@ -160,7 +160,7 @@ def _with_numbers(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 
 def _printed(row: Any) -> str:
-    """Return a printed number with its two digits."""
+    """Return a printed number with two decimals, as in the paper."""
     if row is None or row.printed != row.printed:
         return _MISSING
     return f"{row.printed:.2f} ± {row.printed_sd:.2f}"
@@ -182,10 +182,10 @@ def _mean_and_sd(row: Any) -> str:
 
 
 def _inline(drawing: Drawing) -> str:
-    """Return a drawing as part of a page: with a title for readers that cannot see it, and names of its own."""
+    """Return a drawing as part of a page, with unique names and a title for readers who cannot see it."""
     svg = drawing.svg().decode()
     svg = svg[svg.index("<svg") :]
-    # Every drawing names its parts alike; on one page the names must differ.
+    # All drawings use the same names for their parts; on one page the names must differ.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)
     opening, rest = svg.split(">", maxsplit=1)
     opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)

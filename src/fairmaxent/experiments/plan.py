@@ -1,4 +1,4 @@
-"""Which cells an experiment has: a method on one fold of a data set."""
+"""The cells of an experiment: each is one method on one fold of a data set."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ THETAS: tuple[ThetaName, ...] = ("d", "b", "w")
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one fold: what is run, kept and, if need be, run again as a whole."""
+    """One method on one fold: the unit that is run, stored and, if necessary, run again."""
 
     dataset: DatasetName
     protected: str
@@ -80,19 +80,19 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A name for files and seeds; nothing else has it."""
+        """A unique name for files and seeds."""
         return f"{self.dataset}-{self.protected}-{self.method.name}-fold_{self.fold}-{self.repetitions}x{ROWS}"
 
     @property
     def cost(self) -> float:
-        """About how long it takes against others: for the time left, and to begin with the longest."""
+        """Approximate relative duration, to estimate the time left and to start with the longest cells."""
         preparation = 20.0 if self.method.name == "calmon" else 2.0
         return (preparation + self.repetitions) * (2.0 if self.dataset == "compas-large" else 1.0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of the experiment is run: folds and repetitions of Table 2 and of the curves over C."""
+    """How much of the experiment to run: folds and repetitions of Table 2 and of the curves over C."""
 
     table_2_folds: Sequence[int]
     table_2_repetitions: int
@@ -121,6 +121,6 @@ class Plan:
         ]
 
 
-# The paper: five folds, 100 repetitions. Its curves are smooth with far fewer.
+# The paper uses five folds and 100 repetitions. The curves are smooth with far fewer.
 FULL = Plan(range(FOLDS), 100, range(FOLDS), 20)
 QUICK = Plan(range(FOLDS), 3, range(1), 2)

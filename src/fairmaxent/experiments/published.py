@@ -1,11 +1,12 @@
-"""Numbers that others published or that their program gives, in the names of this package.
+"""Published numbers, and those that the authors' code computes, under the names of this package.
 
 ``printed`` and ``printed_sd`` are Table 2 of Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum
 entropy based approach", ICML 2020: means over folds and repetitions, and the standard deviation over folds.
-``authors_code`` comes from the authors' published code, run unmodified: raw rates are those of all rows, what is about
-maximum entropy is a mean over the same five folds, seconds are one fit and 10,000 drawn rows on all rows, CPU time.
-A gap means that there is no such number. The table's classifier SR stands under ``tree_sr_probabilities`` and its
-covariance norm under ``correlation_distance``, because that is what the authors' code computes.
+``authors_code`` comes from the authors' published code, run unmodified: raw rates are those of all rows, numbers for
+maximum entropy are means over the same five folds, and seconds are the CPU time of one fit on all rows and of drawing
+10,000 rows. A missing value means that there is no such number. The table's classifier SR is listed as
+``tree_sr_probabilities`` and its covariance norm as ``correlation_distance``, because that is what the authors' code
+computes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Our numbers beside published ones: which differ by more than noise, and why."""
+"""Our numbers compared with published ones: which differ by more than noise, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REWEIGHING = ("kamiran_calders", "king_zeng")
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a published number differs from ours. An empty tuple stands for all methods, metrics or blocks."""
+    """Why a published number differs from ours. An empty tuple means all methods, metrics or blocks."""
 
     text: str
     source: Source = "printed"
@@ -33,7 +33,7 @@ class Reason:
     blocks: tuple[Block, ...] = ()
 
     def covers(self, row: Any, source: Source) -> bool:
-        """Tell whether the reason is about this row's published number."""
+        """Whether the reason applies to the published number of this row."""
         return (
             source == self.source
             and (not self.methods or row.method in self.methods)
@@ -42,72 +42,72 @@ class Reason:
         )
 
 
-# The first that covers a number is taken.
+# The first reason that covers a number is used.
 REASONS = (
     Reason(
         "The printed number is the divergence of p* from its prior, KL(p* ‖ q_C^w), which is minus the optimal dual "
-        "value. From the raw data, as the text defines it, p* is further away.",
+        "value. The divergence of p* from the raw data, which is what the text defines, is larger.",
         methods=_MAXENT,
         metrics=("kl_plugin",),
         blocks=(_ADULT,),
     ),
     Reason(
-        "The printed row is about another group: its raw rates are those of race “Other” against the rest, which the "
+        "The printed row is about another group: its raw rates compare race “Other” with the rest, a group that the "
         "authors' code picked by the order of a Python set. Here, and in the row's maximum entropy columns, the groups "
         "are Caucasian and not Caucasian, as in the text.",
         methods=("raw", *_REWEIGHING),
         blocks=(_LARGE_RACE,),
     ),
     Reason(
-        "Reweighing, and resampling by its weights, move only the table of outcome and group, so their exact "
-        "divergence is the mutual information of the two, and the correlations among other columns hardly change. The "
-        "printed number is too large for that; the paper does not say how its rows were made.",
+        "Reweighing, and resampling by its weights, change only the table of outcome and group. So their exact "
+        "divergence is the mutual information of the two, and the correlations between other columns hardly change. "
+        "The printed number is too large for that; the paper does not say how its rows were made.",
         methods=("kamiran_calders",),
         metrics=("kl_plugin", "correlation_distance"),
     ),
     Reason(
-        "The printed correlation distance shows that the paper's rows were not made by reweighing alone; a classifier "
-        "trained on them is another one.",
+        "The printed correlation distance shows that the paper's rows were not made by reweighing alone, so a "
+        "classifier trained on them is a different one.",
         methods=("kamiran_calders",),
         metrics=("tree_accuracy", "tree_sr_probabilities"),
         blocks=(_LARGE_SEX,),
     ),
     Reason(
-        "The exact divergence of q_C^w at C = 0.5 is a sum over 144 points, and already below the printed number by "
-        "more than sampling can add; only a larger C gives the printed one.",
+        "The exact divergence of q_C^w at C = 0.5 is a sum over 144 points, and it is smaller than the printed number "
+        "by more than sampling can add; only a larger C gives the printed number.",
         methods=("prior",),
         metrics=("kl_plugin",),
         blocks=(_SMALL_SEX, _SMALL_RACE),
     ),
     Reason(
-        "Half of this prior's rows are uniform over the domain and half follow the data. The halves have other means "
-        "in almost every column, which alone correlates the columns with each other. The printed number is too small "
-        "for rows of this kind at C = 0.5.",
+        "Half of this prior's rows are uniform over the domain, and half follow the data. The means of the two halves "
+        "differ in almost every column, which by itself makes the columns correlated. The printed number is too small "
+        "for such rows at C = 0.5.",
         methods=("prior",),
         metrics=("correlation_distance",),
     ),
     Reason(
-        "Both groups have half of the mass of q_C^w, so drawn rows fall short of 1 by chance only. The printed number "
-        "falls short by more than 10,000 independent rows do.",
+        "Each group has half of the mass of q_C^w, so drawn rows fall short of 1 only by chance. The printed number "
+        "falls short by more than 10,000 independent rows would.",
         methods=("prior",),
         metrics=("data_rr",),
     ),
     Reason(
-        "Optimized preprocessing depends on what a change of a row costs and on how much of it is allowed. The paper "
-        "does not give these choices; here they follow from the kinds of the columns, and the rates are held exactly.",
+        "Optimized preprocessing depends on the cost of changing a row and on how much change is allowed. The paper "
+        "does not state these choices; here they follow from the kinds of the columns, and the rates are met exactly.",
         methods=("calmon",),
         metrics=("data_sr", "kl_plugin", "tree_accuracy", "tree_sr_probabilities"),
     ),
     Reason(
-        "Optimized preprocessing leaves the protected column of every row as it is, so the representation rate is that "
-        "of the raw data; the printed number is not.",
+        "Optimized preprocessing does not change the protected column of any row, so the representation rate is the "
+        "one of the raw data; the printed number is not.",
         methods=("calmon",),
         metrics=("data_rr",),
         blocks=(_SMALL_RACE,),
     ),
     Reason(
-        "The degree of the charge enters the correlations as a number, and in the authors' code its order is that of a "
-        "Python set, so their own number differs from run to run.",
+        "The degree of the charge enters the correlations as a number. In the authors' code its levels have the order "
+        "of a Python set, so even their number differs from run to run.",
         source="authors_code",
         metrics=("correlation_distance",),
         blocks=(_LARGE_SEX, _LARGE_RACE),
@@ -115,33 +115,31 @@ REASONS = (
 )
 
 CODE_AGREES = (
-    "The authors' code, run unmodified, gives our number and not the printed one; what the printed one was made with "
+    "The authors' code, run unmodified, gives our number and not the printed one; how the printed number was computed "
     "is not known."
 )
 
-# How far two runs of one experiment may lie apart. Trees turn shares near one half into all or nothing, so the rate of
+# How much two runs of one experiment may differ. Trees turn shares near one half into all or nothing, so the rate of
 # their predictions jumps from draw to draw.
 _BARS: Mapping[str, float] = {"correlation_distance": 0.15, "tree_sr_predictions": 0.05}
 _USUAL_BAR = 0.01
-_BASELINE_BAR = 0.02  # their programs are not the authors'
+_BASELINE_BAR = 0.02  # our code for them is not the authors'
 _BASELINES = ("calmon", *_REWEIGHING)
-_ROUNDING = 0.005  # of two printed digits
+_ROUNDING = 0.005  # of two printed decimals
 NOISE = (
     f"Noise is {_USUAL_BAR} ({_BASELINE_BAR} for the methods of others, {_BARS['tree_sr_predictions']} for the rate of "
-    f"predictions, {_BARS['correlation_distance']} for the correlation distance) and two standard errors of our mean "
-    "over the drawn repetitions; the folds are the same in all three. Against a printed number half of its last digit "
-    "is added."
+    f"predictions, {_BARS['correlation_distance']} for the correlation distance) plus two standard errors of our mean "
+    "over the drawn repetitions; the folds are the same for all three sources. For a printed number, half a unit of "
+    "its last digit is added for rounding."
 )
 
 
 def compare(table_2: Any, published: Any) -> Any:
-    """Return each published number that was measured here, with ours, whether they differ by more than noise, and why.
+    """Return each published number that was also measured here, with ours, and why they differ, if they do.
 
     Columns: dataset, protected, method, metric, printed, printed_sd, authors_code, ours, sd, error, difference (from
-    the authors' code where it gives a number, else from the printed one), beyond_printed, beyond_authors_code,
-    beyond_noise (either), reason ("" without a difference, `UNEXPLAINED` where none is known).
-
-    What noise is says `NOISE`.
+    the authors' code if it gives a number, else from the printed one), beyond_printed, beyond_authors_code,
+    beyond_noise (either), reason ("" without a difference, `UNEXPLAINED` if none is known). `NOISE` defines noise.
     """
     rows = published.merge(table_2.rename(columns={"mean": "ours"}), on=KEYS)
     from_printed, from_code = rows["ours"] - rows["printed"], rows["ours"] - rows["authors_code"]
@@ -160,7 +158,7 @@ def _bars(rows: Any) -> Any:
 
 
 def _reason(row: Any) -> str:
-    """Say why the numbers of a row differ; one difference without a reason leaves all of it unexplained."""
+    """Say why the numbers of a row differ; one difference without a reason makes the row unexplained."""
     differing: dict[Source, bool] = {"printed": row.beyond_printed, "authors_code": row.beyond_authors_code}
     texts = [_text(row, source) for source, differs in differing.items() if differs]
     return UNEXPLAINED if UNEXPLAINED in texts else " ".join(texts)

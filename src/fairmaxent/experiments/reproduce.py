@@ -22,7 +22,7 @@ Progress = Callable[[float], None]  # share of the work that is done
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Where the page is, and what could not be run."""
+    """The path of the page, and why some data sets were left out."""
 
     page: Path
     left_out: tuple[str, ...]
@@ -31,10 +31,10 @@ class Reproduction:
 def reproduce(
     folder: Path, *, quick: bool = False, workers: int | None = None, progress: Progress | None = None
 ) -> Reproduction:
-    """Run Table 2 and the figures, or what is left of them, and write tables, figures and one page.
+    """Run the experiments of Table 2 and the figures, and write tables, figures and one page.
 
-    Finished cells stay in the folder, so a run that was stopped goes on where it was. A data set that cannot be had
-    is left out, and the page says so.
+    Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
+    left out, and the page says so.
     """
     _check_libraries()
     plan = QUICK if quick else FULL
@@ -47,14 +47,16 @@ def reproduce(
 
 
 def _check_libraries() -> None:
-    """Say before hours of work what is missing at their end."""
+    """Report missing libraries now, not after hours of work."""
     missing = [name for name in ("jinja2", "matplotlib", "pandas", "sklearn") if not importlib.util.find_spec(name)]
     if missing:
-        raise fairmaxent.DependencyError(f"this needs {', '.join(missing)}; pip install 'fairmaxent[experiments]'")
+        raise fairmaxent.DependencyError(
+            f"the reproduction needs {', '.join(missing)}; pip install 'fairmaxent[experiments]'"
+        )
 
 
 def _unavailable() -> dict[str, str]:
-    """Data sets that cannot be loaded, and why."""
+    """The data sets that cannot be loaded, and why."""
     reasons: dict[str, str] = {}
     for name in dict(TABLE_2_BLOCKS):
         try:

@@ -1,4 +1,4 @@
-"""All cells, in parallel; those that are done already are not run again."""
+"""All cells, in parallel; those that are already done are not run again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairmaxent.experiments.plan import Cell
 
 
 def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> Iterator[Cell]:
-    """Run what is not in the folder yet, and yield each cell once it is there; stopping early loses none of those."""
+    """Run the cells that are not in the folder yet, and yield each cell once it is; stopping early keeps them."""
     todo = []
     for cell in sorted(cells, key=lambda cell: -cell.cost):
         if kept.find(cell, folder) is None:
@@ -25,7 +25,7 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
     if not todo:
         return
     count = workers or os.cpu_count() or 1
-    # Started afresh rather than forked: threads of the libraries loaded here do not survive a fork.
+    # Spawned rather than forked, because threads of the libraries loaded here do not survive a fork.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
     futures = {pool.submit(_run_and_save, cell, folder): cell for cell in todo}
@@ -38,7 +38,7 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:
-    """End the workers; a cell in the middle of its work is lost, and only that."""
+    """End the workers; only the cells that are still running are lost."""
     workers = list((pool._processes or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
@@ -52,7 +52,7 @@ def _run_and_save(cell: Cell, folder: Path) -> None:
 
 
 def _prepare_worker() -> None:
-    """One thread of linear algebra per worker, and no worker outlives the process that started it."""
+    """Use one linear algebra thread per worker, and end the worker when its parent process ends."""
     import signal
 
     from threadpoolctl import threadpool_limits

@@ -15,8 +15,8 @@ _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 def table_2(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, metric, mean, sd, error.
 
-    The mean over folds and repetitions, the standard deviation of the folds' means, and the standard error of the mean
-    that comes from drawing rows: the folds are the same in every run.
+    The mean is over folds and repetitions, and the standard deviation is that of the folds' means. The standard error
+    of the mean covers only the drawing of rows, because the folds are the same in every run.
     """
     return _summary(cells, folder, _table_2_labels)
 
@@ -41,8 +41,8 @@ def _table_2_labels(cell: Cell) -> dict[str, Any]:
 
 def _curve_labels(cell: Cell) -> dict[str, Any]:
     assert isinstance(cell.method, MaxEnt)
-    own = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
-    return {"dataset": cell.dataset, "protected": cell.protected} | own
+    curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
+    return {"dataset": cell.dataset, "protected": cell.protected} | curve
 
 
 def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
@@ -51,12 +51,12 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
     rows = []
     for cell in cells:
         record = _record(cell, folder)
-        # Repetitions without a value (nobody was predicted the outcome) do not count.
+        # Repetitions without a value (the outcome was predicted for nobody) do not count.
         drawn = pd.DataFrame(record["repetitions"])
         variances = (drawn.var() / drawn.count()).to_dict()
         for metric, value in (drawn.mean().to_dict() | record["exact"]).items():
-            own = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
-            rows.append(labels_of(cell) | own)
+            measured = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
+            rows.append(labels_of(cell) | measured)
     labels = list(rows[0])[:-2]
     grouped = pd.DataFrame(rows).groupby(labels, sort=False)
     summary = grouped["value"].agg(mean="mean", sd="std")

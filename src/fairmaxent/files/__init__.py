@@ -1,1 +1,1 @@
-"""Files: tables and results in files, each written whole or not at all."""
+"""Files: tables and results in files, each written completely or not at all."""

@@ -1,7 +1,7 @@
-"""CSV as people write it, to a polars table: encoding, delimiter, names, missing values and types are found out.
+"""CSV files as people write them, read into a polars table: encoding, delimiter, names, gaps and types are detected.
 
-Regular files take the fast way through polars. Whatever is unusual (odd quotes, empty lines, rows of unequal length)
-goes through Python's own csv module, which also knows the line that an error message must name.
+Polars reads regular files, which is fast. Python's csv module reads unusual ones (odd quotes, empty lines, rows of
+unequal length); it also knows the line number that an error message needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice
+from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice
 
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -36,7 +36,7 @@ def read_csv(
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
 ) -> tuple[Any, list[str]]:
-    """Return the table and notes on how it was read; the options are those of `fairmaxent.files.tables.read_table`."""
+    """Return the table and notes on how it was read; the options are documented in `files.tables.read_table`."""
     text, notes = _decode(content, path, encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
@@ -44,7 +44,7 @@ def read_csv(
     header, lines = _first_record(text, separator, path)
     names = _names(header if columns is None else columns, path, notes)
     if len(header) != len(names):
-        raise ColumnError(f"{path} has {len(header)} columns and {len(names)} names were given; name each of them")
+        raise ColumnError(f"{path} has {len(header)} columns and {len(names)} names were given; name every column")
     skipped = lines if columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
@@ -53,7 +53,7 @@ def read_csv(
 
 
 def _marks(decimal: Decimal | None, separator: str) -> str:
-    """Which decimal marks numbers may have; a comma that is not said and parts cells parts no numbers."""
+    """Which decimal marks numbers may have. If the comma separates cells, it is not one unless asked for."""
     if decimal is not None:
         check_choice("decimal", decimal, Decimal)
         return decimal
@@ -64,25 +64,28 @@ def _marks(decimal: Decimal | None, separator: str) -> str:
 
 
 def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, list[str]]:
-    """Return the text with unix line ends, and how it was encoded if not in UTF-8."""
-    found = encoding or _encoding_of(content)
+    """Return the text with Unix line ends, and a note on its encoding if that is not UTF-8."""
+    used = encoding or _encoding_of(content)
     try:
-        text = content.decode(found)
+        text = content.decode(used)
     except LookupError as problem:
-        raise InputError(f"encoding {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1") from problem
+        raise InputError(
+            Option("encoding"), f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1"
+        ) from problem
     except UnicodeDecodeError as problem:
         raise StorageError(
-            f"{path} is not {found}: byte {problem.start + 1} cannot be read ({problem.reason}); name its encoding"
+            f"{path} is not {used}: byte {problem.start + 1} cannot be read ({problem.reason}); set ",
+            Option("encoding"),
         ) from problem
     if "\0" in text:
         raise StorageError(f"{path} is not text (byte {text.index(chr(0)) + 1} is zero); pass a table, e.g. a CSV file")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.removeprefix("\ufeff"), [] if found == "utf-8" else [f"{path} was read as {found}"]
+    return text.removeprefix("\ufeff"), [] if used == "utf-8" else [f"{path} was read as {used}"]
 
 
 def _encoding_of(content: bytes) -> str:
-    """UTF-8 if it is that, UTF-16 by its mark or its zeros, else the usual one of old Windows files."""
+    """UTF-8 if that is possible, UTF-16 by its mark or its zeros, else the usual encoding of old Windows files."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     start = content[:1000]
@@ -100,12 +103,12 @@ def _encoding_of(content: bytes) -> str:
 def _check_delimiter(delimiter: str) -> str:
     wanted = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     if len(wanted) != 1 or wanted in '"\n' or ord(wanted) > 127:
-        raise InputError(f"delimiter is {delimiter!r}; it is one character, such as , or ; or \\t")
+        raise InputError(Option("delimiter"), f" is {delimiter!r}; pass one character, such as , or ; or \\t")
     return wanted
 
 
 def _sniff(text: str) -> str:
-    """Choose the delimiter that splits the first lines into the most columns, and all of them alike."""
+    """Choose the delimiter that splits the first lines into the most columns, the same number in each line."""
     start = "\n".join(text.split("\n", _SNIFFED)[:_SNIFFED])
 
     def score(delimiter: str) -> tuple[bool, int]:
@@ -117,7 +120,7 @@ def _sniff(text: str) -> str:
 
 
 def _records(text: str, separator: str, path: str) -> Iterator[tuple[int, list[str]]]:
-    """Records that are not empty, each with the line it ends on."""
+    """The records that are not empty, each with the number of its last line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
     try:
         for record in reader:
@@ -125,28 +128,30 @@ def _records(text: str, separator: str, path: str) -> Iterator[tuple[int, list[s
                 yield reader.line_num, record
     except csv.Error as problem:
         raise StorageError(
-            f"{path}, line {reader.line_num}: the quotes do not match ({problem}); close them, or double a quote inside"
+            f"{path}, line {reader.line_num}: the quotes do not match ({problem}); close them, "
+            "or double a quote inside a cell"
         ) from problem
 
 
 def _first_record(text: str, separator: str, path: str) -> tuple[list[str], int]:
-    """The first record that is not empty, and the lines up to its end."""
+    """The first record that is not empty, and the number of its last line."""
     lines, record = next(_records(text, separator, path))
     return record, lines
 
 
 def _names(given: Sequence[str], path: str, notes: list[str]) -> list[str]:
-    """Names without spaces around them; a column without one is named by its place."""
-    names = [name.strip() or f"column_{place}" for place, name in enumerate(given, 1)]
-    nameless = [name for name, own in zip(names, given, strict=True) if not own.strip()]
-    if nameless:
-        notes.append(f"{path} has columns without a name, here called {', '.join(nameless)}")
+    """Names without spaces around them; a column without a name is numbered."""
+    names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
+    unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
+    if unnamed:
+        notes.append(f"{path} has columns without a name, which are called {', '.join(unnamed)} here")
     first: dict[str, int] = {}
-    for place, name in enumerate(names, 1):
-        if first.setdefault(name, place) != place:
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
             raise ColumnError(
-                f"{path}: columns {first[name]} and {place} are both called {name!r}; rename one. "
-                "If the file has no line of names, give them (--columns)."
+                f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
+                "If the first line holds data instead of names, name the columns with ",
+                Option("columns"),
             )
     return names
 
@@ -155,8 +160,8 @@ def _names(given: Sequence[str], path: str, notes: list[str]) -> list[str]:
 
 
 def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
-    """All cells as text by polars, or None where the file is not regular enough for it to be trusted."""
-    if ' "' in text or len(names) == 1:  # in a single column polars takes an empty line for an empty cell
+    """Read all cells as text with polars; None if the file is too irregular for polars to be trusted with it."""
+    if ' "' in text or len(names) == 1:  # in a single column, polars reads an empty line as an empty cell
         return None
     polars = load_library("polars")
     body = text.rstrip("\n").encode()
@@ -170,7 +175,7 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
 
 
 def _is_regular(body: np.ndarray[Any, np.dtype[np.uint8]], separator: int, width: int) -> bool:
-    """Whether every line has as many cells as there are names; between quotes nothing separates."""
+    """Whether each line has one cell for each name; delimiters and line ends inside quotes do not count."""
     outside = ~np.logical_xor.accumulate(body == _QUOTE)
     ends = np.flatnonzero((body == _NEWLINE) & outside)
     splits = np.flatnonzero((body == separator) & outside)
@@ -180,7 +185,7 @@ def _is_regular(body: np.ndarray[Any, np.dtype[np.uint8]], separator: int, width
 
 
 def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: str) -> Any:
-    """All cells as text by Python's csv module, or an error that names the line."""
+    """Read all cells as text with Python's csv module, or raise an error that names the line."""
     polars = load_library("polars")
     records = []
     for line, record in _records(text, separator, path):
@@ -188,8 +193,9 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
             continue
         if len(record) != len(names):
             raise StorageError(
-                f"{path}, line {line}: {len(record)} cells, and there are {len(names)} columns ({_shown(names)}); "
-                "repair that line, or name the delimiter"
+                f"{path}, line {line}: {len(record)} {'cell' if len(record) == 1 else 'cells'}, but there are "
+                f"{len(names)} columns ({_shown(names)}); repair the line, or set ",
+                Option("delimiter"),
             )
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
@@ -203,44 +209,44 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _typed(cells: Any, missing: Sequence[str], marks: str, notes: list[str]) -> Any:
-    """Cells without spaces around them, markers as missing, and each column of the kind that all of it has."""
+    """Strip spaces, read markers as missing, and give each column the type that all its cells have."""
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
     present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
     notes.extend(_missing_notes(stripped, [marker for marker in missing if marker]))
-    found = [_infer(column, polars, marks) for column in present]
-    if marks == ".," and any(parse in _COMMA_NUMBERS for _, parse in found):
-        found = [_infer(column, polars, ",.") for column in present]  # then 1.234 is a thousand, too
-    notes.extend(_european_notes(found))
-    return polars.DataFrame([column for column, _ in found])
+    typed = [_infer(column, polars, marks) for column in present]
+    if marks == ".," and any(parse in _COMMA_NUMBERS for _, parse in typed):
+        typed = [_infer(column, polars, ",.") for column in present]  # then the point in 1.234 separates thousands
+    notes.extend(_european_notes(typed))
+    return polars.DataFrame([column for column, _ in typed])
 
 
 def _missing_notes(stripped: Any, markers: Sequence[str]) -> Iterator[str]:
-    """Say which markers stood for a missing value, where, and how often."""
+    """Say which markers were read as a missing value, in which columns, and how often."""
     marked = [column for column in stripped if column.is_in(list(markers)).any()]
     for marker in markers:
         counts = {column.name: int((column == marker).sum()) for column in marked}
-        found = [f"{name} {count:,}" for name, count in counts.items() if count]
-        if found:
-            yield f"{marker!r} was read as missing ({', '.join(found)})"
+        columns = [f"{name} {count:,}" for name, count in counts.items() if count]
+        if columns:
+            yield f"{marker!r} was read as missing ({', '.join(columns)})"
 
 
-def _european_notes(found: Sequence[tuple[Any, _Parser | None]]) -> Iterator[str]:
-    """Say which columns were read by other customs than those that files are written by here."""
-    numbers = [column.name for column, parse in found if parse in _COMMA_NUMBERS]
-    dates = [column.name for column, parse in found if parse is _european_date]
+def _european_notes(typed: Sequence[tuple[Any, _Parser | None]]) -> Iterator[str]:
+    """Say which columns were read by European conventions, which fairmaxent does not use when it writes."""
+    numbers = [column.name for column, parse in typed if parse in _COMMA_NUMBERS]
+    dates = [column.name for column, parse in typed if parse is _european_date]
     if numbers:
-        yield f"a comma was read as the decimal mark, a point as parting thousands ({', '.join(numbers)})"
+        yield f"a comma was read as the decimal mark, and a point as separating thousands ({', '.join(numbers)})"
     if dates:
         yield f"dates were read as day.month.year ({', '.join(dates)})"
 
 
 def _infer(column: Any, polars: Any, marks: str) -> tuple[Any, _Parser | None]:
-    """The column as whole numbers, numbers, truth values, dates or times if every cell is one, else as text."""
-    seen = column.drop_nulls()
+    """The column as integers, numbers, Booleans, dates or times if every cell is one, else as text."""
+    cells = column.drop_nulls()
     numbers = [parse for mark in marks for parse in (_COMMA_NUMBERS if mark == "," else (_number,))]
     for parse in (_whole, *numbers, *_OTHERS):
-        if len(seen) and parse(seen[:1], polars).null_count() == 0:
+        if len(cells) and parse(cells[:1], polars).null_count() == 0:
             parsed = parse(column, polars)
             if parsed.null_count() == column.null_count():
                 return parsed, parse
@@ -248,7 +254,7 @@ def _infer(column: Any, polars: Any, marks: str) -> tuple[Any, _Parser | None]:
 
 
 def _whole(column: Any, polars: Any) -> Any:
-    """Whole numbers; 007 is a code, not a number."""
+    """Integers; 007 is a code, not a number."""
     return column.set(column.str.contains(_CODE), None).cast(polars.Int64, strict=False)
 
 
@@ -257,7 +263,7 @@ def _number(column: Any, polars: Any) -> Any:
 
 
 def _thousands(column: Any, polars: Any) -> Any:
-    """Whole numbers such as 1.234."""
+    """Integers such as 1.234, with points that separate thousands."""
     text = column.set(~column.str.contains(_POINTED), None).str.replace_all(".", "", literal=True)
     return text.cast(polars.Int64, strict=False)
 

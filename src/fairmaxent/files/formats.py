@@ -1,4 +1,4 @@
-"""Formats of tables in files, by their names."""
+"""Formats of tables in files, and the suffixes that stand for them."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 
 
 def suffixes_of(path: str | os.PathLike[str]) -> list[str]:
-    """The last two suffixes, the outermost first."""
+    """Return the last two suffixes, the outermost first."""
     return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
 
 
 def output_format(path: str | os.PathLike[str], format: FileFormat | None = None) -> tuple[FileFormat, Compression]:
-    """Say how a file of this name is written, or refuse the name."""
+    """Return the format and compression for a file of this name, or refuse the name."""
     if format is not None:
         check_choice("format", format, FileFormat)
     suffixes = suffixes_of(path)
     compression = COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"
-    own = [suffix for suffix in suffixes if suffix not in COMPRESSED][:1]
-    if format is None and not own:
-        format = "csv"
-    kind = format or SUFFIXES.get(own[0])
+    suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
+    kind = format or (SUFFIXES.get(suffix) if suffix else "csv")
     if kind is None:
-        also = f"; text may be compressed, with {' or '.join(COMPRESSED)} behind it"
-        raise InputError(f"{path}: no format is known for {own[0]!r}; {did_you_mean(own[0], SUFFIXES)}{also}")
+        compressed = f"for a compressed text file, add {' or '.join(COMPRESSED)}"
+        raise InputError(
+            f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}; {compressed}"
+        )
     if compression != "uncompressed" and kind in ("parquet", "arrow"):
-        raise InputError(f"{path}: {kind} files are compressed inside; leave {suffixes[0]!r} out")
+        raise InputError(f"{path}: {kind} files are already compressed; leave out {suffixes[0]!r}")
     return kind, compression

@@ -1,4 +1,4 @@
-"""Parquet files that are read and written in pieces, through polars."""
+"""Parquet files, read and written in pieces with polars."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import StorageError, first_line
 
-_WILD = "*?["  # signs of a pattern
+_WILD = "*?["  # characters of a pattern
 
 
 def scan_table(path: str | os.PathLike[str]) -> Any | None:
     """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"`` as a polars LazyFrame.
 
-    None for anything else, which is to be read whole.
+    None for anything else, which must be read at once.
     """
-    place = Path(path)
-    pattern = any(sign in str(path) for sign in _WILD) and not place.exists()
-    if not (pattern or place.is_dir() or _is_parquet(place)):
+    source = Path(path)
+    pattern = any(sign in str(path) for sign in _WILD) and not source.exists()
+    if not (pattern or source.is_dir() or _is_parquet(source)):
         return None
-    if place.is_dir() and not any(place.rglob("*.parquet")):
+    if source.is_dir() and not any(source.rglob("*.parquet")):
         raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
     polars = load_library("polars")
     try:
-        lazy = polars.scan_parquet(place / "**/*.parquet" if place.is_dir() else path)
+        lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
         lazy.collect_schema()
     except (polars.exceptions.PolarsError, OSError) as problem:
         raise StorageError(
-            f"cannot read {path} as parquet ({first_line(problem)}); look at the path, or write it again"
+            f"cannot read {path} as parquet ({first_line(problem)}); check the path, or write the file again"
         ) from problem
     return lazy
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:
-    """Polars tables of the same columns that come one after the other, as one LazyFrame that can be read once."""
+    """Return polars tables that arrive one after the other as one LazyFrame, which can be read once."""
     plugins = load_library("polars.io.plugins")
     rest = iter(batches)
     first = next(rest)
@@ -50,9 +50,9 @@ def as_lazy(batches: Iterable[Any]) -> Any:
 
 
 def with_categories(domain: Domain) -> Domain:
-    """Return the domain with texts as polars categories, which are drawn and written far faster.
+    """Return the domain with texts as polars categories, which are much faster to draw and write.
 
-    The categories ascend, so that the least and the largest are the same as those of the texts.
+    The categories ascend, so their minimum and maximum are those of the texts.
     """
     polars = load_library("polars")
     changed = {}
@@ -65,7 +65,7 @@ def with_categories(domain: Domain) -> Domain:
 
 
 def schema_record(schema: Any) -> dict[str, str]:
-    """Return the metadata by which a Parquet file declares these columns, whatever it was written from."""
+    """Return the metadata that declares these column types in a Parquet file, whatever it was written from."""
     polars = load_library("polars")
     empty = io.BytesIO()
     polars.DataFrame(schema=schema).write_parquet(empty)
@@ -73,9 +73,9 @@ def schema_record(schema: Any) -> dict[str, str]:
     return {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
 
 
-def _is_parquet(place: Path) -> bool:
+def _is_parquet(path: Path) -> bool:
     try:
-        with place.open("rb") as file:
+        with path.open("rb") as file:
             return file.read(4) == b"PAR1"
-    except (OSError, ValueError):  # said where the file is read
+    except (OSError, ValueError):  # reported when the file is read
         return False

@@ -1,4 +1,4 @@
-"""Staging: several files that appear together, each whole, or none of them."""
+"""Staging: several files that appear together, each complete, or not at all."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.errors import InputError, Option, StorageError, first_line
+from fairmaxent.files.atomic import flush_to_disk, reason_of, write_errors
 from fairmaxent.files.formats import STANDARD, Compression, FileFormat, output_format
 from fairmaxent.files.parquet import schema_record
 
 
 class Staging:
-    """Files that appear all together once each is whole, or none of them.
+    """Files that appear all together once each is complete, or not at all.
 
-    The names are checked when it is made. Inside, each file is written to the place that `place` names, beside its
-    target; at the end they are renamed.
+    The targets are checked at the start. Each file is then written to a temporary path beside its target, the one that
+    `path_for` returns; at the end all of them are renamed.
     """
 
     def __init__(self, targets: Sequence[str | os.PathLike[str]], *, force: bool = False) -> None:
         paths = [_target(target) for target in targets if target != STANDARD]
         repeated = next((path for path in paths if paths.count(path) > 1), None)
         if repeated is not None or list(targets).count(STANDARD) > 1:
-            raise InputError(f"{repeated or 'stdout'} would be written twice; give each output a name of its own")
+            raise InputError(f"{repeated or 'stdout'} would be written twice; give each output its own name")
         for path in paths:
             _check_target(path, force=force)
         mark = os.urandom(6).hex()
-        self._places = {path: _folder_for(path) / f".{mark}.{path.name}" for path in paths}
-        for place in self._places.values():
-            _probe(place)
+        self._temporary = {path: _folder_for(path) / f".{mark}.{path.name}" for path in paths}
+        for temporary in self._temporary.values():
+            _probe(temporary)
 
-    def place(self, target: str | os.PathLike[str]) -> Path:
-        """Where to write what is to appear at ``target``."""
-        return self._places[_target(target)]
+    def path_for(self, target: str | os.PathLike[str]) -> Path:
+        """Return the temporary path to write the content of ``target`` to."""
+        return self._temporary[_target(target)]
 
     def write_table(
         self, frame: Any, target: str | os.PathLike[str], *, format: FileFormat | None = None, schema: Any = None
     ) -> None:
-        """Write a polars table to its place, or to stdout; a lazy one in pieces, where it goes to a file.
+        """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
 
-        ``schema`` is what a Parquet file is to declare, where categories stand for the texts of a column.
+        ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
         """
         kind, compression = output_format(target, format)
         if target == STANDARD:
@@ -53,7 +54,7 @@ class Staging:
             _write(frame, buffer, kind, compression, schema)
             _write_stdout(sys.stdout.buffer, buffer.getvalue())
             return
-        with self.place(target).open("wb") as file:
+        with self.path_for(target).open("wb") as file:
             _write(frame, file, kind, compression, schema)
 
     def __enter__(self) -> Staging:
@@ -62,21 +63,22 @@ class Staging:
     def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         try:
             if kind is None:
-                for finish in (_to_disk, _rename):
-                    for path, place in self._places.items():
-                        finish(place, path)
+                for finish in (_complete, _publish):
+                    for path, temporary in self._temporary.items():
+                        with write_errors(path):
+                            finish(temporary, path)
         finally:
-            for place in self._places.values():
-                place.unlink(missing_ok=True)
+            for temporary in self._temporary.values():
+                temporary.unlink(missing_ok=True)
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """Where a link leads, so that the file is replaced and not the link."""
+    """Follow links, so that the file is replaced and not the link to it."""
     return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
 
 
 def _folder_for(path: Path) -> Path:
-    """The folder to write in: the same, or that for temporary files if the target is no file to be replaced."""
+    """The target's own folder, or the system's folder for temporary files if the target is a device or a pipe."""
     return Path(tempfile.gettempdir()) if _is_special(path) else path.parent
 
 
@@ -84,54 +86,50 @@ def _check_target(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise StorageError(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+        raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     if path.exists() and not _is_special(path) and not force:
-        raise StorageError(f"{path} exists; use --force (force=True) to replace it, or name another file")
+        raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which is written to, not replaced."""
+    """Whether it is a device or a pipe, which is written to and not replaced."""
     return path.exists() and not path.is_file()
 
 
-def _probe(place: Path) -> None:
-    """Find out before the work whether a file can be made there."""
+def _probe(temporary: Path) -> None:
+    """Check before the work starts that the file can be created."""
     try:
-        place.open("xb").close()
-        place.unlink()
+        temporary.open("xb").close()
+        temporary.unlink()
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise StorageError(f"cannot write in {place.parent}: {reason}; choose another place") from problem
+        raise StorageError(
+            f"cannot write in {temporary.parent}: {reason_of(problem)}; choose another location"
+        ) from problem
 
 
-def _to_disk(place: Path, path: Path) -> None:
-    """Bring a file to the disk, with the rights of the one it replaces; a device or pipe gets its content."""
-    try:
-        with place.open("rb") as file:
-            if _is_special(path):
-                with path.open("wb") as device:
-                    shutil.copyfileobj(file, device)
-                return
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, place)
-    except OSError as problem:
-        raise StorageError(f"cannot write {path}: {problem.strerror}; choose another place") from problem
+def _complete(temporary: Path, path: Path) -> None:
+    """Flush a file to disk, with the permissions of the one it replaces; a device or a pipe gets the content now."""
+    with temporary.open("rb") as file:
+        if _is_special(path):
+            with path.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        flush_to_disk(file)
+    if path.exists():
+        shutil.copymode(path, temporary)
 
 
-def _rename(place: Path, path: Path) -> None:
-    try:
-        if not _is_special(path):
-            os.replace(place, path)
-    except OSError as problem:
-        raise StorageError(f"cannot write {path}: {problem.strerror}; choose another place") from problem
+def _publish(temporary: Path, path: Path) -> None:
+    """Give a complete file its name."""
+    if not _is_special(path):
+        os.replace(temporary, path)
 
 
 def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
     polars, lazy = load_library("polars"), frame.lazy()
     try:
         if kind == "parquet":
-            # Drawn rows come in no order, so that the least and largest of a part tell a reader nothing.
+            # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
             drawn = schema is not None
             lazy.sink_parquet(file, metadata=schema_record(schema) if drawn else None, statistics=not drawn)
         elif kind == "arrow":
@@ -150,12 +148,12 @@ def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, sc
         if isinstance(problem, BrokenPipeError):
             raise
         raise StorageError(
-            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another place"
+            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another location"
         ) from problem
 
 
 def _write_stdout(stream: Any, content: bytes) -> None:
-    """Write to stdout, which may take a part only where it is not buffered (python -u)."""
+    """Write to stdout, which may accept only a part at a time if it is not buffered (python -u)."""
     rest = memoryview(content)
     while rest:
         rest = rest[stream.write(rest) :]

@@ -1,8 +1,8 @@
-"""Tables in files: CSV, TSV, Parquet, Arrow and JSON lines in and out, through polars.
+"""Tables in files: CSV, TSV, Parquet, Arrow and JSON lines, read and written with polars.
 
-A CSV is read as people mean it: encoding and delimiter are found, spaces around a cell do not count, a few markers
-stand for a missing value, and a column is numbers or dates only if all of it is. Every file is written whole or not at
-all, several of them together.
+A CSV is read the way people mean it: encoding and delimiter are detected, spaces around a cell do not count, a few
+markers stand for a missing value, and a column holds numbers or dates only if all its cells do. Every file is written
+completely or not at all, and several files appear together.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean, first_line
+from fairmaxent.files.atomic import reason_of
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
 from fairmaxent.files.formats import COMPRESSED, STANDARD, SUFFIXES, FileFormat, output_format, suffixes_of
 from fairmaxent.files.staging import Staging
@@ -35,11 +36,11 @@ _FOREIGN = {
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table that was read, and what a user should know about how."""
+    """A table that was read, and what the user should know about how it was read."""
 
-    frame: Any  # a polars DataFrame, or where it is not in memory a LazyFrame
+    frame: Any  # a polars DataFrame, or a LazyFrame if it is not in memory
     notes: tuple[str, ...]
-    whole: Any = None  # the same with the columns that take no part; None: there are none
+    whole: Any = None  # the same table with the columns that were left out; None: no column was
 
 
 # ---------------------------------------------------------------- reading
@@ -60,36 +61,36 @@ def read_table(
     Parameters
     ----------
     format
-        By default what the first bytes say, then the suffix, then CSV. Gzip and zstd are seen by their first bytes.
+        By default taken from the first bytes, then from the suffix, else CSV. Gzip and zstd are recognised by their
+        first bytes.
     delimiter, encoding
-        Of a CSV; by default found out.
+        Of a CSV; detected by default.
     decimal
-        Decimal mark of a CSV; by default a point, or where cells are not parted by commas, a comma in a column whose
+        Decimal mark of a CSV. By default a point; if the comma does not separate cells, also a comma, in a column whose
         cells are all such numbers.
     missing
         Cells of a CSV that stand for a missing value.
     columns
-        Names of the columns of a CSV that has no line of names.
+        Names of the columns, for a CSV without a header.
     """
     if format is not None:
         check_choice("format", format, FileFormat)
     content = _decompressed(_content(path), path)
-    found = format or _format_of(content, path)
-    if found in ("csv", "tsv"):
-        wanted = "\t" if found == "tsv" and delimiter is None else delimiter
+    kind = format or _format_of(content, path)
+    if kind in ("csv", "tsv"):
         frame, notes = read_csv(
             content,
             str(path),
-            delimiter=wanted,
+            delimiter="\t" if kind == "tsv" and delimiter is None else delimiter,
             encoding=encoding,
             decimal=decimal,
             missing=missing,
             columns=columns,
         )
     else:
-        frame, notes = _read_typed(content, found, path), []
+        frame, notes = _read_typed(content, kind, path), []
     if not len(frame):
-        raise InputError(f"{path} has column names and no rows; pass a table with at least one row")
+        raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
     return TableFile(frame, tuple(notes))
 
 
@@ -100,19 +101,18 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except IsADirectoryError as problem:
         raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
-    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
-        reason = getattr(problem, "strerror", None) or problem
-        raise StorageError(f"cannot read {path}: {reason}; {_nearby(Path(path))}") from problem
+    except (OSError, ValueError) as problem:
+        raise StorageError(f"cannot read {path}: {reason_of(problem)}; {_nearby(Path(path))}") from problem
 
 
 def _nearby(path: Path) -> str:
-    """What a mistyped path may have meant."""
+    """Suggest what a mistyped path may have meant."""
     with contextlib.suppress(OSError, ValueError):
         names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
         hint = did_you_mean(path.name, names)
         if not path.exists() and hint.startswith("did you mean"):
             return hint
-    return "look at the path and its rights"
+    return "check the path and its permissions"
 
 
 def _decompressed(content: bytes, path: object) -> bytes:
@@ -120,12 +120,12 @@ def _decompressed(content: bytes, path: object) -> bytes:
         try:
             return gzip.decompress(content)
         except (OSError, EOFError, ValueError) as problem:
-            raise StorageError(f"{path} is damaged gzip ({problem}); fetch or write it again") from problem
+            raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
     return _from_zstd(content, path) if content.startswith(_ZSTD) else content
 
 
 def _from_zstd(content: bytes, path: object) -> bytes:
-    """Let polars decompress lines of UTF-8; Python itself knows zstd only from 3.14 on."""
+    """Let polars decompress lines of UTF-8; Python has zstd only since version 3.14."""
     polars = load_library("polars")
     try:
         lines = polars.read_lines(content).to_series()
@@ -149,12 +149,12 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
     if suffix not in SUFFIXES and start.startswith(b"{"):
         return "jsonl"
     if suffix == ".json" and start.startswith(b"["):
-        raise StorageError(f"{path} is one JSON array; write one object per line: jq -c '.[]'")
+        raise StorageError(f"{path} is a JSON array; write one object per line: jq -c '.[]'")
     return SUFFIXES.get(suffix, "csv")
 
 
 def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
-    """Read a format that knows its types."""
+    """Read a format that stores the types of its columns."""
     polars = load_library("polars")
     if not content.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
@@ -165,10 +165,10 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
             return polars.read_ipc(content)
         return polars.read_ndjson(content, infer_schema_length=None)
     except polars.exceptions.DuplicateError as problem:
-        raise ColumnError(f"{path} has a column name twice ({first_line(problem)}); rename one") from problem
+        raise ColumnError(f"{path} has two columns of the same name ({first_line(problem)}); rename one") from problem
     except (polars.exceptions.PolarsError, OSError, ValueError) as problem:
         raise StorageError(
-            f"cannot read {path} as {format} ({first_line(problem)}); write it again, or name its format"
+            f"cannot read {path} as {format} ({first_line(problem)}); write the file again, or specify its format"
         ) from problem
 
 
@@ -178,14 +178,14 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
 def write_table(
     frame: Any, path: str | os.PathLike[str], *, format: FileFormat | None = None, force: bool = False
 ) -> None:
-    """Write a polars table, whole or not at all; ``"-"`` is stdout. The suffix says format and compression."""
+    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets format and compression."""
     output_format(path, format)
     with Staging([path], force=force) as staging:
         staging.write_table(frame, path, format=format)
 
 
 def as_polars(frame: Any) -> Any:
-    """A pandas or pyarrow table as a polars one; a model gives rows of the library it was fitted with."""
+    """Convert a pandas or pyarrow table to polars; a model returns rows in the library it was fitted with."""
     import narwhals
 
     opened = narwhals.from_native(frame, eager_only=True)

@@ -14,7 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Attribute, Domain
-from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Counted
@@ -171,11 +171,7 @@ class Distribution:
         rng = generator(random_state)
         source = self.condition(given) if given else self
         roots = source.root_table.ravel()
-        if iid:
-            cells = Choice.rows_of(roots[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
-        else:
-            cells = rng.permutation(np.repeat(np.arange(len(roots)), quota(roots, count)))
-        return source.draw(cells, rng, spread=not iid)
+        return source.draw(cells_of(roots, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns.

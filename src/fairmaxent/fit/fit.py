@@ -12,7 +12,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import Choice, RandomState, check_count, generator, quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
 from fairmaxent.data.table import Table
 from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
@@ -94,10 +94,10 @@ class Fit(Learned):
         while left:
             rows = min(left, most)
             if iid:
-                cells = Choice.rows_of(roots[None, :]).draw(np.zeros(rows, dtype=np.intp), rng)
+                cells = cells_of(roots, rows, rng, independent=True)
             else:
                 now = quota(wanted.astype(np.float64), rows)
-                wanted, cells = wanted - now, rng.permutation(np.repeat(np.arange(len(roots)), now))
+                wanted, cells = wanted - now, shuffled_cells(now, rng)
             left -= rows
             yield self._complete(source.draw(cells, rng, spread=not iid))
 
@@ -135,8 +135,8 @@ class Fit(Learned):
         columns; another table with the same rates might be met with fewer rows.
         """
         rng = self._generator(random_state)
-        cells = np.repeat(np.arange(self.distribution.blocks.levels[0]), missing_rows(self))
-        return self._complete(self.distribution.draw(rng.permutation(cells), rng, spread=True))
+        cells = shuffled_cells(missing_rows(self), rng)
+        return self._complete(self.distribution.draw(cells, rng, spread=True))
 
     def write_sample(
         self,
@@ -156,7 +156,7 @@ class Fit(Learned):
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
-        from fairmaxent.engines.cluster.drawing import Form, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster.drawing import RowFormat, part_name, write_on_workers, write_part
         from fairmaxent.engines.cluster.partitions import Partitions
 
         count, most, target = check_count(n), check_count(size), new_folder(folder)
@@ -170,14 +170,14 @@ class Fit(Learned):
         source = self.distribution.condition(given) if given else self.distribution
         roots = source.root_table.ravel()
         cells = rng.multinomial(count, roots / roots.sum()) if iid else quota(roots, count)
-        form = Form(source.domain, source.blocks, self.columns, self.weight_column)
+        row_format = RowFormat(source.domain, source.blocks, self.columns, self.weight_column)
         write_on_workers(
             self.table,
             source.prior,
             source.potentials,
             cells,
             target,
-            form,
+            row_format,
             size=most,
             evenly=not iid,
             rng=rng,

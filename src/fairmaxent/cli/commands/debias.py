@@ -178,7 +178,7 @@ def _streamed(
         fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, progress)
     before = measure_data(fit)
     if wanted.model is not None:
-        fit.save(staging.place(wanted.model))
+        fit.save(staging.path_for(wanted.model))
     if wanted.output is None:
         fair = measure(fit, fit.distribution.root_table)
         return Result(fit, source, None, None, before, fair, not_estimated=unknown)
@@ -213,7 +213,7 @@ def _distributed(
             fit = _fit(source, roles, asked, columns_as, progress)
         before, rows, table = measure_data(fit), None, fit.distribution.root_table
         if wanted.model is not None:
-            fit.save(staging.place(wanted.model))
+            fit.save(staging.path_for(wanted.model))
         if wanted.output is not None:
             rows = fit.table.size if wanted.rows is None else wanted.rows
             with bar(f"writing {wanted.output}") as progress:
@@ -268,7 +268,7 @@ def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Sou
     if wanted.report is not None:
         write_report(
             result.fit,
-            staging.place(wanted.report),
+            staging.path_for(wanted.report),
             data=result.source.frame,
             delivered=result.delivered,
             mode=wanted.mode,
@@ -281,7 +281,7 @@ def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Sou
 def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
     """Write each file beside its target; the table last, because stdout cannot be taken back."""
     if wanted.model is not None:
-        result.fit.save(staging.place(wanted.model))
+        result.fit.save(staging.path_for(wanted.model))
     if wanted.output is not None:
         staging.write_table(result.frame, wanted.output, format=wanted.output_format)
 

@@ -1,4 +1,4 @@
-"""From a Dask frame to partitions: rows coded, merged and counted by tasks on the workers."""
+"""From a Dask frame to partitions: tasks on the workers encode, merge and count the rows."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Table
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.lazy.frame import Lazy
-from fairmaxent.engines.lazy.row_counts import Counts, keyed, table_of
+from fairmaxent.engines.lazy.row_counts import CountColumns, keyed, table_of
 from fairmaxent.errors import InputError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-# Distinct rows that are worth a task in every iteration, and partitions that are left as they are in any case.
+# Distinct rows that are worth a task of their own in each iteration, and a number of partitions that is always fine.
 _ROWS = 1 << 16
 _FEWEST = 8
 
 
 def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
-    """Code the rows, merge equal ones and count them; each distinct row comes to lie in one partition.
+    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition.
 
-    Rows meet by a shuffle made of plain tasks, of which those that a lost worker did can be done again. There are as
-    many partitions as the frame has, or fewer where these would be small; the size of the cluster plays no part, so
-    that a seed means the same rows everywhere.
+    Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
+    matter, so a seed gives the same rows everywhere.
     """
     from dask import delayed
 
@@ -36,11 +36,11 @@ def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks,
     totals = dict.fromkeys([columns.rows, *columns.weights], "sum")
     counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
     parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
-    found = Partitions.of(client, blocks, client.compute(parts))
-    if not found.distinct:
+    partitions = Partitions.of(client, blocks, client.compute(parts))
+    if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
-    return found.regrouped(max(_FEWEST, -(-found.distinct // _ROWS)))
+    return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
 
 
-def _table(found: Any, columns: Counts, blocks: Blocks) -> Table:
-    return table_of(nw.from_native(found, eager_only=True), columns, blocks)
+def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
+    return table_of(nw.from_native(counts, eager_only=True), columns, blocks)

@@ -1,4 +1,4 @@
-"""The rows on the workers as a prior: the mixture of what each partition has, tilted where it is."""
+"""The rows on the workers as a prior: the mixture of the partitions, each tilted where it is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given that partition
+Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given this partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class PartitionedRows:
 
     blocks: Blocks
     weighted: Partitions
-    parts: tuple[Future, ...]  # each Rows, possibly none, of the partition in the same place
+    parts: tuple[Future, ...]  # each the Rows of one partition, in the order of `weighted.parts`; may be empty
     rows: int
     floor: float
 
@@ -48,7 +48,7 @@ class PartitionedRows:
 
     @property
     def client(self) -> Client:
-        """Whoever the workers work for."""
+        """The Dask client of the cluster."""
         return self.weighted.client
 
     def tilt(self, potentials: Reals) -> TiltedPartitions:
@@ -56,22 +56,22 @@ class PartitionedRows:
         return TiltedPartitions(self, potentials, *self.tilted(potentials, attrgetter("levels")))
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
-        """Take something from every tilted partition, and mix it by the partitions' shares on the workers."""
-        found: Weighed = merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
-        return found
+        """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
+        mixed: Weighed = merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
+        return mixed
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        found: Reals = merged(self.client, _log_probability, _largest, self.parts, codes=codes)
-        return found
+        log_probability: Reals = merged(self.client, _log_probability, _largest, self.parts, codes=codes)
+        return log_probability
 
     def thinned(self, rows: int) -> Prior:
-        """Take rows at equal steps of the running weight into memory."""
+        """Bring rows at equal steps of the running weight into memory."""
         return self if self.rows <= rows else Rows.of(self.blocks, self.weighted.thinned(rows))
 
     @property
     def full_support(self) -> bool:
-        """Rows rarely are all there could be; no bound relies on it."""
+        """No: rows rarely cover the domain, and no bound relies on it."""
         return False
 
     def log_floor(self) -> float:
@@ -97,21 +97,21 @@ class TiltedPartitions:
         return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw the partition, given the root, then one of its distinct rows, where they are."""
+        """Draw a partition for each root level, then one of its distinct rows on its worker."""
         client, (parts, masses) = self.rows.client, self._parts
         chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
         seeds = rng.integers(2**63, size=len(parts))
         asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
-        own = [roots[chosen == part] for part in asked], [int(seeds[part]) for part in asked]
-        drawn = gathered(client, _draw, [parts[part] for part in asked], beside=own, spread=spread)
+        arguments = [roots[chosen == part] for part in asked], [int(seeds[part]) for part in asked]
+        drawn = gathered(client, _draw, [parts[part] for part in asked], beside=arguments, spread=spread)
         codes = np.empty((len(roots), len(self.rows.blocks.levels)), dtype=np.intp, order="F")
         for part, rows in zip(asked, drawn, strict=True):
             codes[chosen == part] = rows
-        return Drawn(codes, np.full(len(roots), -1))  # no raw values are kept here
+        return Drawn(codes, np.full(len(roots), -1))  # raw values are not kept on a cluster
 
     @cached_property
     def _parts(self) -> tuple[list[Future], Reals]:
-        """Each partition tilted, kept on the workers for the next draw, and the mass that it has in each root level."""
+        """The tilted partitions, kept on the workers for the next draw, and the mass of each in each root level."""
         client = self.rows.client
         parts = spread(client, _kept_tilt, self.rows.parts, potentials=self.potentials)
         masses = gathered(client, _root_masses, parts, blocks=self.rows.blocks, log_partition=self.log_partition)
@@ -119,17 +119,17 @@ class TiltedPartitions:
 
 
 def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any]]:
-    """Return a prior that can travel, with no rows in the place of all rows, and for each partition what belongs there.
+    """Split a prior into one that can be sent, with empty rows in it, and the rows that each partition puts back.
 
-    A prior that stands on no rows gets none anywhere.
+    For a prior without rows these are empty everywhere.
     """
-    none = Rows(prior.blocks, np.empty((0, len(prior.blocks.levels)), dtype=np.uint8), np.empty(0))
-    found = [part for part in (*getattr(prior, "parts", ()), prior) if isinstance(part, PartitionedRows)]
-    return _with_rows(prior, none), found[0].parts if found else [none] * len(parts)
+    empty = Rows(prior.blocks, np.empty((0, len(prior.blocks.levels)), dtype=np.uint8), np.empty(0))
+    partitioned = [part for part in (*getattr(prior, "parts", ()), prior) if isinstance(part, PartitionedRows)]
+    return _with_rows(prior, empty), partitioned[0].parts if partitioned else [empty] * len(parts)
 
 
 def collected(prior: Prior, weighted: Table) -> Prior:
-    """Return the prior with these rows in the place of those on the workers."""
+    """Return the prior with these rows in memory instead of those on the workers."""
     return _with_rows(prior, Rows.of(prior.blocks, weighted))
 
 
@@ -140,17 +140,17 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 
 
 def divergence_on_workers(table: Partitions, density: Density) -> float:
-    """KL(rows‖p): each partition for itself, with its own rows as the prior's."""
+    """KL(rows‖p), partition by partition, each with its rows put back into the prior."""
     prior, rows = detached(density.prior, table.parts)
-    here = replace(density, prior=prior)
-    return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=here, total=table.total))
+    sent = replace(density, prior=prior)
+    return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=sent, total=table.total))
 
 
 # ---------------------------------------------------------------- on the workers
 
 
 def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
-    """Return a partition's part of KL(data‖p), where the rows of all partitions weigh ``total``."""
+    """Return the contribution of one partition to KL(data‖p); ``total`` is the weight of all partitions."""
     if not table.total:
         return 0.0
     prior, share = attached(density.prior, rows), table.total / total
@@ -169,28 +169,29 @@ def _size_and_floor(rows: Rows) -> tuple[int, float]:
 
 
 def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed | None:
-    """What is taken from a partition; None where it has no rows."""
+    """Return log Σ and what ``take`` returns for one tilted partition; None if it has no rows."""
     if not rows.rows:
         return None
     tilted = rows.tilt(potentials)
     return tilted.log_partition, take(tilted)
 
 
-def _mixed(found: list[Weighed | None]) -> Weighed | None:
+def _mixed(weighed: list[Weighed | None]) -> Weighed | None:
     """Mix partitions: the tilted share of each is ∝ its partition function."""
-    own = [weighed for weighed in found if weighed is not None]
-    if not own:
+    present = [part for part in weighed if part is not None]
+    if not present:
         return None
-    log_partition, shares = softmax(np.array([weighed[0] for weighed in own]))
-    return log_partition, np.asarray(sum(share * weighed[1] for share, weighed in zip(shares, own, strict=True)))
+    log_partition, shares = softmax(np.array([log_sum for log_sum, _ in present]))
+    mixture = sum(share * values for share, (_, values) in zip(shares, present, strict=True))
+    return log_partition, np.asarray(mixture)
 
 
 def _log_probability(rows: Rows, codes: Codes) -> Reals:
     return rows.log_probability(codes) if rows.rows else np.full(len(codes), -np.inf)
 
 
-def _largest(found: list[Reals]) -> Reals:
-    return np.asarray(np.max(found, axis=0))
+def _largest(log_probabilities: list[Reals]) -> Reals:
+    return np.asarray(np.max(log_probabilities, axis=0))
 
 
 def _kept_tilt(rows: Rows, potentials: Reals) -> TiltedRows | None:

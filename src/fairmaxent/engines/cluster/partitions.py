@@ -1,4 +1,4 @@
-"""Distinct rows in partitions on the workers: the twin of `Table`."""
+"""Distinct rows in partitions on the workers: what `Table` is for rows in memory."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Tables that together hold each distinct row once; all but sums stays on the workers."""
+    """Tables that together hold each distinct row once; everything but sums stays on the workers."""
 
     client: Client
     blocks: Blocks
     parts: tuple[Future, ...]  # each a Table
-    sizes: Reals  # (parts, 4): of each its distinct rows, input rows, total and squares
+    sizes: Reals  # (parts, 4): distinct rows, input rows, total and squares of each partition
 
     @classmethod
     def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
-        """Take the partitions that have rows."""
+        """Keep the partitions that have rows."""
         sizes = np.array(gathered(client, _sizes, parts))
         kept = np.flatnonzero(sizes[:, 0])
         return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
 
     def regrouped(self, most: int) -> Partitions:
-        """Merge neighbouring partitions, so that there are at most so many."""
+        """Merge neighbouring partitions until there are at most ``most``."""
         if len(self.parts) <= most:
             return self
         groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
@@ -50,7 +50,7 @@ class Partitions:
 
     @property
     def keeps_rows(self) -> bool:
-        """No input row is kept."""
+        """No: input rows are not kept on a cluster."""
         return False
 
     @property
@@ -76,7 +76,7 @@ class Partitions:
         return tables
 
     def without(self, broken: Broken) -> Partitions:
-        """Let the broken rows count zero."""
+        """Set the count of the broken rows to zero."""
         return Partitions.of(self.client, self.blocks, spread(self.client, Table.without, self.parts, broken=broken))
 
     def reweighed(self, factor: Reals) -> Partitions:
@@ -84,7 +84,7 @@ class Partitions:
         return Partitions.of(self.client, self.blocks, spread(self.client, Table.reweighed, self.parts, factor=factor))
 
     def thinned(self, rows: int) -> Table:
-        """Take all rows into memory, or at most this many of equal weight: from each partition by its weight."""
+        """Bring all rows into memory, or ``rows`` of equal weight, from each partition in proportion to its weight."""
         if self.distinct <= rows:
             return self.collect()
         shares = quota(self.sizes[:, 2], rows)
@@ -97,7 +97,7 @@ class Partitions:
         return replace(table, counts=equal, squares=equal**2)
 
     def collect(self) -> Table:
-        """Take all rows into memory, in the order that a table in memory has."""
+        """Bring all rows into memory, in the order of a table in memory."""
         return _joined(results(self.client, self.parts), self.blocks)
 
 
@@ -105,21 +105,21 @@ def _sizes(table: Table) -> list[float]:
     return [table.distinct, table.size, table.total, float(table.squares.sum())]
 
 
-def _added(found: list[list[Reals]]) -> list[Reals]:
-    """Sum tables of the same kinds."""
-    return [np.asarray(sum(tables)) for tables in zip(*found, strict=True)]
+def _added(lists: list[list[Reals]]) -> list[Reals]:
+    """Add lists of tables, table by table."""
+    return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
 
 
 def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
-    """Put tables together, in lexicographic order."""
+    """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
     order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
     sums = ([getattr(table, name) for table in tables] for name in ("counts", "rows", "squares"))
-    return Table(np.asfortranarray(codes[order]), *(np.concatenate(own)[order] for own in sums))
+    return Table(np.asfortranarray(codes[order]), *(np.concatenate(parts)[order] for parts in sums))
 
 
 def _steps(table: Table, rows: int) -> Table:
-    """Rows of a partition at equal steps of the running weight, also where it has fewer."""
+    """Take ``rows`` rows at equal steps of the running weight, with repetition if the partition has fewer."""
     chosen = equal_steps(table.counts, rows)
     one = np.ones(rows)
     return Table(table.codes[chosen], one, one, one)

@@ -1,4 +1,4 @@
-"""Work on the workers: one task for each partition, and merging before anything travels."""
+"""Work on the workers: one task for each partition; results are merged there before they are sent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fairmaxent.errors import InputError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Results that one task merges.
+# How many results one task merges.
 _MERGED = 8
-# Bytes of a value that every task brings along.
+# Bytes up to which a value is sent along with each task.
 _SMALL = 1 << 12
 
 
 def active_client() -> Client | None:
-    """Return the Dask client that the user has started, if any; none is made."""
+    """Return the Dask client that the user has started, if any; none is created."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -39,9 +39,9 @@ def spread(
     beside: Sequence[Sequence[Any]] = (),
     **shared: Any,
 ) -> list[Future]:
-    """``function(part, *beside, **shared)`` of each partition, left on the workers.
+    """Compute ``function(part, *beside, **shared)`` for each partition, and leave the results on the workers.
 
-    ``beside`` are sequences that have something of its own for each partition.
+    Each sequence in ``beside`` has one value for each partition.
     """
     check_running(client)
     small = {name: value for name, value in shared.items() if _is_small(value)}
@@ -60,12 +60,12 @@ def merged(
     beside: Sequence[Sequence[Any]] = (),
     **shared: Any,
 ) -> Any:
-    """``merge`` of what `spread` gives, on the workers: only the last result travels."""
-    found = spread(client, function, parts, beside=beside, **shared)
-    while len(found) > 1:
-        groups = [found[first : first + _MERGED] for first in range(0, len(found), _MERGED)]
-        found = [client.submit(merge, group, pure=False) for group in groups]
-    return results(client, found)[0]
+    """Merge the results of `spread` on the workers; only the final one is brought into this process."""
+    futures = spread(client, function, parts, beside=beside, **shared)
+    while len(futures) > 1:
+        groups = [futures[first : first + _MERGED] for first in range(0, len(futures), _MERGED)]
+        futures = [client.submit(merge, group, pure=False) for group in groups]
+    return results(client, futures)[0]
 
 
 def gathered(
@@ -76,45 +76,45 @@ def gathered(
     beside: Sequence[Sequence[Any]] = (),
     **shared: Any,
 ) -> list[Any]:
-    """What `spread` gives, in this process."""
+    """Bring the results of `spread` into this process."""
     return results(client, spread(client, function, parts, beside=beside, **shared))
 
 
-def results(client: Client, found: Sequence[Future]) -> list[Any]:
-    """Wait for results and take them into this process."""
+def results(client: Client, futures: Sequence[Future]) -> list[Any]:
+    """Wait for results and bring them into this process."""
     from distributed import KilledWorker
 
     check_running(client)
     try:
-        return list(client.gather(list(found)))
+        return list(client.gather(list(futures)))
     except KilledWorker as problem:
         raise InputError(
-            "one piece of the table brought down several workers of the cluster in turn, most likely for lack of "
-            "memory; cut the frame into more partitions (frame.repartition), or give the workers more memory"
+            "several workers of the cluster died one after the other on the same part of the table, most likely for "
+            "lack of memory; split the frame into more partitions (frame.repartition), or give the workers more memory"
         ) from problem
 
 
 def check_running(client: Client) -> None:
-    """Refuse to work for a client that is closed."""
+    """Refuse a client that is closed."""
     if client.status != "running":
         raise InputError(
-            "the rows of this fit were on a Dask cluster and its client is closed; fit again, and before closing it "
-            "call fit.collect() or fit.save(path)"
+            "the rows of this fit were on a Dask cluster, and its client is closed; fit again, and call fit.collect() "
+            "or fit.save(path) before you close the client"
         )
 
 
 def _key(function: Callable[..., Any]) -> str:
-    """The name that its tasks show under."""
+    """The name that Dask shows for the tasks."""
     return f"fairmaxent-{function.__name__.strip('_')}"
 
 
 def _is_small(value: Any) -> bool:
-    """Whether a value goes along with each task; a larger one goes to the cluster once."""
+    """Whether a value is sent along with each task; a larger one is sent to the cluster once."""
     return len(pickle.dumps(value)) <= _SMALL
 
 
 def _send(client: Client, value: Any) -> Future:
-    """Bring a value to the cluster as the result of a task: that can be done again, what was sent would be lost."""
+    """Send a value as the result of a task, which Dask can repeat; scattered data would be lost with its worker."""
     return client.submit(_itself, value, pure=False)
 
 
@@ -123,6 +123,6 @@ def _itself(value: Any) -> Any:
 
 
 def _with_shared(function: Callable[..., Any], small: dict[str, Any], large: list[str], *values: Any) -> Any:
-    """Call with what each task brings along, and with the large values, which come last."""
-    own = len(values) - len(large)
-    return function(*values[:own], **small, **dict(zip(large, values[own:], strict=True)))
+    """Call the function with its small values, and with the large ones, which come last in ``values``."""
+    positional = len(values) - len(large)
+    return function(*values[:positional], **small, **dict(zip(large, values[positional:], strict=True)))

@@ -1,4 +1,4 @@
-"""Weights for the rows of a Dask frame, by their levels alone: nothing is joined, and nothing moves."""
+"""Weights for the rows of a Dask frame, computed from their levels alone: no join, and no row moves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairmaxent.maxent.forbidden import Rule, break_any
 def weigh_rows(
     lazy: Lazy, roles: Roles, log_levels: Reals, *, rules: Sequence[Rule], weight: str | None, name: str
 ) -> Any:
-    """Return the Dask frame with a column ``name``: the product of what each level of a row weighs, by design weight.
+    """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
 
-    Rows that break a rule weigh nothing.
+    Rows that break a rule get the weight 0.
     """
     if not lazy.implementation.is_dask():
         raise InputError(
-            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or use "
-            "fit.collect().weigh(frame) for one of another kind"
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or for another kind of "
+            "frame use fit.collect().weigh(frame)"
         )
     blocks = roles.blocks
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]

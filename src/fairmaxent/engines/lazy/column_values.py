@@ -1,8 +1,8 @@
-"""The distinct values of each column with their counts, and the domain that they make.
+"""The distinct values of each column with their counts, and the domain learned from them.
 
-A domain is learned from what values a column has and how often, never from their order, so that a list of values and
+A domain depends on which values a column has and how often, not on the order of the rows, so a list of values with
 weights gives the same domain as the table itself. A column with more than `MOST_VALUES` values is thinned inside the
-engine: what is frequent stays, and of the rest every so manieth in ascending order.
+engine: the frequent values stay, and of the others every k-th, in ascending order.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fairmaxent.errors import InputError
 from fairmaxent.progress import Progress, silent
 
 MOST_VALUES = 100_000
-_HEAD = 1 << 20  # rows that show whether a column may have too many values
-_AT_ONCE = 1_000_000  # values that polars may hold
+_HEAD = 1 << 20  # rows to check first for too many values
+_AT_ONCE = 1_000_000  # values that polars may hold in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Values:
 
     column: nw.DataFrame[Any]  # one column of an ordinary frame, each value once
     rows: int  # input rows that are not missing
-    distinct: int  # values that the column has
+    distinct: int  # distinct values of the column
     weights: Reals
 
     @property
@@ -53,7 +53,7 @@ def learn_domain(
     weight: str | None = None,
     progress: Progress = silent,
 ) -> Domain:
-    """Learn the domain of a lazy frame; the options are those of `Domain.learn`, ``weight`` a column."""
+    """Learn the domain of a lazy frame, with the options of `Domain.learn`; ``weight`` names a column."""
     names = [name for name in names_of(lazy) if name != weight]
     options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
     attributes: list[Attribute] = []
@@ -70,7 +70,8 @@ def learn_domain(
 def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     """Learn one column from its values.
 
-    A column whose values repeat is listed twice, the second time without weight, or it would look like an identifier.
+    The values of a column with repetitions are passed twice, the second time without weight; otherwise it would look
+    like an identifier.
     """
     column, weights = values.column, values.weights
     if values.distinct <= 0.9 * values.rows:
@@ -88,8 +89,8 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     if not values.is_thinned:
         return learned
     note = (
-        f"column {name!r} has {values.distinct:,} values, too many to keep: "
-        f"{len(values.column):,} of them stand for all in bins, and are what is drawn"
+        f"column {name!r} has {values.distinct:,} values, too many to keep all: "
+        f"{len(values.column):,} of them were kept to make the bins, and only these can be drawn"
     )
     return Domain(learned.attributes, (*learned.notes, note))
 
@@ -117,18 +118,18 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
     counted = [_grouped(part, name, weight, rows, mass) for part in _parts(lazy, name)]
     if len(counted) == 1:
-        found = collect(counted[0].head(MOST_VALUES + 1))
-        if not len(found):
+        counts = collect(counted[0].head(MOST_VALUES + 1))
+        if not len(counts):
             raise InputError("the table has no rows; pass at least one")
-        if len(found) <= MOST_VALUES:
-            return _values(found, name, rows, mass)
+        if len(counts) <= MOST_VALUES:
+            return _values(counts, name, rows, mass)
     return _thinned(counted, name, rows, mass)
 
 
 def _parts(lazy: Lazy, name: str) -> list[Lazy]:
-    """Cut the rows by a hash of their value, where the beginning shows that there are too many to count at once.
+    """Split the rows by a hash of their value, if the first rows show that there are too many values to count at once.
 
-    DuckDB keeps what is too large on disk, and Dask and Spark on several machines; polars holds it in memory.
+    Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask and Spark use several machines.
     """
     if not lazy.implementation.is_polars():
         return [lazy]
@@ -143,7 +144,7 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
 
 
 def _grouped(lazy: Lazy, name: str, weight: str | None, rows: str, mass: str) -> Lazy:
-    """The engine's own counts, and weights, of the values of a column."""
+    """Let the engine count and weigh the values of a column."""
     column = nw.col(name)
     if weight is None:
         return lazy.select(column).group_by(name).agg(nw.len().alias(rows)).with_columns(nw.col(rows).alias(mass))
@@ -151,36 +152,37 @@ def _grouped(lazy: Lazy, name: str, weight: str | None, rows: str, mass: str) ->
     return both.group_by(name).agg(nw.len().alias(rows), nw.col(mass).sum())
 
 
-def _values(found: nw.DataFrame[Any], name: str, rows: str, mass: str) -> Values:
-    missing = found.select(is_missing(nw.col(name), found.schema[name])).get_column(name).to_numpy().astype(bool)
-    seen = numbers(found, rows)[~missing]
-    return Values(found.select(name), int(seen.sum()), len(found), numbers(found, mass))
+def _values(counts: nw.DataFrame[Any], name: str, rows: str, mass: str) -> Values:
+    missing = counts.select(is_missing(nw.col(name), counts.schema[name])).get_column(name).to_numpy().astype(bool)
+    present = numbers(counts, rows)[~missing]
+    return Values(counts.select(name), int(present.sum()), len(counts), numbers(counts, mass))
 
 
 def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
-    """Keep the frequent values, the first and last, and every so manieth of the others in ascending order.
+    """Keep the frequent values, the first and last, and every k-th of the others in ascending order.
 
-    Numbers that were kept for others weigh as much as those; of texts the frequent ones matter, as they are.
+    A number that was kept also gets the weight of those it stands for; a text keeps its weight, since rare texts end up
+    in one level anyway.
     """
     dtype = counted[0].collect_schema()[name]
     missing = is_missing(nw.col(name), dtype)
     present = [part.filter(~missing) for part in counted]
     sums = [collect(part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())) for part in present]
-    sizes, seen, total = (np.concatenate([numbers(own, column) for own in sums]) for column in (name, rows, mass))
+    sizes, seen, total = (np.concatenate([numbers(part, column) for part in sums]) for column in (name, rows, mass))
     every, frequent = -(-2 * int(sizes.sum()) // MOST_VALUES), 2 * total.sum() / MOST_VALUES
     kept = [_pick(part, size, every, frequent, mass) for part, size in zip(present, sizes, strict=True)]
-    found = nw.concat([collect(part) for part in kept])
-    weights = numbers(found, mass)
+    values = nw.concat([collect(part) for part in kept])
+    weights = numbers(values, mass)
     if dtype.is_numeric() or dtype.is_temporal():
         weights = np.where(weights >= frequent, weights, every * weights)
     gaps = [gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)]
-    column = nw.concat([found.select(name), *(gap.select(name) for gap in gaps)])
+    column = nw.concat([values.select(name), *(gap.select(name) for gap in gaps)])
     weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
     return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)
 
 
 def _pick(values: Lazy, size: float, every: int, frequent: float, mass: str) -> Lazy:
-    """The frequent values, the last one, and every so manieth from the first on."""
-    name, place = names_of(values)[0], fresh_name("place", names_of(values))
-    picked = (nw.col(place) % every == 0) | (nw.col(place) == int(size) - 1) | (nw.col(mass) >= frequent)
-    return values.with_row_index(place, order_by=name).filter(picked).drop(place)
+    """The frequent values, the last one, and every k-th starting with the first, where k is ``every``."""
+    name, rank = names_of(values)[0], fresh_name("rank", names_of(values))
+    picked = (nw.col(rank) % every == 0) | (nw.col(rank) == int(size) - 1) | (nw.col(mass) >= frequent)
+    return values.with_row_index(rank, order_by=name).filter(picked).drop(rank)

@@ -1,4 +1,4 @@
-"""A lazy frame: columns and dtypes are known, rows stay with the engine until a query is collected."""
+"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a query is collected."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, did_you_mean, first_line
 
-# Row groups that polars holds before they are decoded; its own number takes far more memory, and no less CPU.
+# Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
 
 Lazy = nw.LazyFrame[Any]
 
 
 def open_lazy(frame: Any) -> Lazy | None:
-    """Wrap a lazy frame; None if this is no lazy frame."""
+    """Wrap a lazy frame; return None for anything else."""
     try:
         opened = nw.from_native(nw.to_native(frame, pass_through=True), pass_through=True)
-    except nw.exceptions.NarwhalsError:  # a table in memory, e.g. with a name twice: said where it is opened
+    except nw.exceptions.NarwhalsError:  # a faulty table in memory, which is reported later
         return None
     if not isinstance(opened, nw.LazyFrame):
         return None
@@ -32,7 +32,7 @@ def open_lazy(frame: Any) -> Lazy | None:
         raise InputError("the table has no columns; pass at least one")
     dotted = [name for name in names if "." in name or "`" in name]
     if dotted and opened.implementation.is_spark_like():
-        raise ColumnError(f"Spark reads the column {dotted[0]!r} as a part of another one; rename it, without the sign")
+        raise ColumnError(f"Spark takes a dot or backtick in a column name for syntax; rename the column {dotted[0]!r}")
     return opened
 
 
@@ -42,14 +42,14 @@ def names_of(lazy: Lazy) -> list[str]:
 
 
 def check_column(lazy: Lazy, name: str) -> None:
-    """Refuse a column that is not there."""
+    """Refuse a column that does not exist."""
     names = names_of(lazy)
     if name not in names:
         raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
 
 
 def collect(query: Lazy) -> nw.DataFrame[Any]:
-    """Run a query whose result is small, in pieces where the engine would otherwise take the whole table in."""
+    """Run a query whose result is small; polars streams it, and so never loads the complete table."""
     if not query.implementation.is_polars():
         return query.collect()
     polars = frames.load_library("polars")
@@ -58,14 +58,14 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
             return query.collect(engine="streaming")
     except (polars.exceptions.PolarsError, OSError) as problem:
         raise InputError(
-            f"polars could not compute the table ({first_line(problem)}); look at its query and its files"
+            f"polars could not compute the table ({first_line(problem)}); check its query and its files"
         ) from problem
 
 
 @contextlib.contextmanager
 def _little_read_ahead() -> Iterator[None]:
-    """Let polars hold few row groups while a query runs."""
-    if READ_AHEAD in os.environ:  # the user's own
+    """Let polars read only a few row groups ahead while a query runs."""
+    if READ_AHEAD in os.environ:  # the user has set it
         yield
         return
     os.environ[READ_AHEAD] = FEW
@@ -76,7 +76,7 @@ def _little_read_ahead() -> Iterator[None]:
 
 
 def fresh_name(wanted: str, taken: list[str]) -> str:
-    """Return a name for a column of ours that no column of the user's has; DuckDB and Spark know no upper case."""
+    """Return a name that no column of the user has, in upper or lower case: DuckDB and Spark ignore the case."""
     lowered = {name.lower() for name in taken}
     while wanted in lowered:
         wanted = f"_{wanted}"
@@ -84,7 +84,7 @@ def fresh_name(wanted: str, taken: list[str]) -> str:
 
 
 def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
-    """Hand arrays to the engine of a lazy frame, as a frame that can be joined with it."""
+    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with it."""
     kind = like.implementation
     if kind.is_polars():
         native = frames.load_library("polars").LazyFrame(columns)
@@ -96,8 +96,9 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
     elif kind.is_spark_like():
         native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
     else:
-        known = "polars, DuckDB, Dask or Spark"
-        raise InputError(f"a table cannot be handed to {kind.value}; read the data with {known} instead")
+        raise InputError(
+            f"fairmaxent cannot pass a table to {kind.value}; read the data with polars, DuckDB, Dask or Spark instead"
+        )
     lazy: Lazy = nw.from_native(native)
     return lazy
 
@@ -108,5 +109,5 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Reals:
 
 
 def is_missing(column: Any, dtype: Any) -> Any:
-    """Say, as an expression, where a column is missing; NaN is."""
+    """Return an expression for whether a value is missing; NaN is missing too."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()

@@ -1,4 +1,4 @@
-"""Levels as expressions that an engine evaluates: numbers and times by their place among cut points, others by name."""
+"""Levels as expressions that an engine evaluates: numbers and times by cut points, other values by name."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _LARGEST_KEY = 2**62
 
 
 def key_parts(sizes: Sequence[int]) -> list[range]:
-    """Cut positions into runs whose sizes multiply to what one integer holds.
+    """Split positions into runs whose sizes have a product that fits in one integer.
 
     >>> key_parts([2**40, 2**20, 2**10, 3])
     [range(0, 2), range(2, 4)]
     """
     parts, start, span = [], 0, 1
-    for place, size in enumerate(sizes):
+    for position, size in enumerate(sizes):
         if span * size > _LARGEST_KEY:
-            parts.append(range(start, place))
-            start, span = place, 1
+            parts.append(range(start, position))
+            start, span = position, 1
         span *= size
     return [*parts, range(start, len(sizes))]
 
 
 def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, names: Sequence[str]) -> Lazy:
-    """Add integers that tell rows apart, one per part: the block codes packed in mixed radix, in their order.
+    """Add integer keys that identify each distinct row, one per part: the block codes packed in mixed radix, in order.
 
-    polars gets its own expressions, as only these look names up without holding the column.
+    polars gets native expressions, because only these look names up without holding the column in memory.
     """
     api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
     schema = lazy.collect_schema()
@@ -61,12 +61,12 @@ def _packed(domain: Domain, blocks: Blocks, part: range, schema: nw.Schema, api:
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
-    """Return the level of each row as a 64-bit integer; every value is taken to be one that the attribute knows."""
+    """Return the level of each row as a 64-bit integer; the attribute is assumed to know every value."""
     column = api.col(attribute.name)
     if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
-        level = _place(attribute, column, dtype, api)
+        level = _by_cut_points(attribute, column, dtype, api)
     elif attribute.edges is not None:
-        raise LevelError(f"column {attribute.name!r} was learned as {attribute.kind} but now is {dtype}; convert it")
+        raise LevelError(f"column {attribute.name!r} was learned as {attribute.kind} but is now {dtype}; convert it")
     else:
         level = _by_name(attribute, column, dtype, api)
     if attribute.missing is None:
@@ -74,8 +74,8 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
 
 
-def _place(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """How many cut points a number or time has reached."""
+def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+    """Count the cut points that a number or time reaches."""
     numbers = column.cast(api.Float64) if dtype.is_numeric() else column
     total = api.lit(0).cast(api.Int16)
     for cut in _cuts(attribute):
@@ -84,7 +84,7 @@ def _place(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
 
 
 def _cuts(attribute: Attribute) -> list[float]:
-    """Where each level but the first begins: the edges of bins, or the values themselves, which ascend."""
+    """The start of each level but the first: the edges of bins, or the values themselves, which ascend."""
     if attribute.edges is not None:
         return [float(edge) for edge in attribute.edges]
     present = attribute.size - (attribute.missing is not None)
@@ -93,7 +93,7 @@ def _cuts(attribute: Attribute) -> list[float]:
 
 
 def _literal(cut: float, dtype: Any) -> Any:
-    """The least value of a dtype whose number is not below ``cut``; times compare as such, never as floats."""
+    """The smallest value of a dtype that is at least ``cut``; times are compared as times, never as floats."""
     if dtype.is_numeric():
         return cut
     micro = math.floor(cut * 1e6) - 2
@@ -111,7 +111,7 @@ def _literal(cut: float, dtype: Any) -> Any:
 
 
 def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Look each value up; a last level that stands for all rare values takes what is not listed."""
+    """Look each value up; values that are not listed belong to the last level, which stands for all rare values."""
     present = attribute.size - (attribute.missing is not None)
     listed = present if attribute.is_value_coded else present - 1
     values = frames.take(attribute.values, attribute.level_starts[:listed])
@@ -126,7 +126,7 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
 
 
 def _by_polars_name(values: Any, column: Any, polars: Any) -> Any:
-    """Look texts up as categories, and all else by its text; 0.0 is added as -0.0 is no other number."""
+    """Look values up by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same number."""
     if values.dtype.is_float():
         values, column = values + 0.0, column + 0.0
     categories = polars.Enum(values.cast(polars.String))

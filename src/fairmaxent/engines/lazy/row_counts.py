@@ -1,4 +1,4 @@
-"""Distinct rows and their counts, by the engine's own group-by; and weights joined to the rows by the same keys."""
+"""Distinct rows and their counts, by the engine's group-by; and weights joined to the rows by the same keys."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from fairmaxent.errors import InputError, WeightError
 
 
 def check_lazy_weights(lazy: Lazy, weight: str) -> None:
-    """Refuse a column of design weights that no weighting can mean."""
+    """Refuse a weight column that is not numeric, or has values that are missing, negative, infinite or all zero."""
     check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
     number = nw.col(weight).cast(nw.Float64)
     good = (number >= 0) & (number < float("inf"))
-    found = collect(
+    totals = collect(
         lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), (number > 0).any().alias("any"))
     )
-    rows, sound, some = (numbers(found, name)[0] for name in ("rows", "good", "any"))
-    if sound < rows:
+    rows, usable, any_positive = (numbers(totals, name)[0] for name in ("rows", "good", "any"))
+    if usable < rows:
         raise WeightError(
-            f"weight column {weight!r} holds {int(rows - np.nan_to_num(sound))} values that are missing, negative or "
+            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} values that are missing, negative or "
             "infinite; weights must be finite and not negative. Repair or drop those rows."
         )
-    if rows and not some:
+    if rows and not any_positive:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Names of the columns that an engine counts by and in; those of design weights are None where there are none."""
+class CountColumns:
+    """Names of the columns that hold keys and counts; those for design weights are None if there are none."""
 
     keys: list[str]
     rows: str
@@ -55,42 +55,43 @@ class Counts:
         return [name for name in (self.mass, self.squares) if name is not None]
 
 
-def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, Counts]:
-    """Code the rows: the integers that tell them apart, and design weights with their squares."""
+def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
+    """Encode the rows: integers that identify each distinct row, and design weights with their squares."""
     names = names_of(lazy)
     keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
     rows, mass, squares = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares"))
     coded = with_keys(lazy, domain, blocks, keys)
     if weight is None:
-        return coded.select(*keys), Counts(keys, rows, None, None)
-    own = nw.col(weight).cast(nw.Float64)
-    return coded.select(*keys, own.alias(mass), (own * own).alias(squares)), Counts(keys, rows, mass, squares)
+        return coded.select(*keys), CountColumns(keys, rows, None, None)
+    design = nw.col(weight).cast(nw.Float64)
+    weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares))
+    return weighted, CountColumns(keys, rows, mass, squares)
 
 
 def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
-    """Code the rows, merge equal ones and count them, all inside the engine; only distinct rows come back."""
+    """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
     coded, columns = keyed(lazy, domain, blocks, weight)
     totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.weights)]
-    found = collect(coded.group_by(*columns.keys).agg(*totals))
-    if not len(found):
+    counts = collect(coded.group_by(*columns.keys).agg(*totals))
+    if not len(counts):
         raise InputError("the table has no rows; pass at least one")
-    return table_of(found, columns, blocks)
+    return table_of(counts, columns, blocks)
 
 
-def table_of(found: nw.DataFrame[Any], columns: Counts, blocks: Blocks) -> Table:
-    """Distinct rows in order, from what an engine counted."""
-    packed = [found.get_column(key).to_numpy() for key in columns.keys]
+def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -> Table:
+    """Return the distinct rows in order, from the counts of an engine."""
+    packed = [counts.get_column(key).to_numpy() for key in columns.keys]
     order = np.lexsort(packed[::-1])
     codes = unpacked([key[order] for key in packed], blocks)
-    seen = numbers(found, columns.rows)[order]
+    rows = numbers(counts, columns.rows)[order]
     if not columns.weights:
-        return Table(codes, seen, seen, seen)
-    mass, squares = (numbers(found, name)[order] for name in columns.weights)
-    return Table(codes, mass, seen, squares)
+        return Table(codes, rows, rows, rows)
+    mass, squares = (numbers(counts, name)[order] for name in columns.weights)
+    return Table(codes, mass, rows, squares)
 
 
 def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
-    """Block codes of keys."""
+    """Return the block codes that keys were packed from."""
     codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
     for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
         for block in reversed(part):
@@ -99,7 +100,7 @@ def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
 
 
 def join_weights(lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, name: str) -> Any:
-    """Return the native lazy frame with a column ``name``: the weight of each row's distinct row, by design weight."""
+    """Return the native lazy frame with a column ``name``: the weight of each row, times its design weight."""
     domain, blocks = roles.domain, roles.blocks
     parts = key_parts(blocks.levels)
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
