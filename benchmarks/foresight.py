@@ -24,7 +24,7 @@ WITHIN = 0.03
 # What is asked of debias(), by name.
 ASKED: Mapping[str, Mapping[str, str]] = {
     "reweigh": {},
-    "relabel, predictions": {"absorb": "relabel", "parity": "predictions"},
+    "relabel, predictions": {"relabel": "predictions"},
 }
 MEASURES = ("accuracy", "auc", "predictions", "probabilities")
 
@@ -76,7 +76,7 @@ def expected_and_measured(data: str, asked: str, splits: int, rows: int | None) 
     for number in range(splits):
         fold = split(data, number, rows)
         fit = fairmaxent.debias(
-            fold.train, fold.outcome, fold.protected, favourable=fold.favourable, downstream="weights", **ASKED[asked]
+            fold.train, fold.outcome, fold.protected, favourable=fold.favourable, estimate="weights", **ASKED[asked]
         )
         after = fit.certificate.downstream.after
         expected = [

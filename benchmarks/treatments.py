@@ -79,8 +79,14 @@ def _rows(fold: Fold, **options: Any) -> Training:
 
 def _relabelled(fold: Fold, **options: Any) -> Training:
     """Every row once per outcome, weighted by its fair soft label."""
-    frame = _debias(fold, absorb="relabel", **options).weigh(fold.train, name=_WEIGHT)
+    frame = _debias(fold, **options).weigh(fold.train, name=_WEIGHT)
     return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
+
+
+def _labelled_by_the_tree(fold: Fold) -> Training:
+    from fairmaxent import Relabel
+
+    return _relabelled(fold, relabel=Relabel(parity="predictions", labeller="tree"))
 
 
 def _debias(fold: Fold, **options: Any) -> Any:
@@ -135,11 +141,11 @@ TREATMENTS: Mapping[str, Treatment] = {
         for base, share in BASES
     },
     **{
-        relabelled(parity, output, share): Treatment(partial(treat, parity=parity, **SHARES[share]), ours=True)
+        relabelled(parity, output, share): Treatment(partial(treat, relabel=parity, **SHARES[share]), ours=True)
         for parity in PARITIES
-        for output, treat in (("weights", _relabelled), ("rows", partial(_rows, absorb="relabel")))
+        for output, treat in (("weights", _relabelled), ("rows", _rows))
         for share in SHARES
     },
     "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),
-    TREE_LABELS: Treatment(partial(_relabelled, parity="predictions", labeller="tree"), ours=True),
+    TREE_LABELS: Treatment(_labelled_by_the_tree, ours=True),
 }

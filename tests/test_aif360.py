@@ -202,12 +202,13 @@ def test_bad_use(frame):
 
 def test_relabelling_draws_rows(make, frame):
     dataset = make(frame, ["sex"])
-    fair = FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, absorb="relabel", output="rows", random_state=0)
+    fair = FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, relabel="probabilities", output="rows", random_state=0)
     drawn = fair.fit_transform(dataset)
     assert fair.fit_.soft is not None
     assert min(rates(drawn)) > 0.97
 
 
-def test_relabelling_has_no_single_weight_per_row():
+def test_relabelling_has_no_single_weight_per_row(make, frame):
+    adapter = FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, relabel="probabilities")
     with pytest.raises(fairmaxent.InputError, match="one label per row; pass output='rows'"):
-        FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, absorb="relabel")
+        adapter.fit(make(frame, ["sex"]))

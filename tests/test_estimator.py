@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import joblib
@@ -29,7 +31,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import fairmaxent
+from fairmaxent import Relabel
 from fairmaxent.estimator import FairMaxEnt
+from fairmaxent.fit.request import Request
 from tables import as_table, random_frame, rates_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -202,11 +206,24 @@ def test_attributes(parts):
 
 
 def test_parameters_are_those_of_debias():
-    options = dict(fairmaxent.debias.__kwdefaults__)
-    options.pop("progress")  # a callback is no parameter of a model
+    options = {
+        name: option
+        for name, option in inspect.signature(fairmaxent.debias).parameters.items()
+        if option.kind is option.KEYWORD_ONLY and name != "progress"  # a callback is no parameter of a model
+    }
+    asked = {option.name for option in fields(Request) if option.kw_only}
+    assert options.keys() == asked - {"progress"}
     assert set(FairMaxEnt().get_params()) == options.keys() | {"protected", "rows"}
-    for name, default in options.items():
-        assert getattr(FairMaxEnt(), name) == default
+    shown = inspect.signature(FairMaxEnt).parameters
+    assert list(shown) == ["protected", "rows", *options]
+    for name, option in options.items():
+        assert shown[name] == option
+        assert getattr(FairMaxEnt(), name) == option.default
+
+
+def test_a_callback_is_refused_as_an_option():
+    with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'progress'"):
+        FairMaxEnt("z0", progress=print)
 
 
 def test_a_pipeline_around_it_sets_the_output_of_its_transformers(parts):
@@ -314,7 +331,7 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
         (FairMaxEnt("z0", weight=True), {}, r"weight holds True; pass names"),
         (FairMaxEnt("z0", rows=0), {}, r"ask for a positive whole number of rows"),
         (FairMaxEnt("z0", random_state=np.random.RandomState(0)), {}, r"random_state is RandomState"),
-        (FairMaxEnt("z0", base_share=2), {}, r"base_share is 2; it lies between"),
+        (FairMaxEnt("z0", base_share=2), {}, r"base_share is 2; it must lie between"),
         (FairMaxEnt(), {"sensitive_features": pd.Series(["a"] * 400, name="z0")}, r"'z0' is in X and in sensitive_fea"),
         (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"y is called 'x1', as is another column"),
         (FairMaxEnt("z0"), {"y": ["a"] * 400}, r"y has one class \('a'\)"),
@@ -370,9 +387,9 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
 
 def test_relabelled_rows_come_with_weights(frame, parts):
     X, y = parts
-    sampler = FairMaxEnt("z0", absorb="relabel", parity="predictions", favourable="o1", random_state=0)
+    sampler = FairMaxEnt("z0", relabel="predictions", favourable="o1", random_state=0)
     rows, labels, weights = sampler.fit_weigh(X, y)
-    fit = fairmaxent.debias(frame, "y", "z0", absorb="relabel", parity="predictions", favourable="o1", random_state=0)
+    fit = fairmaxent.debias(frame, "y", "z0", relabel="predictions", favourable="o1", random_state=0)
     expected = fit.weigh(frame[[*X.columns, "y"]])
     assert_frame_equal(rows, expected[X.columns])
     assert_series_equal(labels, expected["y"])
@@ -393,13 +410,13 @@ def test_weighed_rows_are_the_rows_where_none_is_relabelled(parts):
 def test_weighed_arrays_and_lists_come_back_as_such(kind):
     X = [[0, 5], [0, 6], [0, 7], [1, 6], [1, 5], [1, 8], [0, 8], [0, 9], [1, 9], [1, 7]] * 4
     y = [0, 1, 0, 1, 0, 1, 0, 1, 1, 1] * 4
-    rows, labels, weights = FairMaxEnt(0, absorb="relabel").fit_weigh(kind(X), kind(y))
+    rows, labels, weights = FairMaxEnt(0, relabel="probabilities").fit_weigh(kind(X), kind(y))
     assert type(rows) is type(kind(X))
     assert len(rows) == len(labels) == len(weights) == 2 * len(X)
 
 
 def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
-    sampler = FairMaxEnt("z0", absorb="relabel", labeller=LogisticRegression(max_iter=1000)).fit(*parts)
+    sampler = FairMaxEnt("z0", relabel=Relabel(labeller=LogisticRegression(max_iter=1000))).fit(*parts)
     assert sampler.fit_.weights().ndim == 2
     with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
         _ = sampler.sample_weight_
@@ -407,8 +424,10 @@ def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
 
 
 def test_relabelled_rows_are_drawn(frame, parts):
-    sampler = FairMaxEnt("z0", absorb="relabel", favourable="o1", random_state=0)
+    sampler = FairMaxEnt("z0", relabel="probabilities", favourable="o1", random_state=0)
     rows, labels = clone(sampler).fit_resample(*parts)
-    drawn = fairmaxent.debias(frame, "y", "z0", absorb="relabel", favourable="o1").sample(len(frame), random_state=0)
+    drawn = fairmaxent.debias(frame, "y", "z0", relabel="probabilities", favourable="o1").sample(
+        len(frame), random_state=0
+    )
     assert_frame_equal(rows, drawn[rows.columns])
     assert_series_equal(labels, drawn["y"])

@@ -10,14 +10,16 @@ from polars.testing import assert_frame_equal
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
-from fairmaxent import debias
+from fairmaxent import Relabel, debias
 from fairmaxent.cli import model_estimate
 from fairmaxent.cli.group import group
+from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.files.tables import read_table
+from fairmaxent.fit import keywords
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
-RELABEL = ["--absorb", "relabel"]
-QUIET = ["--downstream", "none"]
+RELABEL = ["--relabel", "probabilities"]
+QUIET = ["--estimate", "none"]
 
 
 @pytest.fixture
@@ -41,24 +43,26 @@ def fit_of(**options):
 
 
 @pytest.mark.parametrize(
-    ("typed", "options"),
+    ("typed", "relabel"),
     [
-        ([], {}),
-        (["--parity", "predictions"], {"parity": "predictions"}),
-        (["--parity", "predictions", "--threshold", "0.4"], {"parity": "predictions", "threshold": 0.4}),
+        ([], None),
+        (["--relabel", "none"], None),
+        (["--relabel", "probabilities"], "probabilities"),
+        (["--relabel", "predictions"], "predictions"),
+        (["--relabel", "predictions", "--threshold", "0.4"], Relabel(parity="predictions", threshold=0.4)),
     ],
     ids=str,
 )
-def test_every_option_means_what_it_means_in_python(typed, options, folder):
-    run("data.csv", *FAVOURED, *RELABEL, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
-    fit = fit_of(absorb="relabel", random_state=1, **options)
+def test_every_option_means_what_it_means_in_python(typed, relabel, folder):
+    run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
+    fit = fit_of(relabel=relabel, random_state=1)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
 
 def test_weights_stand_beside_each_row_once_per_outcome(folder):
     shown = run("data.csv", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.csv", "--weight-name", "w")
     fair = pl.read_csv("fair.csv")
-    assert_frame_equal(fair, fit_of(absorb="relabel").weigh(biased_table(), name="w"))
+    assert_frame_equal(fair, fit_of(relabel="probabilities").weigh(biased_table(), name="w"))
     assert f"({2 * ROWS:,} rows)" in shown
     np.testing.assert_allclose(fair["w"].sum(), ROWS)
     rate = fairmaxent.statistical_rate(fair, "income", "sex", favourable=">50K", weight="w")
@@ -77,21 +81,47 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
 def test_a_parquet_file_is_relabelled_too(folder):
     biased_table().write_parquet("data.parquet")
     run("data.parquet", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.parquet")
-    assert_frame_equal(pl.read_parquet("fair.parquet"), fit_of(absorb="relabel").weigh(biased_table()))
+    assert_frame_equal(pl.read_parquet("fair.parquet"), fit_of(relabel="probabilities").weigh(biased_table()))
 
 
 def test_a_file_holds_the_same_options(folder):
-    (folder / "options.toml").write_text('absorb = "relabel"\nparity = "predictions"\ndownstream = "none"\n')
+    (folder / "options.toml").write_text('relabel = "predictions"\nthreshold = 0.4\nestimate = "none"\n')
     run("data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv", "--seed", 1, "--report", "report.md")
-    fit = fit_of(absorb="relabel", parity="predictions", random_state=1)
+    fit = fit_of(relabel=Relabel(parity="predictions", threshold=0.4), random_state=1)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
-    assert "--absorb relabel --parity predictions" in (folder / "report.md").read_text()
+    assert "--relabel predictions --threshold 0.4 --estimate none" in (folder / "report.md").read_text()
 
 
-def test_what_needs_relabelling_says_so_in_options(folder):
-    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--parity", "predictions"])
+def test_a_threshold_without_relabelling_is_refused(folder):
+    for extra in ([], ["--relabel", "none"]):
+        result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--threshold", "0.4", *extra])
+        assert result.exit_code == 2
+        assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
+
+
+OLD = [
+    ("absorb", "relabel", "--relabel probabilities or --relabel predictions (without it, rows are reweighed)"),
+    ("parity", "predictions", "--relabel probabilities or --relabel predictions"),
+    ("downstream", "rows", "--estimate"),
+]
+
+
+@pytest.mark.parametrize(("old", "value", "new"), OLD)
+def test_old_options_are_refused_with_the_new_spelling(old, value, new, folder):
+    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, f"--{old}", value, "-o", "fair.csv"])
+    assert result.exit_code == 2
+    assert f"Error: --{old} is no longer an option; use {new}. See 'fairmaxent debias --help'." in result.stderr
+    (folder / "options.toml").write_text(f"{old} = '{value}'\n")
+    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv"])
     assert result.exit_code == 3
-    assert "it needs --absorb relabel" in result.stderr
+    assert f"Error: options.toml: '{old}' is no longer an option; use {new}\n" in result.stderr
+    assert not (folder / "fair.csv").exists()
+
+
+def test_every_old_option_is_in_the_test_above():
+    assert sorted(old for old, *_ in OLD) == sorted(RENAMED)
+    # Python's own old names are either here, still options, or models, which nobody can type.
+    assert set(keywords.RENAMED) - set(RENAMED) == {"threshold", "labeller", "student"}
 
 
 def test_a_taken_name_of_the_weights_is_refused(folder):
@@ -107,7 +137,7 @@ def test_a_taken_name_of_the_weights_is_refused(folder):
 @pytest.mark.parametrize("mode", ["rows", "weights"])
 def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
     shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
-    found = fit_of(downstream=mode).certificate.downstream
+    found = fit_of(estimate=mode).certificate.downstream
     assert f"gradient boosting trained on the {mode}" in shown
     for name, before, after in (
         ("Accuracy", found.before.accuracy, found.after.accuracy),
@@ -123,14 +153,14 @@ def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
 
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
-    monkeypatch.setattr("fairmaxent.fit.certificate._DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
+    monkeypatch.setattr("fairmaxent.fit.remarks.DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
     shown = run("data.csv", *FAVOURED)
-    assert "Relabelling helps: --absorb relabel, --parity predictions" in shown
+    assert "Relabelling helps: --relabel predictions" in shown
 
 
 def test_json_has_all_of_it(folder):
-    record = json.loads(run("data.csv", *FAVOURED, "--json", "--downstream", "weights", "--mode", "rows"))
-    expected = fit_of(downstream="weights").certificate.to_dict()["downstream"]
+    record = json.loads(run("data.csv", *FAVOURED, "--json", "--estimate", "weights", "--mode", "rows"))
+    expected = fit_of(estimate="weights").certificate.to_dict()["downstream"]
     assert record["certificate"]["downstream"] == expected
 
 
@@ -142,9 +172,9 @@ def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("large", "as it takes long for 235 distinct rows; ask with --downstream rows"),
-        ("no scikit-learn", "as scikit-learn is not installed; install it, or ask with --downstream rows"),
-        ("top-up", "ask with --downstream rows or weights"),
+        ("large", ", because it takes long for 235 distinct rows; to do so, use --estimate rows"),
+        ("no scikit-learn", ", because scikit-learn is not installed; install it, or use --estimate rows"),
+        ("top-up", "to estimate it, use --estimate rows or weights"),
     ],
 )
 def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, monkeypatch):
@@ -162,10 +192,10 @@ def test_a_table_that_is_too_small_for_it_is_still_made_fair(folder):
     biased_table().select("sex", "income").write_csv("tiny.csv")
     shown = run("tiny.csv", *FAVOURED, "-o", "fair.csv")
     assert "was not estimated: 2 distinct profiles are too few" in shown
-    assert "--downstream none" in shown
-    result = CliRunner().invoke(group, ["debias", "tiny.csv", *FAVOURED, "--downstream", "rows"])
+    assert "--estimate none" in shown
+    result = CliRunner().invoke(group, ["debias", "tiny.csv", *FAVOURED, "--estimate", "rows"])
     assert result.exit_code == 3
-    assert "use --absorb reweigh and --downstream none" in result.stderr
+    assert "use --relabel none and --estimate none" in result.stderr
 
 
 def test_a_saved_model_remembers_it(folder):

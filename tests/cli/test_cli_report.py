@@ -144,7 +144,7 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
 
 
 def test_a_note_is_printed_once():
-    args = ["--drop", "id", "--bins", "age: 20, 40, 80", "--downstream", "none"]
+    args = ["--drop", "id", "--bins", "age: 20, 40, 80", "--estimate", "none"]
     shown = run("debias", "data.csv", *FAVOURED, *args).stdout
     notes = [line for line in shown.splitlines() if line.startswith("Note: ")]
     assert len(notes) == len(set(notes)) == 1

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -153,7 +154,7 @@ def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
     np.testing.assert_allclose(rough, exact, atol=0.05)
     monkeypatch.undo()
     here = debias(table, **ROLES, **SHIFT, base="product")
-    same = fairmaxent.fit.pipeline.refit(there, {**there.options, "base": "product"})
+    same = fairmaxent.fit.pipeline.refit(there, replace(there.request, base="product"))
     np.testing.assert_allclose(same.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.errors import InfeasibleError, InputError
+from fairmaxent.fit.facts import ForbiddenRows, SmallGroup
+from fairmaxent.fit.keywords import RENAMED
 from fairmaxent.fit.pipeline import debias
 from tables import as_table, random_frame, rates_of
 
@@ -140,7 +144,9 @@ def test_forbidden_combinations_have_probability_zero(base):
             assert not np.logical_and.reduce([drawn[name] == value for name, value in rule.items()]).any()
         assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
         broken = ((frame["x0"] == "v2") & frame["x2"]).sum()
-        assert any(f"{broken} rows with forbidden x0 = v2, x2 = True" in note for note in fit.certificate.notes)
+        assert ForbiddenRows("x0 = v2, x2 = True", broken) in fit.certificate.forbidden_rows
+        said = f"{broken} rows have the forbidden combination x0 = v2, x2 = True; they get weight zero"
+        assert said in fit.certificate.warnings
         assert (fit.weights()[(frame["x0"] == "v2") & frame["x2"]] == 0).all()
 
 
@@ -162,7 +168,12 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
         debias(frame, "y", "z", base_share=0)
     fit = debias(frame, "y", "z", base_share=0.5)
     assert fit.certificate.filled_cells == ("y = yes, z = b",)
-    assert any("outcome y = yes falls from 30.0% to" in note for note in fit.certificate.notes)
+    assert "nobody in the data has y = yes, z = b: the base fills this combination" in fit.certificate.warnings
+    no, yes = fit.certificate.outcome_shares
+    assert (no.outcome, yes.outcome) == ("y = no", "y = yes")
+    assert (yes.before, no.after + yes.after) == (pytest.approx(0.3), pytest.approx(1))
+    assert yes.after == pytest.approx(fit.certificate.table[1].sum())
+    assert f"outcome y = yes falls from 30.0% to {yes.after:.1%} of the rows" in fit.certificate.warnings
     assert rates_of(fit.distribution.marginal(["z", "y"]), ["z"], "y")[1] == pytest.approx(1, abs=1e-8)
     with pytest.raises(InfeasibleError, match=r"y = yes, z = b.*sample\(\)"):
         fit.weights()
@@ -173,7 +184,7 @@ def test_small_groups_are_said():
     few = frame[frame["z0"] == "g0"].head(7)
     frame = pd.concat([few, frame[frame["z0"] == "g1"]])
     fit = debias(frame, "y", "z0", statistical_rate=0.5)
-    assert fit.certificate.small_groups == ("z0 = g0 (7 rows)",)
+    assert fit.certificate.small_groups == (SmallGroup("z0 = g0", 7),)
     assert "small group: z0 = g0 (7 rows)" in str(fit.certificate)
 
 
@@ -189,14 +200,36 @@ def test_moment_features_keep_the_mean():
 
 
 def test_options_of_the_front_door():
-    import inspect
-
-    names = list(inspect.signature(debias).parameters)
-    assert names == [
+    options = inspect.signature(debias).parameters
+    assert list(options) == [
         "frame", "outcome", "protected", "representation_rate", "statistical_rate", "favourable", "groups", "target",
-        "base", "base_share", "absorb", "parity", "threshold", "labeller", "downstream", "student", "detail", "weight",
-        "forbid", "domain", "random_state", "progress",
+        "base", "base_share", "relabel", "estimate", "detail", "weight", "forbid", "random_state", "domain", "progress",
     ]  # fmt: skip
+    assert all(option.kind is option.KEYWORD_ONLY for option in list(options.values())[3:])
+    documented = re.findall(r"^(\w.*)\n    \S", inspect.getdoc(debias), re.MULTILINE)
+    assert [name for line in documented for name in line.split(", ") if name in options] == list(options)
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new"),
+    [
+        ("absorb", "relabel", "relabel='probabilities' or relabel='predictions'"),
+        ("parity", "predictions", "relabel='probabilities' or relabel='predictions'"),
+        ("threshold", 0.4, r"relabel=Relabel\(threshold=…\)"),
+        ("labeller", "tree", r"relabel=Relabel\(labeller=…\)"),
+        ("downstream", "rows", "estimate='rows' or estimate='weights'"),
+        ("student", "tree", r"estimate=Estimate\(student=…\)"),
+    ],
+)
+def test_old_options_are_refused_with_the_new_spelling(old, value, new):
+    frame = random_frame(np.random.default_rng(15), (2,), 2)
+    with pytest.raises(InputError, match=f"^{old} is no longer an option of debias; use {new}"):
+        debias(frame, "y", "z0", **{old: value})
+
+
+def test_every_old_option_is_in_the_test_above():
+    (mark,) = test_old_options_are_refused_with_the_new_spelling.pytestmark
+    assert [old for old, *_ in mark.args[1]] == list(RENAMED)
 
 
 def test_a_table_of_nothing_but_outcome_and_protected():

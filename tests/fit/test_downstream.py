@@ -11,14 +11,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import InputError, debias, load
+from fairmaxent import Estimate, InputError, Relabel, debias, load, paper
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.downstream import FOLDS, _remedy
+from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.relabelling.labellers import deal
 from fairmaxent.relabelling.profiles import Profiles
 
 STUDENT = LogisticRegression(max_iter=2000, tol=1e-10)
-QUICK = {"favourable": "p", "student": STUDENT, "base_share": 0.0, "representation_rate": None}
+PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
+QUICK = {**PLAIN, "estimate": Estimate(output="weights", student=STUDENT)}
 
 
 def hiring(seed=0, rows=900, outcomes=2):
@@ -58,15 +60,15 @@ def ratio(values, groups):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"absorb": "relabel", "labeller": LogisticRegression(max_iter=2000)}], ids=["reweigh", "relabel"]
+    "relabel", [None, Relabel(labeller=LogisticRegression(max_iter=2000))], ids=["reweigh", "relabel"]
 )
-def test_the_estimate_is_plain_cross_validation(options):
+def test_the_estimate_is_plain_cross_validation(relabel):
     frame = hiring()
-    fit = debias(frame, "y", "z", downstream="weights", **QUICK, **options)
+    fit = debias(frame, "y", "z", relabel=relabel, **QUICK)
     found = fit.certificate.downstream
 
     def fair(rest):
-        again = debias(rest, "y", "z", domain=fit.domain, **{**QUICK, "student": None}, **options)
+        again = debias(rest, "y", "z", domain=fit.domain, relabel=relabel, **PLAIN)
         return again.weigh(rest, name="w")
 
     for outlook, weights_of in ((found.before, lambda rest: rest.assign(w=1.0)), (found.after, fair)):
@@ -84,8 +86,8 @@ def test_the_estimate_is_plain_cross_validation(options):
 def test_design_weights_count_people_not_rows():
     frame = hiring()
     heavy = frame.assign(w=3.0)
-    plain = debias(frame, "y", "z", downstream="weights", **QUICK).certificate.downstream
-    weighted = debias(heavy, "y", "z", weight="w", downstream="weights", **QUICK).certificate.downstream
+    plain = debias(frame, "y", "z", **QUICK).certificate.downstream
+    weighted = debias(heavy, "y", "z", weight="w", **QUICK).certificate.downstream
     assert weighted.after.auc == pytest.approx(plain.after.auc, abs=1e-6)
     assert weighted.before.by_probabilities["z"] == pytest.approx(plain.before.by_probabilities["z"], abs=1e-6)
 
@@ -93,9 +95,9 @@ def test_design_weights_count_people_not_rows():
 def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
     """A target on another column changes weights(), so it must change what a student is expected to do."""
     frame = hiring()
-    plain = debias(frame, "y", "z", downstream="weights", **QUICK)
+    plain = debias(frame, "y", "z", **QUICK)
     extreme = {"c": {"c0": 0.97, "c1": 0.03}}
-    bent = debias(frame, "y", "z", downstream="weights", target=extreme, **QUICK)
+    bent = debias(frame, "y", "z", target=extreme, **QUICK)
     assert bent.certificate.downstream.before == plain.certificate.downstream.before
     assert abs(bent.certificate.downstream.after.auc - plain.certificate.downstream.after.auc) > 1e-6
 
@@ -103,9 +105,9 @@ def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
 # ---------------------------------------------------------------- no leak
 
 
-@pytest.mark.parametrize("options", [{}, {"absorb": "relabel", "parity": "predictions"}], ids=["reweigh", "relabel"])
+@pytest.mark.parametrize("relabels", [False, True], ids=["reweigh", "relabel"])
 @pytest.mark.parametrize("output", ["rows", "weights"])
-def test_noise_teaches_nothing(options, output):
+def test_noise_teaches_nothing(relabels, output):
     """A number unique to each row and nothing else: who had seen a row would know its outcome."""
     rng = np.random.default_rng(1)
     rows = 600
@@ -118,9 +120,13 @@ def test_noise_teaches_nothing(options, output):
         }
     )
     learner = DecisionTreeClassifier(random_state=0)  # learns by heart
-    labeller = {"labeller": learner} if options else {}
     fit = debias(
-        frame, "y", "z", downstream=output, **{**QUICK, "student": learner, "base_share": 0.1}, **options, **labeller
+        frame,
+        "y",
+        "z",
+        relabel=Relabel(parity="predictions", labeller=learner) if relabels else None,
+        estimate=Estimate(output=output, student=learner),
+        **{**PLAIN, "base_share": 0.1},
     )
     for outlook in (fit.certificate.downstream.before, fit.certificate.downstream.after):
         assert abs(outlook.auc - 0.5) < 0.08  # three standard errors of an AUC of 600 rows
@@ -129,15 +135,8 @@ def test_noise_teaches_nothing(options, output):
 
 def test_relabelling_tells_no_more_than_the_data():
     frame = hiring(2)
-    found = debias(
-        frame,
-        "y",
-        "z",
-        downstream="weights",
-        absorb="relabel",
-        labeller=DecisionTreeClassifier(random_state=0),
-        **QUICK,
-    ).certificate.downstream
+    plan = Relabel(labeller=DecisionTreeClassifier(random_state=0))
+    found = debias(frame, "y", "z", relabel=plan, **QUICK).certificate.downstream
     assert found.after.auc <= found.before.auc + 0.02
     assert found.after.by_probabilities["z"] > found.before.by_probabilities["z"] + 0.1
 
@@ -147,32 +146,47 @@ def test_relabelling_tells_no_more_than_the_data():
 
 def test_relabelling_helps_and_the_warning_names_it():
     frame = hiring(3)
-    reweighed = debias(frame, "y", "z", downstream="weights", **QUICK).certificate
-    (warning,) = [line for line in reweighed.warnings if "a model trained on them" in line]
+    reweighed = debias(frame, "y", "z", **QUICK).certificate
+    (warning,) = [line for line in reweighed.warnings if "a model is trained on them" in line]
     rate = reweighed.downstream.after.by_predictions["z"]
     assert rate < 0.9
-    assert f"groups of z at a rate of {rate:.2f} (wanted 1.00)" in warning
-    assert "absorb='relabel', parity='predictions'" in warning
-    levelled = debias(
-        frame, "y", "z", downstream="weights", absorb="relabel", parity="predictions",
-        labeller=LogisticRegression(max_iter=500), **QUICK,
-    ).certificate  # fmt: skip
+    assert f"the statistical rate of its decisions for z is expected to be {rate:.2f} (wanted 1.00)" in warning
+    assert "Relabelling helps: relabel='predictions'" in warning
+    plan = Relabel(parity="predictions", labeller=LogisticRegression(max_iter=500))
+    levelled = debias(frame, "y", "z", relabel=plan, **QUICK).certificate
     assert levelled.downstream.after.by_predictions["z"] > max(0.9, rate)
-    assert not [line for line in levelled.warnings if "a model trained on them" in line]
+    assert not [line for line in levelled.warnings if "a model is trained on them" in line]
     assert "expected of LogisticRegression trained on the weights" in str(levelled)
 
 
 def test_no_warning_where_no_rate_was_asked_for():
-    certificate = debias(hiring(3), "y", "z", statistical_rate=None, downstream="weights", **QUICK).certificate
-    assert not [line for line in certificate.warnings if "a model trained on them" in line]
+    certificate = debias(hiring(3), "y", "z", statistical_rate=None, **QUICK).certificate
+    assert not [line for line in certificate.warnings if "a model is trained on them" in line]
 
 
 def test_remedies_go_on_to_the_next_thing():
-    fit = debias(hiring(3, rows=300), "y", "z", labeller=STUDENT, absorb="relabel", **{**QUICK, "student": None})
-    assert "parity='predictions'" in _remedy(fit, "weights")
-    levelled = replace(fit, options={**fit.options, "parity": "predictions"})
-    assert "train on weights" in _remedy(levelled, "rows")
-    assert "smallest groups" in _remedy(levelled, "weights")
+    fit = debias(hiring(3, rows=300), "y", "z", relabel=Relabel(labeller=STUDENT), **PLAIN)
+    assert _remedy(replace(fit, request=replace(fit.request, relabel=None)), "weights") == "relabel"
+    assert _remedy(fit, "weights") == "predictions"
+    levelled = replace(fit, request=replace(fit.request, relabel="predictions"))
+    assert _remedy(levelled, "rows") == "weights"
+    assert _remedy(levelled, "weights") == "none"
+
+
+@pytest.mark.parametrize(
+    ("remedy", "words"),
+    [
+        ("relabel", "Relabelling helps: relabel='predictions'"),
+        ("predictions", "make its decisions equal too, use relabel='predictions'"),
+        ("weights", "Train on mode='weights' instead of mode='rows', or use a smaller base_share"),
+        ("none", "check the smallest groups, or try another kind of model"),
+    ],
+)
+def test_every_remedy_is_said_where_the_decisions_are_unfair(remedy, words):
+    certificate = debias(hiring(3), "y", "z", **QUICK).certificate
+    certificate = replace(certificate, downstream=replace(certificate.downstream, remedy=remedy))
+    (warning,) = [line for line in certificate.warnings if "a model is trained on them" in line]
+    assert words in warning
 
 
 # ---------------------------------------------------------------- other shapes
@@ -180,13 +194,12 @@ def test_remedies_go_on_to_the_next_thing():
 
 def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3)
-    fit = debias(
-        frame, "y", ["z", "c"], downstream="rows", absorb="relabel", labeller=STUDENT, student=STUDENT, base_share=0.2
-    )
+    on_rows = Estimate(output="rows", student=STUDENT)
+    fit = debias(frame, "y", ["z", "c"], relabel=Relabel(labeller=STUDENT), estimate=on_rows, base_share=0.2)
     found = fit.certificate.downstream
     assert set(found.after.by_predictions) == {"z", "c"}
     assert found.after.by_probabilities["c"] > found.before.by_probabilities["c"]
-    joint = debias(frame, "y", ["z", "c"], groups="joint", downstream="weights", student=STUDENT)
+    joint = debias(frame, "y", ["z", "c"], groups="joint", estimate=QUICK["estimate"])
     assert list(joint.certificate.downstream.after.by_predictions) == ["z × c"]
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
@@ -196,8 +209,8 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
 
 def test_a_threshold_moves_the_decisions():
     frame = hiring(5)
-    options = {**QUICK, "downstream": "weights", "absorb": "relabel", "parity": "predictions", "labeller": STUDENT}
-    low, high = (debias(frame, "y", "z", threshold=t, **options).certificate.downstream for t in (0.3, 0.7))
+    plans = [Relabel(parity="predictions", threshold=threshold, labeller=STUDENT) for threshold in (0.3, 0.7)]
+    low, high = (debias(frame, "y", "z", relabel=plan, **QUICK).certificate.downstream for plan in plans)
     assert (low.threshold, high.threshold) == (0.3, 0.7)
     assert low.after.by_predictions["z"] > 0.85
     assert high.after.by_predictions["z"] > 0.75
@@ -211,21 +224,46 @@ def test_a_cell_that_a_fold_loses():
     frame = frame[(frame["z"] != "z0") | (frame["y"] != "p")]
     lone = frame[frame["z"] == "z0"].iloc[[0]].assign(y="p")
     frame = pd.concat([frame, lone], ignore_index=True)
-    debias(frame, "y", "z", **{**QUICK, "student": None})
-    with pytest.raises(InfeasibleError, match="estimate fits the table again without some of its rows, and there: "):
-        debias(frame, "y", "z", downstream="weights", **QUICK)
-    filled = debias(frame, "y", "z", downstream="weights", **{**QUICK, "base_share": 0.2})
+    debias(frame, "y", "z", **PLAIN)
+    with pytest.raises(InfeasibleError, match="fits the table again without some of its rows, and that failed: "):
+        debias(frame, "y", "z", **QUICK)
+    filled = debias(frame, "y", "z", **{**QUICK, "base_share": 0.2})
     assert filled.certificate.downstream is not None
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("estimate", "message"),
     [
-        ({"student": STUDENT}, "downstream is not; pass downstream='rows' or 'weights'"),
-        ({"downstream": "labels"}, "downstream is 'labels'"),
-        ({"downstream": "rows", "student": "forest"}, "student is .*cannot be fitted"),
+        (lambda: STUDENT, r"estimate is LogisticRegression\(.*; pass one of the choices, Estimate\(…\), or None"),
+        (lambda: True, r"estimate is True; pass one of the choices, Estimate\(…\), or None"),
+        (lambda: "labels", "estimate is 'labels'; known: 'rows', 'weights'"),
+        (lambda: "none", "estimate is 'none'; known: 'rows', 'weights'"),
+        (lambda: Estimate(output="labels"), "output is 'labels'; known: 'rows', 'weights'"),
+        (lambda: Estimate(output="rows", student="forest"), "student is .*cannot be fitted"),
     ],
 )
-def test_refusals(options, message):
+def test_refusals(estimate, message):
     with pytest.raises(InputError, match=message):
-        debias(hiring(7, rows=100), "y", "z", **options)
+        debias(hiring(7, rows=100), "y", "z", estimate=estimate())
+
+
+def test_an_output_by_its_name_is_the_estimate_of_that_output():
+    frame = hiring(8, rows=300)
+    named, planned = (debias(frame, "y", "z", estimate=asked) for asked in ("weights", Estimate(output="weights")))
+    assert named.certificate.downstream == planned.certificate.downstream
+    assert named.request.estimating == planned.request.estimate
+
+
+def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
+    frame = hiring(8, rows=300)
+    asked = debias(frame, "y", "z", **QUICK)
+    added = with_estimate(debias(frame, "y", "z", **PLAIN), QUICK["estimate"])
+    assert added.certificate.downstream == asked.certificate.downstream
+    assert added.request == asked.request
+
+
+def test_the_papers_own_fits_have_no_estimate():
+    frame = hiring(8, rows=300)
+    fit = paper.fit(frame, outcome="y", protected="z", favourable="p")
+    with pytest.raises(InputError, match=r"estimate is available for fits made by debias\(\)"):
+        with_estimate(fit, QUICK["estimate"])

@@ -186,10 +186,18 @@ def test_what_a_careful_reader_should_know_is_noted():
     frame.loc[::9, "z0"] = None
     frame.loc[frame["z0"] == "g0", "z0"] = "g1"
     frame.loc[:2, "z0"] = "g0"
-    notes = " ".join(debias(frame, "y", "z0", statistical_rate=None).certificate.notes)
-    assert "missing counts as a level of 'z0'" in notes
-    assert "the fair weights are worth" in notes
-    assert "compared in 16 levels made of its numbers" in " ".join(debias(frame, "y", "x1").certificate.notes)
+    certificate = debias(frame, "y", "z0", statistical_rate=None).certificate
+    assert certificate.compared_missing == ("z0",)
+    assert any("missing values of 'z0' are compared as a group of their own" in line for line in certificate.warnings)
+    assert certificate.rows == len(frame)
+    assert certificate.effective_rows < len(frame) / 4
+    worth = f"as much information as {certificate.effective_rows:,.0f} equally weighted rows (of {len(frame):,})"
+    assert any(worth in line for line in certificate.warnings)
+    certificate = debias(frame, "y", "x1").certificate
+    (binned,) = certificate.binned_columns
+    assert (binned.column, len(binned.bins)) == ("x1", 16)
+    assert any("column 'x1' is compared in 16 levels, which are bins: " in line for line in certificate.warnings)
+    assert certificate.notes == ()  # nothing to say about how the columns were read
 
 
 def test_evidence_of_several_numbers_keeps_their_proportions():

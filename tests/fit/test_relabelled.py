@@ -7,6 +7,7 @@ import itertools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,12 +22,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairmaxent.relabelling.labellers
-from fairmaxent import InfeasibleError, InputError, datasets, debias, load
+from fairmaxent import InfeasibleError, InputError, Relabel, datasets, debias, load
 from fairmaxent.fit.pipeline import refit
 from tables import rates_of
 
-QUICK = {"absorb": "relabel", "labeller": GaussianNB()}
+QUICK = {"relabel": Relabel(labeller=GaussianNB())}
 AS_THEY_ARE = {**QUICK, "representation_rate": None, "base_share": 0.0}
+
+
+def relabelled(parity="probabilities", *, labeller=QUICK["relabel"].labeller):
+    return {"relabel": Relabel(parity=parity, labeller=labeller)}
 
 
 def discrete_frame(seed, groups=(2,), outcomes=2, rows=400):
@@ -81,7 +86,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
     for share, representation in ((0.0, None), (0.5, 0.9)):
         fit = debias(
             frame, "y", names, groups=option, statistical_rate=rate, representation_rate=representation,
-            base_share=share, parity=parity, **QUICK,
+            base_share=share, **relabelled(parity),
         )  # fmt: skip
         whole = enumerated(fit, frame)
         for columns in groupings:
@@ -100,7 +105,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
 def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
     frame = discrete_frame(1, groups, outcomes)
     names = [f"z{i}" for i in range(len(groups))]
-    fit = debias(frame, "y", names, parity=parity, **AS_THEY_ARE)
+    fit = debias(frame, "y", names, **AS_THEY_ARE | relabelled(parity))
     columns = [*names, "a", "b"]
     same_shares(shares(enumerated(fit, frame), columns), shares(frame.assign(n=1.0), columns, "n"), 1e-10)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
@@ -132,8 +137,7 @@ def test_real_data(name, parity):
         data.frame,
         data.outcome,
         protected,
-        parity=parity,
-        **AS_THEY_ARE | {"labeller": LogisticRegression(max_iter=300)},
+        **AS_THEY_ARE | relabelled(parity, labeller=LogisticRegression(max_iter=300)),
     )
     assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
@@ -190,7 +194,8 @@ def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_gi
 def test_rules_and_decisions_together():
     frame = discrete_frame(5)
     for outcome in ("o0", "o1"):
-        fit = debias(frame, "y", "z0", forbid=[{"y": outcome, "a": "a1"}], parity="predictions", **AS_THEY_ARE)
+        rules = [{"y": outcome, "a": "a1"}]
+        fit = debias(frame, "y", "z0", forbid=rules, **AS_THEY_ARE | relabelled("predictions"))
         whole = enumerated(fit, frame)
         assert rates_of(whole, ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
         assert whole["probability"][(whole["y"] == outcome) & (whole["a"] == "a1")].max() == 0
@@ -264,7 +269,7 @@ def test_weigh_is_the_same_for_every_library():
 
 def test_save_and_load(tmp_path):
     frame = discrete_frame(11, (2,), 3)
-    fit = debias(frame, "y", "z0", parity="predictions", forbid=[{"y": "o2", "a": "a1"}], **QUICK)
+    fit = debias(frame, "y", "z0", forbid=[{"y": "o2", "a": "a1"}], **relabelled("predictions"))
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
     np.testing.assert_array_equal(back.weights(), fit.weights())
@@ -299,7 +304,7 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     frame = discrete_frame(14, (3,))
     fit = debias(frame, "y", "z0", **QUICK)
     monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)  # nothing is learned again
-    again = refit(fit, {**fit.options, "statistical_rate": 0.8, "representation_rate": None})
+    again = refit(fit, replace(fit.request, statistical_rate=0.8, representation_rate=None))
     monkeypatch.undo()
     anew = debias(frame, "y", "z0", **QUICK, statistical_rate=0.8, representation_rate=None)
     np.testing.assert_allclose(again.certificate.table, anew.certificate.table, atol=1e-8)
@@ -323,7 +328,7 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
 def test_any_classifier_may_label(labeller):
     frame = discrete_frame(15, (2,), 3)
     for parity in ("probabilities", "predictions"):
-        fit = debias(frame, "y", "z0", parity=parity, **AS_THEY_ARE | {"labeller": labeller})
+        fit = debias(frame, "y", "z0", **AS_THEY_ARE | relabelled(parity, labeller=labeller))
         assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
         np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
         assert fit.soft.min() > 0
@@ -337,46 +342,69 @@ def test_a_classifier_of_nobodys_kind():
         def predict_proba(self, inputs):
             return np.full((len(inputs), 2), 0.5)
 
-    fit = debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"labeller": Own()})
+    fit = debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | relabelled(labeller=Own()))
     assert fit.certificate.achieved["statistical_rate"]["z0"] == pytest.approx(1, abs=1e-8)
     for broken in (np.nan, -1.0):
         monster = Own()
         monster.predict_proba = lambda inputs, broken=broken: np.full((len(inputs), 2), broken)
         with pytest.raises(InputError, match="Own gave probabilities that are negative or no numbers"):
-            debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"labeller": monster})
+            debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | relabelled(labeller=monster))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("plan", "message"),
     [
         ({"labeller": GaussianNB}, "labeller is GaussianNB, which cannot be fitted.*LogisticRegression"),
         ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
         ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be fitted with sample weights"),
         ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
-        ({"threshold": 1.0}, "a probability between 0 and 1"),
-        ({"absorb": "reweigh"}, "a labeller is about soft labels"),
+        ({"threshold": 1.0}, "threshold is 1.0; .* a probability between 0 and 1"),
+        ({"threshold": True}, "threshold is True; .* a probability between 0 and 1"),
+        ({"parity": "decisions"}, "parity is 'decisions'; known: 'probabilities', 'predictions'"),
     ],
 )
-def test_refusals(options, message):
+def test_refusals(plan, message):
     with pytest.raises(InputError, match=message):
-        debias(discrete_frame(17), "y", "z0", **QUICK | options)
+        debias(discrete_frame(17), "y", "z0", relabel=Relabel(**{"labeller": GaussianNB(), **plan}))
+
+
+@pytest.mark.parametrize(
+    ("relabel", "message"),
+    [
+        ("prediction", "relabel is 'prediction'; did you mean 'predictions'"),
+        ("none", "relabel is 'none'; known: 'probabilities', 'predictions'"),
+        (True, r"relabel is True; pass one of the choices, Relabel\(…\), or None"),
+        ({"parity": "predictions"}, r"relabel is {.*}; pass one of the choices, Relabel\(…\), or None"),
+    ],
+)
+def test_what_is_no_way_to_relabel(relabel, message):
+    with pytest.raises(InputError, match=message):
+        debias(discrete_frame(17), "y", "z0", relabel=relabel)
+
+
+@pytest.mark.parametrize("parity", ["probabilities", "predictions"])
+def test_a_choice_by_its_name_is_the_plan_with_that_parity(parity):
+    frame = discrete_frame(20)
+    named, planned = (debias(frame, "y", "z0", relabel=plan) for plan in (parity, Relabel(parity=parity)))
+    assert (named.request.relabel, named.request.relabelling) == (parity, planned.request.relabel)
+    np.testing.assert_array_equal(named.weights(), planned.weights())
 
 
 def test_without_scikit_learn_the_rooted_tree_labels(monkeypatch):
     frame = discrete_frame(18)
     monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)
-    fit = debias(frame, "y", "z0", **AS_THEY_ARE | {"labeller": None})
+    fit = debias(frame, "y", "z0", **AS_THEY_ARE | relabelled(labeller=None))
     assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
 
 
 def fingerprint():
-    fit = debias(discrete_frame(19), "y", "z0", absorb="relabel", parity="predictions", random_state=3)
+    fit = debias(discrete_frame(19), "y", "z0", relabel="predictions", random_state=3)
     return hashlib.sha256(fit.weights().tobytes() + fit.sample(100).to_csv().encode()).hexdigest()
 
 
 def test_the_same_twice_and_in_another_process():
     environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = "from test_fit_relabelled import fingerprint; print(fingerprint(), end='')"
+    script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=300
     )

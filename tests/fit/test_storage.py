@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +20,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from fairmaxent import InfeasibleError, StorageError, debias, load, paper
+from fairmaxent import Estimate, InfeasibleError, Relabel, StorageError, debias, load, paper
 from fairmaxent.fit.storage import FORMAT, VERSION
 
 ROWS = 150
@@ -140,11 +142,52 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(library, kind, t
     assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
 
 
-def test_options_and_the_seed_come_back(tmp_path):
+@pytest.mark.parametrize("kind", FITS)
+def test_what_was_asked_for_comes_back(kind, tmp_path):
+    fit = FITS[kind](pandas_frame())
+    fit.save(tmp_path / "fit")
+    asked = load(tmp_path / "fit").request
+    if isinstance(fit.request.favourable, set):  # JSON has no sets
+        assert asked == replace(fit.request, favourable=sorted(fit.request.favourable))
+    else:
+        assert asked == fit.request
+
+
+def test_plans_come_back_without_their_models(tmp_path):
+    relabel = Relabel(parity="predictions", threshold=0.4, labeller=GaussianNB())
+    estimate = Estimate(output="weights", student=GaussianNB())
+    fit = debias(
+        pandas_frame().assign(hired=lambda frame: frame["hired"] == "yes"),
+        "hired", "sex", favourable=True, relabel=relabel, estimate=estimate,
+    )  # fmt: skip
+    fit.save(tmp_path / "fit")
+    back = load(tmp_path / "fit")
+    assert back.request.relabel == replace(relabel, labeller=None)
+    assert back.request.estimate == replace(estimate, student=None)
+    assert back.certificate.downstream == fit.certificate.downstream
+    named = replace(fit.request, relabel="predictions", estimate=Estimate(output="rows", student="tree"))
+    replace(fit, request=named).save(tmp_path / "named")
+    assert load(tmp_path / "named").request == named
+
+
+def test_the_facts_of_a_certificate_come_back_as_records(tmp_path):
+    frame = pandas_frame()
+    frame.loc[:3, "sex"] = "X"
+    fit = debias(
+        frame, "hired", ["sex", "race", "age"], statistical_rate=None, forbid=[{"rank": "low", "member": True}]
+    )
+    fit.save(tmp_path / "fit")
+    certificate = load(tmp_path / "fit").certificate
+    for name in ("small_groups", "binned_columns", "forbidden_rows", "outcome_shares", "compared_missing"):
+        assert getattr(fit.certificate, name)
+        assert getattr(certificate, name) == getattr(fit.certificate, name)
+    assert certificate.warnings == fit.certificate.warnings
+
+
+def test_the_seed_comes_back(tmp_path):
     fit = FITS["tree"](pandas_frame())
     fit.save(tmp_path / "fit")
     loaded = load(tmp_path / "fit")
-    assert dict(loaded.options) == dict(fit.options)
     assert picture(loaded.sample(20)) == picture(fit.sample(20)) == picture(fit.sample(20, random_state=3))
 
 
@@ -385,7 +428,13 @@ HEADERS = {
     "a parent that is no block": lambda header: header["prior"]["parts"][0].update(parents=[0, 0, 9]),
     "unknown status": lambda header: header["solution"].update(status="fine"),
     "certificate as a list": lambda header: header.update(certificate={"list": []}),
-    "options as a number": lambda header: header.update(options={"map": 3}),
+    "facts as numbers": lambda header: dict(header["certificate"]["values"]["map"])["small_groups"]["list"].append(3),
+    "request lost": lambda header: header.pop("request"),
+    "request of nobody": lambda header: header["request"].pop("kind"),
+    "options as a number": lambda header: header["request"].update(options={"map": 3}),
+    "an option that nobody has": lambda header: header["request"]["options"]["map"].append(["luck", 1]),
+    "an option that makes no sense": lambda header: header["request"].update(relabel="luck"),
+    "a plan that makes no sense": lambda header: header["request"].update(estimate={"output": "luck"}),
 }
 
 

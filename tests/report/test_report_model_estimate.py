@@ -1,13 +1,16 @@
 """What a report says of a model trained on the result, and of relabelled rows."""
 
+import html
 import json
 import re
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from fairmaxent import InputError, debias
+from fairmaxent.fit.outlook import Remedy
 from fairmaxent.report import build_report, model_estimate, sentences
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.html import to_html
@@ -28,9 +31,8 @@ def relabelled(table):
         "y",
         ["z0", "z1"],
         favourable="o1",
-        absorb="relabel",
-        parity="predictions",
-        downstream="weights",
+        relabel="predictions",
+        estimate="weights",
         random_state=0,
     )
 
@@ -77,10 +79,22 @@ def test_a_line_stands_for_each_grouping(relabelled):
 def test_the_remedy_is_named_only_where_one_is_needed(relabelled):
     for rate, needed in ((0.5, True), (0.99, False)):
         report = build_report(with_warning(relabelled, rate), mode="weights", trade_off=False)
-        remedy = report.certificate["downstream"]["remedy"]
-        assert (model_estimate.advice(report) is not None) == needed
+        assert report.certificate["downstream"]["remedy"] == "none"  # weights, with equal predictions
+        assert (report.advice is not None) == needed
         for text in (to_html(report), to_markdown(report)):
-            assert (remedy in text) == needed
+            assert ("Its decisions are expected to be less fair than wanted. Relabelling cannot" in text) == needed
+
+
+@pytest.mark.parametrize("remedy", get_args(Remedy))
+def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
+    fit = with_warning(relabelled, 0.5)
+    known = replace(fit.certificate.downstream, remedy=remedy)
+    fit = replace(fit, certificate=replace(fit.certificate, downstream=known))
+    report = build_report(fit, mode="weights", trade_off=False)
+    assert report.advice.startswith("Its decisions are expected to be less fair than wanted")
+    spelled = {"relabel": "relabel='predictions'", "predictions": "relabel='predictions'", "weights": "weights()"}
+    assert spelled.get(remedy, "another kind of model") in report.advice
+    assert report.advice in html.unescape(to_html(report))
 
 
 def test_a_dash_where_nothing_can_be_compared(relabelled):
@@ -91,8 +105,9 @@ def test_a_dash_where_nothing_can_be_compared(relabelled):
 
 def test_without_an_estimate_it_says_how_to_get_one(table):
     report = build_report(debias(table, "y", "z0", random_state=0), trade_off=False)
-    assert "It was not estimated" in to_html(report)
-    assert "It was not estimated" in to_markdown(report)
+    for text in (to_html(report), to_markdown(report)):
+        assert "was not estimated for this fit" in text
+        assert "estimate='rows' or 'weights' in Python, or --estimate on the" in html.unescape(text)
 
 
 # ---------------------------------------------------------------- relabelled rows
@@ -121,8 +136,8 @@ def test_the_rates_of_relabelled_weights_are_met(report):
 
 
 def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
-    assert any("each row counts with every outcome in part" in wish for wish in report.wishes)
-    assert any("beyond the threshold 0.5" in wish for wish in report.wishes)
+    assert any("each row keeps its weight, which is split between the outcomes" in wish for wish in report.wishes)
+    assert any("above the decision threshold (0.5)" in wish for wish in report.wishes)
     scope = {"frame": table}
     exec(report.call, scope)
     assert scope["weighted"].equals(relabelled.weigh(table))

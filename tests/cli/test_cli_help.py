@@ -1,0 +1,82 @@
+"""The help of the commands: what most people need first, and every option once, under a heading."""
+
+import re
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.group import COMMANDS, group
+from fairmaxent.cli.help import OTHERS
+from fairmaxent.cli.renamed import RENAMED
+
+
+def sections(command):
+    """The options of each heading, by their first spelling, in the order of the help."""
+    result = CliRunner().invoke(group, [command, "--help"])
+    assert result.exit_code == 0, result.stderr
+    listed, heading = {}, None
+    for line in result.stdout.splitlines():
+        if title := re.fullmatch(r"(\S.*):", line):
+            heading = title[1]
+            assert heading not in listed
+            listed[heading] = []
+        elif not line:
+            heading = None  # what follows is text, until the next heading
+        elif heading is not None and (option := re.match(r"  (-[\w-]+)", line)):
+            listed[heading].append(option[1])
+    return listed
+
+
+def options_of(command):
+    """The first spelling of each option that is not hidden."""
+    context = click.Context(command)
+    return [
+        option.opts[0]
+        for option in command.get_params(context)
+        if isinstance(option, click.Option) and not option.hidden
+    ]
+
+
+def test_the_main_options_come_first():
+    headings = sections("debias")
+    assert next(iter(headings)) == "Options"
+    assert {"--outcome", "--protected", "--favourable", "--statistical-rate", "-o", "--report"} <= {
+        *headings["Options"]
+    }
+    assert headings["Options"][:2] == ["--outcome", "--protected"]
+    main = {option.opts[0] for option in debias.params if option.name in debias.main_options}
+    assert len(main) == len(debias.main_options)  # each is the name of an option
+    assert set(headings["Options"]) - {"-h"} == main
+    assert len(headings["Options"]) < len(options_of(debias)) / 2
+
+
+def test_the_rest_is_under_headings_that_say_what_it_is_about():
+    headings = sections("debias")
+    assert len(headings) > 4
+    assert set(headings.get(OTHERS, ())) <= {"--config", "-h"}
+    for first, others in {
+        "What is compared": ["--groups", "--weight"],
+        "What is asked for": ["--relabel", "--threshold", "--target", "--base-share"],
+        "What is written": ["--estimate", "--force", "--json"],
+    }.items():
+        assert set(others) <= set(headings[first])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_appears_exactly_once_under_a_heading(command):
+    listed = [option for options in sections(command).values() for option in options]
+    assert sorted(listed) == sorted(options_of(group.get_command(click.Context(group), command)))
+
+
+def test_old_options_are_not_shown():
+    shown = CliRunner().invoke(group, ["debias", "--help"]).stdout
+    for name in RENAMED:
+        assert f"--{name}" not in shown
+        assert any(option.hidden for option in debias.params if f"--{name}" in option.opts)
+
+
+def test_the_american_spelling_is_accepted_and_shown():
+    (favourable,) = [option for option in debias.params if option.name == "favourable"]
+    assert favourable.opts == ["--favourable", "--favorable"]
