@@ -77,11 +77,7 @@ def command(
                 domain=columns_as.domain(table.frame, roles.weight),
             )
         if write_config:
-<<<<<<< HEAD
-            staging.place(write_config).write_text(_config(inspection, roles, reading, columns_as), encoding="utf-8")
-=======
-            staging.path_for(write_config).write_text(_config(found, roles, reading, columns_as), encoding="utf-8")
->>>>>>> work-engines
+            staging.path_for(write_config).write_text(_config(inspection, roles, reading, columns_as), encoding="utf-8")
     if as_json:
         click.echo(to_json({**inspection.to_dict(), "reading": table.notes}))
     else:

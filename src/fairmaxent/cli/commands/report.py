@@ -73,11 +73,6 @@ def command(
             real = None if data is None else (scanned or reading.read(data)).frame
         with step("writing"):
             origin = None if data is None else source_of(data, reading, None, None)
-<<<<<<< HEAD
-            staged = staging.place(output)
+            staged = staging.path_for(output)
             write_report(fit, staged, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
-=======
-            place = staging.path_for(output)
-            write_report(fit, place, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
->>>>>>> work-engines
     say(f"wrote {output}", data_on_stdout=False)
