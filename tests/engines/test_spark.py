@@ -7,7 +7,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
-from test_engines_lazy import OPTIONS, collected, same_fit, table
+from test_lazy import OPTIONS, collected, same_fit, table
 
 import fairmaxent
 from fairmaxent import ColumnError, WeightError, debias

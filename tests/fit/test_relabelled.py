@@ -376,7 +376,7 @@ def fingerprint():
 
 def test_the_same_twice_and_in_another_process():
     environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = "from test_fit_relabelled import fingerprint; print(fingerprint(), end='')"
+    script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=300
     )
