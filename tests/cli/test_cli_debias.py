@@ -202,7 +202,7 @@ outcome = "income"
 protected = ["sex", "race"]
 favourable = ">50K"
 statistical_rate = 0.9
-base_share = 0.2
+base_share = 0.35
 random_state = 11
 drop = ["weight"]
 forbid = [{sex = "Male", job = "nurse"}]
@@ -229,7 +229,7 @@ def test_a_file_holds_the_same_options(folder):
         ["sex", "race"],
         favourable=">50K",
         statistical_rate=0.9,
-        base_share=0.2,
+        base_share=0.35,
         forbid=[{"sex": "Male", "job": "nurse"}],
         representation_rate={"sex": 0.8, "race": None},
         target={"job": None},

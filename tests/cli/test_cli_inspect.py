@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 from sklearn.metrics import mutual_info_score
 
 import fairmaxent
@@ -109,6 +110,29 @@ def test_design_weights_count():
     assert "weight" not in [column.name for column in found.columns]
     equal = inspect(table.with_columns(w=pl.lit(2.0)), "income", "sex", weight="w").proxies
     assert equal == inspect(table, "income", "sex").proxies
+
+
+def test_proxies_are_weighed_by_the_design():
+    """Weights that make jobs predict sex less and race more, against the KL divergence from independence by SciPy."""
+    table = biased_table().to_pandas()
+    rng = np.random.default_rng(2)
+    rare = ((table["sex"] == "Male") & (table["age"] > 50)) | ((table["race"] == "Other") & (table["job"] == "nurse"))
+    table["weight"] = rng.uniform(0.5, 1.5, ROWS) * np.where(rare, 9.0, 1.0)
+    table = table.drop(columns="age")
+    proxies = inspect(table, "income", ["sex", "race"], weight="weight").proxies
+    weight = table["weight"]
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    assert effective < ROWS / 2
+    expected = {}
+    for column, protected in (("race", "sex"), ("job", "sex"), ("sex", "race"), ("job", "race")):
+        counts = table.pivot_table("weight", protected, column, aggfunc="sum", fill_value=0.0).to_numpy()
+        independent = np.outer(counts.sum(axis=1), counts.sum(axis=0))
+        chance = (counts.shape[0] - 1) * (counts.shape[1] - 1) / (2 * effective)
+        information = stats.entropy(counts.ravel(), independent.ravel()) - chance
+        expected[column, protected] = max(0.0, information / (stats.entropy(counts.sum(axis=1)) - chance))
+    assert {(own.column, own.protected): own.strength for own in proxies} == pytest.approx(expected, abs=1e-12)
+    plain = inspect(table.drop(columns="weight"), "income", ["sex", "race"]).proxies
+    assert all(abs(own.strength - expected[own.column, own.protected]) > 0.01 for own in plain)
 
 
 def test_a_column_in_two_roles_is_refused():

@@ -30,6 +30,8 @@ from fairmaxent.engines.cluster.worker_prior import attached
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors import bases
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.solvers import Newton, Status, ThinnedNewton
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
@@ -156,6 +158,75 @@ def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
     here = debias(table, **ROLES, **SHIFT, base="product")
     same = fairmaxent.fit.pipeline.refit(there, replace(there.request, base="product"))
     np.testing.assert_allclose(same.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
+
+
+@pytest.fixture
+def skewed(both):
+    """The rows of a fit as partitions of unequal size and weight, and the same rows as one table in memory."""
+    here, client = both[1], both[0].table.client
+    ends = [0, 80, 200, here.weighted.distinct]
+    part_of = np.searchsorted(ends, np.arange(ends[-1]), side="right") - 1
+    counts = here.weighted.counts * np.array([8.0, 1.0, 0.5])[part_of]
+    table = Table(here.weighted.codes, counts, np.ones(ends[-1]), counts**2)
+    tables = [
+        Table(table.codes[part], table.counts[part], table.rows[part], table.squares[part])
+        for part in (part_of == number for number in range(3))
+    ]
+    return Partitions.of(client, here.distribution.blocks, client.scatter(tables, hash=False)), table
+
+
+def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
+    """At equal steps of each partition's weight: a row's number is off by one, and its partition's by another."""
+    there, here = skewed
+    share = here.counts / here.total
+    for rows in (100, 250):
+        thinned = there.thinned(rows)
+        assert isinstance(thinned, Table)
+        assert len(thinned.codes) == rows
+        np.testing.assert_allclose(thinned.counts, here.total / rows)
+        np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
+        number = {tuple(codes): 0 for codes in here.codes.tolist()}
+        for codes in thinned.codes.tolist():
+            number[tuple(codes)] += 1
+        assert (np.abs(np.array(list(number.values())) - rows * share) < 2).all()
+        for column in range(thinned.codes.shape[1]):
+            rough, exact = (np.bincount(of.codes[:, column], of.counts / of.total, 20) for of in (thinned, here))
+            np.testing.assert_allclose(rough, exact, atol=0.05)
+    everything = there.thinned(here.distinct)
+    np.testing.assert_array_equal(everything.codes, here.codes)
+    np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "refresh"), [(60, 2), (250, 1000)])
+def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, skewed, rows, refresh):
+    known = both[1].optimum.dual
+    base, blocks = known.prior.parts[0], known.features.blocks
+    there, here = (
+        replace(known, prior=Mixture.of((0.2, 0.8), (base, part)))
+        for part in (PartitionedRows.of(blocks, skewed[0]), Rows.of(blocks, skewed[1]))
+    )
+    exact = Newton().solve(here)
+    solution = ThinnedNewton(rows=rows, refresh=refresh).solve(there)
+    assert solution.status is Status.CONVERGED
+    np.testing.assert_allclose(solution.multipliers, exact.multipliers, atol=1e-7)
+    assert solution.value == pytest.approx(exact.value, abs=1e-10)
+    assert there.thinned(rows).prior.rows == rows
+    assert there.thinned(10**6) is there
+
+
+@pytest.mark.slow
+def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch):
+    table = frame().drop(columns="w")
+    options = SHIFT | {"base": "product"}
+    here = debias(table, **ROLES, **options)
+    monkeypatch.setattr(maxent, "_VISITS", 1)
+    monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
+    there = debias(parted(table), **ROLES, **options)
+    assert (here.certificate.method, there.certificate.method) == ("newton", "thinned-newton")
+    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-7)
+    np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
+    found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_progress_is_told_at_each_iteration(cluster):

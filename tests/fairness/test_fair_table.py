@@ -122,7 +122,7 @@ def test_closest_shares_keeps_what_is_fair_and_leaves_out_what_is_empty():
     np.testing.assert_array_equal(closest_shares(own, None), own)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", [*range(75), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(75, 150))])
 def test_fair_table_against_cvxpy(seed):
     rng = np.random.default_rng(1000 + seed)
     table = random_table(rng)

@@ -19,6 +19,8 @@ from tables import as_table, random_frame, rates_of
 
 GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
 SHARES = [0.0, 0.1, 0.5, 1.0]
+# How many of the three fits on rows alone meet an empty cell, with the first seed.
+REFUSED = {((6,), "each"): 2, ((6,), "joint"): 2, ((2, 2, 3), "each"): 1, ((2, 2, 3), "joint"): 2}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
@@ -28,6 +30,7 @@ def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
     names = [f"z{i}" for i in range(len(sizes))]
     groupings = [[name] for name in names] if groups == "each" else [names]
     cases = itertools.product(["uniform", "product", "tree"], SHARES)
+    refused = 0
     for number, (base, share) in enumerate(cases):
         rng = np.random.default_rng([seed, number, *sizes])
         outcomes = int(rng.integers(2, 5))
@@ -39,9 +42,11 @@ def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
                 representation_rate=representation, statistical_rate=statistical,
             )  # fmt: skip
         except InfeasibleError:
-            if share > 0:
-                raise
-            continue  # rows alone cannot fill an empty cell
+            assert share == 0  # only rows alone cannot fill an empty cell
+            assert has_empty_cell(frame, names)
+            refused += 1
+            continue
+        assert share > 0 or len(groupings) > 1 or not has_empty_cell(frame, names)
         table = fit.distribution.marginal([*names, "y"])
         assert table["probability"].sum() == pytest.approx(1, abs=1e-12)
         for columns in groupings:
@@ -54,6 +59,13 @@ def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
             name = " × ".join(columns)
             assert fit.certificate.achieved["statistical_rate"][name] == pytest.approx(rate_after, abs=1e-10)
             assert fit.certificate.before["statistical_rate"][name] == pytest.approx(rate_before, abs=1e-12)
+    assert refused == REFUSED.get((sizes, groups), 0) if seed == 0 else refused <= 3
+
+
+def has_empty_cell(frame, names):
+    """Whether some outcome of some intersection of the groups has no rows."""
+    outcomes, groups = frame["y"].nunique(), np.prod([frame[name].nunique() for name in names])
+    return len(frame.groupby([*names, "y"])) < outcomes * groups
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.8, 1.0])

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 import realdata
 from fairmaxent import paper
 from fairmaxent.data.draws import quota
-from fairmaxent.errors import EvidenceError
+from fairmaxent.errors import EvidenceError, InputError
 from fairmaxent.fit.pipeline import debias
 
 MILLION = 1_000_000
@@ -193,6 +193,36 @@ def test_intervals_hold_the_rates_of_drawn_rows(fit):
     drawn = fit.sample(10_000, random_state=0)
     table = pd.crosstab(drawn["sex"], drawn["y"], normalize="index")
     assert by_quota == pytest.approx(((table.min() / table.max()).min(),) * 2, abs=1e-12)
+
+
+def test_intervals_are_as_wide_as_the_confidence_asks(fit):
+    """Quantiles of rates that are drawn and counted here, from the fair table alone."""
+    table = fit.distribution.marginal(["y", "sex", "race"])["probability"].to_numpy()
+    drawn = np.random.default_rng(12).multinomial(800, table / table.sum(), size=6000).reshape(-1, 3, 2, 3)
+    by_sex = drawn.sum(axis=3)
+    rates = by_sex / by_sex.sum(axis=1, keepdims=True)
+    expected = {
+        "representation_rate": by_sex.sum(axis=1).min(axis=1) / by_sex.sum(axis=1).max(axis=1),
+        "statistical_rate": (rates.min(axis=2) / rates.max(axis=2)).min(axis=1),
+    }
+    for kind, values in expected.items():
+        found = {
+            level: fit.certificate.interval(800, iid=True, confidence=level)[kind]["sex"] for level in (0.4, 0.7, 0.9)
+        }
+        for level, interval in found.items():
+            wanted = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+            np.testing.assert_allclose(interval, wanted, atol=0.012)
+        lows, highs = zip(*found.values(), strict=True)
+        assert lows[0] - lows[2] > 0.03
+        assert sorted(lows, reverse=True) == list(lows)
+        assert sorted(highs) == list(highs)
+    assert fit.certificate.interval(800, iid=True) == fit.certificate.interval(800, iid=True, confidence=0.95)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, "0.9"])
+def test_a_confidence_that_is_no_share_is_refused(fit, confidence):
+    with pytest.raises(InputError, match=r"confidence is .*between 0 and 1"):
+        fit.certificate.interval(100, confidence=confidence)
 
 
 def test_real_data_sampler_of_the_papers_configuration():

@@ -1,4 +1,4 @@
-"""The paper's data: what the authors' code computes on them, to all digits known."""
+"""The paper's data, as the package ships them: what the authors' code computes on them, to all digits known."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ from math import log
 import numpy as np
 import pytest
 
-import realdata
-from fairmaxent import paper
+from fairmaxent import datasets, paper
 from fairmaxent.fairness.rates import representation_rate, statistical_rate
 from oracle import points
 from transcribed import Data, dense_prior, distance_to_faces, radius_and_limit, transcribed_algorithm_1, yz_table
 
-FRAMES = {"small": (realdata.compas_small, "recid"), "adult": (realdata.adult_small, "income")}
+SETS = {"small": "compas-small", "adult": "adult-small"}
 
 
 @cache
-def frame_of(name):
-    return FRAMES[name][0]()
+def data_of(name):
+    return datasets.load(SETS[name])
 
 
 @cache
 def real_fit(name, protected, C=0.5, theta="w", solver="newton"):
-    outcome = FRAMES[name][1]
+    data = data_of(name)
     return paper.fit(
-        frame_of(name), outcome=outcome, protected=protected, C=C, theta=theta, solver=solver, favourable=1
+        data.frame,
+        outcome=data.outcome,
+        protected=protected,
+        C=C,
+        theta=theta,
+        solver=solver,
+        favourable=data.favourable,
     )
 
 
@@ -74,8 +79,8 @@ def test_fixed_points_of_the_raw_data(name, protected, statistical, representati
 )
 def test_fixed_points_of_the_prior_alone(name, protected, divergence):
     """q_C^w at C = 0.5 from the frame by Algorithm 1 as printed; the fit's prior is the same, point by point."""
-    frame = frame_of(name)
-    first = [FRAMES[name][1], protected]
+    frame = data_of(name).frame
+    first = [data_of(name).outcome, protected]
     frame = frame[first + [column for column in frame if column not in first]]
     codes = np.column_stack([np.unique(frame[column].to_numpy(), return_inverse=True)[1] for column in frame])
     rows, counts = np.unique(codes, axis=0, return_counts=True)

@@ -1,0 +1,139 @@
+"""A file of options: each key does what the typed option does, and each changes something."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import click
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent.relabelling.labellers
+from clifiles import ROWS, biased_table
+from fairmaxent.cli.group import group
+
+BASE = {"outcome": "income", "protected": "sex", "random_state": 1, "rows": 50}
+QUIET = {"downstream": "none"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A value of an option, the same typed, and what must stand beside it for it to matter."""
+
+    value: Any
+    typed: str
+    beside: dict[str, Any] = field(default_factory=dict)
+
+
+# The options that say how labels change and whether a model is foreseen, in one place.
+ABOUT_MODELS = {
+    "absorb": Case("relabel", "--absorb relabel"),
+    "parity": Case("predictions", "--parity predictions", {"absorb": "relabel"}),
+    "threshold": Case(0.3, "--threshold 0.3", {"absorb": "relabel", "parity": "predictions", "favourable": ">50K"}),
+    "downstream": Case("rows", "--downstream rows"),
+}
+ONLY_TOLD = {"downstream"}  # it changes what is said, not the table
+CASES = ABOUT_MODELS | {
+    # roles
+    "outcome": Case("job", "--outcome job"),
+    "protected": Case(["race", "sex"], "--protected race,sex"),
+    "favourable": Case("<=50K", "--favourable '<=50K'", {"statistical_rate": 0.8}),
+    "groups": Case("joint", "--groups joint", {"protected": ["sex", "race"]}),
+    "weight": Case("weight", "--weight weight"),
+    # the fit
+    "representation_rate": Case({"sex": 0.7, "race": "none"}, "--representation-rate sex=0.7,race=none",
+                                {"protected": ["sex", "race"]}),
+    "statistical_rate": Case(0.6, "--statistical-rate 0.6"),
+    "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
+    "base": Case("uniform", "--base uniform"),
+    "base_share": Case(0.6, "--base-share 0.6"),
+    "detail": Case("bins", "--detail bins"),
+    "forbid": Case([{"sex": "Male", "job": "cook"}], "--forbid sex=Male,job=cook"),
+    "random_state": Case(2, "--seed 2"),
+    # what is written
+    "output_format": Case("jsonl", "--output-format jsonl"),
+    "mode": Case("top-up", "--mode top-up", {"rows": None}),
+    "rows": Case(70, "--rows 70"),
+    "iid": Case(True, "--iid"),
+    "weight_name": Case("fair", "--weight-name fair", {"mode": "weights", "rows": None}),
+    "scheduler": Case("tcp://127.0.0.1:1", "--scheduler tcp://127.0.0.1:1", {"mode": "weights", "rows": None}),
+    # columns as levels
+    "bins": Case({"age": [0, 60, 100]}, "--bins 'age: 0, 60, 100'", {"base_share": 1.0}),
+    "kinds": Case({"age": "categorical"}, "--kinds 'age: categorical'", {"base_share": 1.0}),
+    "order": Case({"job": ["nurse", "cook", "clerk"]}, "--order 'job: nurse, cook, clerk'", {"base_share": 1.0}),
+    "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
+    # reading the file
+    "input_format": Case("parquet", "--input-format parquet"),
+    "delimiter": Case(";", "--delimiter ';'"),
+    "encoding": Case("utf-16", "--encoding utf-16"),
+    "decimal": Case(".", "--decimal ."),
+    "missing": Case(["nurse", "cook"], "--missing nurse --missing cook"),
+    "columns": Case(["sex", "race", "job", "age", "weight", "income"], "--columns sex,race,job,age,weight,income"),
+    "drop": Case(["age"], "--drop age"),
+}  # fmt: skip
+EACH_TIME = {"config", "output", "model", "report", "force", "as_json"}  # never in a file
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # The tree learns in no time; which model labels is not what is tested here.
+    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)
+    return tmp_path
+
+
+@cache
+def table():
+    """Ages with a comma for a decimal mark, which reads as numbers unless a point is asked for."""
+    return biased_table().with_columns(age=pl.Series(np.random.default_rng(0).integers(40, 180, ROWS) / 2))
+
+
+def write_table(key):
+    if key == "columns":
+        table().write_csv("data.csv", include_header=False)
+    elif key == "decimal":
+        table().write_csv("data.csv", separator=";", decimal_comma=True)
+    else:
+        table().write_csv("data.csv")
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{name}" = {toml(inner)}' for name, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+def run(folder, options, typed=""):
+    """Exit code, table and words of a run with these options in a file and those typed."""
+    lines = [f"{name} = {toml(value)}" for name, value in options.items() if value is not None]
+    (folder / "options.toml").write_text("\n".join(lines))
+    asked = ["debias", "data.csv", "--config", "options.toml", "-o", "-", *shlex.split(typed)]
+    result = CliRunner().invoke(group, asked)
+    return result.exit_code, result.stdout_bytes, result.stderr
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_key_does_what_the_typed_option_does(folder, key):
+    case = CASES[key]
+    write_table(key)
+    beside = BASE | QUIET | case.beside
+    in_file = run(folder, beside | {key: case.value})
+    without = {name: value for name, value in beside.items() if name != key}
+    assert in_file == run(folder, without, case.typed)
+    plain = run(folder, beside)
+    told, table_and_code = in_file[2] != plain[2], in_file[:2] != plain[:2]
+    assert told if key in ONLY_TOLD else table_and_code
+    assert 0 in (in_file[0], plain[0])  # one of them works
+
+
+def test_every_option_that_a_file_may_hold_is_tried():
+    command = group.get_command(click.Context(group), "debias")
+    names = {option.name for option in command.params if isinstance(option, click.Option)}
+    assert set(CASES) == names - EACH_TIME

@@ -1,0 +1,95 @@
+"""Design weights that matter: the estimate of a trained model, against scikit-learn on weighted rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from fairmaxent import debias
+from fairmaxent.fit.downstream import FOLDS
+from fairmaxent.relabelling.labellers import deal
+from fairmaxent.relabelling.profiles import Profiles
+
+ROWS = 600
+LEVELS = {"z": 2, "x": 5, "c": 3}
+
+
+def survey(seed=11):
+    """Some people stand for many: those whose outcome is not what x would make one expect, above all in group z1."""
+    rng = np.random.default_rng(seed)
+    z, c = rng.choice(2, ROWS, p=[0.4, 0.6]), rng.integers(0, 3, ROWS)
+    x = np.clip(rng.integers(0, 4, ROWS) + z, 0, 4)
+    y = rng.random(ROWS) < 1 / (1 + np.exp(2.0 - x))
+    against = y == (x < 2)
+    weight = rng.uniform(0.5, 1.5, ROWS) * np.where(against, 2.0 + 6.0 * z, 1.0) * np.where(c == 2, 3.0, 1.0)
+    codes = {"z": z, "x": x, "c": c}
+    frame = pd.DataFrame({name: [f"{name}{code}" for code in column] for name, column in codes.items()})
+    return frame.assign(y=np.where(y, "p", "n"), weight=weight)
+
+
+def estimated(frame, weight):
+    """The fit of a survey on its rows alone, with the estimate for a logistic regression on its weights."""
+    student = LogisticRegression(max_iter=2000, tol=1e-10)
+    options = {"favourable": "p", "base_share": 0.0, "representation_rate": None, "weight": weight}
+    return debias(frame, "y", "z", downstream="weights", student=student, **options)
+
+
+def inputs(frame):
+    return np.column_stack([frame[name] == f"{name}{level}" for name, size in LEVELS.items() for level in range(size)])
+
+
+def fair_weights(frame):
+    """The closest table with equal rates in closed form: the logit of the common rate is the mean of the logits."""
+    favoured, weight = (frame["y"] == "p").to_numpy(), frame["weight"].to_numpy()
+    mass = pd.Series(weight).groupby(frame["z"].to_numpy()).sum()
+    rate = pd.Series(weight * favoured).groupby(frame["z"].to_numpy()).sum() / mass
+    common = 1 / (1 + np.exp(-(mass * np.log(rate / (1 - rate))).sum() / mass.sum()))
+    own = rate[frame["z"]].to_numpy()
+    return weight * np.where(favoured, common / own, (1 - common) / (1 - own))
+
+
+def cross_validated(frame, fold, weights_of):
+    chance = np.empty(len(frame))
+    for number in range(FOLDS):
+        rest = frame[fold != number]
+        weights = weights_of(rest)
+        model = LogisticRegression(max_iter=2000, tol=1e-10)
+        # One per row on average over all rows, or of the rows at hand: a penalty has the same force either way.
+        model.fit(inputs(rest), rest["y"], sample_weight=weights)
+        chance[fold == number] = model.predict_proba(inputs(frame[fold == number]))[:, 1]
+    return chance
+
+
+def ratio(values, frame, weight):
+    mass = pd.Series(weight).groupby(frame["z"].to_numpy()).sum()
+    means = pd.Series(values * weight).groupby(frame["z"].to_numpy()).sum() / mass
+    return means.min() / means.max()
+
+
+def test_the_estimate_is_weighted_cross_validation():
+    frame = survey()
+    fit = estimated(frame, "weight")
+    profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
+    fold = deal(profiles, FOLDS)[profiles.places][fit.table.inverse]
+    weight = frame["weight"].to_numpy()
+    lessons = {
+        "before": lambda rest: rest["weight"].to_numpy() * ROWS / weight.sum(),
+        "after": lambda rest: fair_weights(rest) * len(rest) / fair_weights(rest).sum(),
+    }
+    truth = (frame["y"] == "p").to_numpy()
+    for when, weights_of in lessons.items():
+        outlook = getattr(fit.certificate.downstream, when)
+        chance = cross_validated(frame, fold, weights_of)
+        decided = chance > 0.5
+        accuracy = accuracy_score(truth, decided, sample_weight=weight)
+        assert outlook.accuracy == pytest.approx(accuracy, abs=1e-6)
+        assert outlook.auc == pytest.approx(roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4)
+        assert outlook.by_predictions["z"] == pytest.approx(ratio(decided, frame, weight), abs=1e-6)
+        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=1e-4)
+        right = ratio(decided[truth], frame[truth], weight[truth])
+        assert outlook.equal_opportunity["z"] == pytest.approx(right, abs=1e-6)
+        # The weights matter: the same decisions, counted by rows, would look otherwise.
+        assert abs(accuracy - accuracy_score(truth, decided)) > 0.05
