@@ -28,6 +28,24 @@ class WorstPair:
     highest: tuple[int, ...]
 
 
+def smallest_over_largest(rates: Array, *, if_all_zero: float = 1.0) -> Array:
+    """Ratio of the smallest to the largest group rate, the groups being the last axis.
+
+    A rate of NaN means that the group has none: it is not compared, and without any rate the ratio is NaN. If every
+    rate is zero (nobody has the outcome), the ratio is `if_all_zero`: 1 because all groups are treated the same way,
+    or NaN if nothing can be compared then.
+
+    >>> smallest_over_largest(np.array([[0.2, 0.4, np.nan], [0.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
+    array([0.5, 1. , nan])
+    >>> float(smallest_over_largest(np.zeros(2), if_all_zero=np.nan))
+    nan
+    """
+    smallest = np.fmin.reduce(rates, axis=-1, initial=np.nan)
+    largest = np.fmax.reduce(rates, axis=-1, initial=np.nan)
+    otherwise = np.where(np.isnan(largest), np.nan, if_all_zero)
+    return np.asarray(np.divide(smallest, largest, out=otherwise, where=largest > 0))
+
+
 def group_table(table: Array, grouping: Grouping) -> Array:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
     kept = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
@@ -98,14 +116,11 @@ def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Seq
     mass = mass.reshape(len(tables), len(model), -1)[:, :, known]
     total = mass.sum(axis=1)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
-    lowest, highest = np.nanmin(rates, axis=2), np.nanmax(rates, axis=2)
-    ratio = np.divide(lowest, highest, out=np.ones_like(lowest), where=highest > 0)
-    return total.min(axis=1) / total.max(axis=1), ratio.min(axis=1)
+    return smallest_over_largest(total), smallest_over_largest(rates).min(axis=1)
 
 
 def _pair(values: Array, *, outcome: int | None) -> WorstPair:
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    # An outcome that no group ever has treats all groups alike.
-    rate = float(values[lowest] / values[highest]) if values[highest] > 0 else 1.0
+    rate = float(smallest_over_largest(values.ravel()))
     return WorstPair(rate, outcome, tuple(map(int, lowest)), tuple(map(int, highest)))

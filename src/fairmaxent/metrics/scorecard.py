@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import Array, Mask
+from fairmaxent.fairness.rates import Array, Mask, smallest_over_largest
 
 Codes = NDArray[np.integer]
 Places = NDArray[np.intp]
@@ -184,17 +184,14 @@ def worst_ratio(rates: Array) -> float:
     >>> worst_ratio(np.array([[0.4, 0.5, np.nan], [0.2, np.nan, np.nan]]))
     0.8
     """
-    ranges = _ranges(rates)
-    # A rate of zero in every group treats all groups alike.
-    return min((low / high if high > 0 else 1.0 for low, high in ranges), default=np.nan)
+    return float(min(smallest_over_largest(_comparable(rates)), default=np.nan))
 
 
 def worst_difference(rates: Array) -> float:
     """Largest over the outcomes (rows) of the highest group's rate minus the lowest's."""
-    return max((high - low for low, high in _ranges(rates)), default=np.nan)
+    return float(max((np.nanmax(row) - np.nanmin(row) for row in _comparable(rates)), default=np.nan))
 
 
-def _ranges(rates: Array) -> list[tuple[float, float]]:
-    """Lowest and highest rate of each outcome for which at least two groups, or the only one, have a rate."""
-    known = [row[~np.isnan(row)] for row in rates]
-    return [(float(row.min()), float(row.max())) for row in known if len(row) >= min(2, rates.shape[1])]
+def _comparable(rates: Array) -> Array:
+    """The outcomes (rows) for which at least two groups, or the only one, have a rate."""
+    return np.asarray(rates[(~np.isnan(rates)).sum(axis=1) >= min(2, rates.shape[1])])
