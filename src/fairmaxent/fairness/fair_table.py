@@ -17,7 +17,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Counted
 from fairmaxent.errors import ForbiddenError, InfeasibleError, RateError, TargetError
+from fairmaxent.fairness.group_shares import closest_shares
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, project, room
 from fairmaxent.fairness.rates import Array, Grouping, Mask, group_table
 
@@ -123,56 +126,23 @@ def algorithm_1(table: Array, tau: float) -> Array:
     return np.asarray(weighted / weighted.sum())
 
 
+def reweigh(rows: Counted, table: Reals) -> Counted:
+    """w(α) ∝ n_α · t(cell(α)) / e(cell(α)): keeps p(x | y, z) and moves the mass of the cells.
+
+    ``rows`` are in block codes, root first; ``table`` is t over the levels of the root. Cells without rows can get no
+    weight here, so the result is normalised.
+    """
+    (empirical,) = rows.tables([(0,)], [len(table)])
+    factor = np.divide(table, empirical, out=np.zeros(len(table)), where=empirical > 0)
+    return rows.reweighed(factor / (factor @ empirical))
+
+
 def check_rate(name: str, rate: float, *, hint: str = "") -> float:
     """Refuse a wanted rate outside (0, 1]."""
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
         percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
         raise RateError(f"{name} is {rate!r}; a rate lies above 0 and is at most 1{percent}{hint}")
     return float(rate)
-
-
-def closest_shares(shares: Array, rate: float | None) -> Array:
-    """Return the shares s of smallest KL(s‖e) with min s / max s >= ρ; groups without mass take no part.
-
-    The answer raises the i smallest groups to a floor l, lowers the j largest to l/ρ and keeps the others'
-    proportions. For given (i, j) the clipped groups have the fixed proportions u, and their total mass A obeys
-    A / (1−A) = c / e(rest) with c = e(clipped)·exp(−KL(u‖e_clipped)); the KL is then −log(c + e(rest)). All
-    (i, j) are tried at once, and the feasible one of least KL is taken.
-
-    >>> closest_shares(np.array([0.1, 0.3, 0.6]), 0.5).round(4)
-    array([0.2251, 0.3247, 0.4502])
-    """
-    present = shares > 0
-    own = shares[present] / shares.sum() if present.any() else shares[present]
-    if rate is not None and own.min(initial=1.0) < rate * own.max(initial=0.0) * (1 - 1e-13):
-        order = np.argsort(own, kind="stable")
-        own[order] = _clipped_shares(own[order], rate)
-    result = np.zeros_like(shares)
-    result[present] = own
-    return result
-
-
-def _clipped_shares(own: Array, rate: float) -> Array:
-    """`closest_shares` for ascending positive shares whose rate is below ρ."""
-    size = len(own)
-    low, high = np.meshgrid(np.arange(1, size), np.arange(1, size), indexing="ij")
-    low, high = low[low + high <= size], high[low + high <= size]
-    mass, logs = (np.concatenate([[0.0], np.cumsum(values)]) for values in (own, np.log(own)))
-    weight = low + high / rate
-    rest = np.where(low + high < size, mass[size - high] - mass[low], 0.0)
-    # log c = −Σ u·log(u/e) over the clipped groups, u = 1 or 1/ρ over `weight`.
-    log_clipped = (logs[low] + (logs[size] - logs[size - high] + high * np.log(rate)) / rate) / weight
-    clipped = np.exp(log_clipped + np.log(weight))
-    floor = clipped / (clipped + rest) / weight
-    scale = 1.0 / (clipped + rest)
-    slack = 1e-12 * floor
-    fits = (scale * own[np.minimum(low, size - 1)] >= floor - slack) | (rest == 0)
-    fits &= (scale * own[size - high - 1] <= floor / rate + slack) | (rest == 0)
-    best = int(np.argmax(np.where(fits, clipped + rest, -np.inf)))
-    result = own * scale[best]
-    result[: low[best]] = floor[best]
-    result[size - high[best] :] = floor[best] / rate
-    return np.asarray(result / result.sum())
 
 
 def _given(

@@ -16,8 +16,8 @@ from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import Reading, read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import check_choice
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.weighting import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import DownstreamOption, check_downstream, foresee

@@ -24,16 +24,7 @@ from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import Array, Mask
-from fairmaxent.metrics.group_rates import (
-    Interval,
-    Pair,
-    check_confidence,
-    group_text,
-    interval_text,
-    normal_quantile,
-    pair_text,
-    wilson_interval,
-)
+from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import (
     Codes,
     groupings_of,
@@ -44,6 +35,14 @@ from fairmaxent.metrics.groups import (
     outcome_column,
     probabilities_of,
     refuse_protected,
+)
+from fairmaxent.metrics.intervals import (
+    Interval,
+    check_confidence,
+    difference_interval,
+    interval_text,
+    normal_quantile,
+    wilson_interval,
 )
 from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
 
@@ -223,11 +222,9 @@ def _widest(judged: list[tuple[GroupCalibration, float]], outcome: object, confi
         alone = groups[0]
         return Calibration(0.0, (0.0, 0.0), Pair(alone.columns, outcome, alone.group, alone.group), groups)
     gaps = np.array([b.surplus - a.surplus for (a, _), (b, _) in pairs])
-    z = -normal_quantile((1 - confidence) / 2 / len(pairs))
-    margins = z * np.sqrt([a + b for (_, a), (_, b) in pairs])
-    low, high = (np.abs(gaps) - margins).max(), (np.abs(gaps) + margins).max()
+    variances = np.array([a + b for (_, a), (_, b) in pairs])
     widest = int(np.abs(gaps).argmax())
     first, second = (group for group, _ in pairs[widest])
     lowest, highest = (first, second) if gaps[widest] >= 0 else (second, first)
     worst = Pair(first.columns, outcome, lowest.group, highest.group)
-    return Calibration(float(abs(gaps[widest])), (max(0.0, float(low)), min(2.0, float(high))), worst, groups)
+    return Calibration(float(abs(gaps[widest])), difference_interval(gaps, variances, confidence), worst, groups)

@@ -1,10 +1,6 @@
 """Rates of a frame, of predictions, or of a fitted distribution, with intervals and the groups behind them.
 
 Definitions 2.1 and 2.2 are in `rates`; this module finds the groups in the user's columns and says how sure a rate is.
-
-A rate is a minimum over pairs of groups, so the pair that looks worst is partly the unluckiest one. The interval allows
-for that: log P(a) − log P(b) gets a delta-method interval for *every* pair of groups at once (Bonferroni), and the
-rate's ends are the smallest lower and the smallest upper end. With two groups it is the usual interval of a risk ratio.
 """
 
 from __future__ import annotations
@@ -41,8 +37,15 @@ from fairmaxent.metrics.groups import (
     source_of,
     sums_of,
 )
-
-Interval = tuple[float, float]
+from fairmaxent.metrics.intervals import (
+    ComparedRates,
+    Interval,
+    check_confidence,
+    interval_text,
+    normal_quantile,
+    ratio_interval,
+    wilson_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,6 @@ def left_out_text(groups: Sequence[GroupRate]) -> str:
     """Name the groups that took no part, as it follows a comparison."""
     names = sorted({group_text(group.group) for group in groups})
     return f"; left out, without a row that counts: {', '.join(names)}" if names else ""
-
-
-def interval_text(interval: Interval | None) -> str:
-    """Say between what a value lies, as it follows the value."""
-    return "" if interval is None else f" (between {interval[0]:.3f} and {interval[1]:.3f})"
 
 
 def pair_text(pair: Pair) -> str:
@@ -250,7 +248,7 @@ def _by_mean(
     return Grouped(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
 
 
-# ---------------------------------------------------------------- rates and intervals
+# ---------------------------------------------------------------- comparing
 
 
 def compare(parts: list[Grouped], confidence: float) -> Rate:
@@ -268,12 +266,6 @@ def compare(parts: list[Grouped], confidence: float) -> Rate:
         tuple(group for part in parts for group in _group_rates(part, confidence)),
         tuple(group for part in parts for group in _left_out(part)),
     )
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence outside (0, 1)."""
-    if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1, e.g. 0.95")
 
 
 def _is_share(part: Grouped) -> bool:
@@ -315,38 +307,11 @@ def _group_rates(part: Grouped, confidence: float) -> Iterator[GroupRate]:
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
 
 
-def normal_quantile(probability: float) -> float:
-    """Return the standard normal distribution's quantile."""
-    from statistics import NormalDist  # slow to import
-
-    return NormalDist().inv_cdf(probability)
-
-
-def wilson_interval(share: Array, size: Array, z: float) -> tuple[Array, Array]:
-    """Wilson's interval of a share seen in `size` rows."""
-    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
-
-
 def _interval(parts: list[Grouped], value: float, confidence: float) -> Interval:
-    """Interval of the rate: simultaneous for all pairs of groups, see the head of this module."""
-    compared = [(row[~np.isnan(row)], part.sizes[~np.isnan(row)], part) for part in parts for row in _values(part)]
-    comparisons = sum(len(row) * (len(row) - 1) // 2 for row, _, _ in compared)
-    z = -normal_quantile((1 - confidence) / 2 / max(comparisons, 1))
-    ends = [_pair_ends(row, size, z, share=_is_share(part)) for row, size, part in compared if len(row) > 1]
-    low, high = (min((end[side] for end in ends), default=1.0) for side in (0, 1))
-    return min(low, value), max(min(high, 1.0), value)
-
-
-def _pair_ends(shares: Array, sizes: Array, z: float, *, share: bool) -> Interval:
-    """Smallest lower and smallest upper end of a ratio over all pairs; half a row keeps empty cells finite."""
-    seen = shares * sizes + 0.5
-    logs = np.log(seen / (sizes + 1))
-    # Shares compete for the same rows (multinomial); rates of groups are independent (binomial).
-    variance = 1 / seen - (0.0 if share else 1 / (sizes + 1))
-    difference = logs[:, np.newaxis] - logs
-    margin = z * np.sqrt(np.maximum(variance[:, np.newaxis] + variance, 0.0))
-    itself = np.eye(len(shares), dtype=bool)
-    low, high = (float(np.exp(np.where(itself, np.inf, difference + sign * margin).min())) for sign in (-1, 1))
-    return low, high
+    """Interval of the worst ratio over all parts."""
+    rows = [(part, rates_of_groups) for part in parts for rates_of_groups in _values(part)]
+    comparisons = []
+    for part, values in rows:
+        known = ~np.isnan(values)
+        comparisons.append(ComparedRates(values[known], part.sizes[known], are_shares=_is_share(part)))
+    return ratio_interval(comparisons, value, confidence)

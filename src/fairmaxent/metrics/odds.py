@@ -18,16 +18,7 @@ from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError
 from fairmaxent.fairness.rates import Mask
-from fairmaxent.metrics.group_rates import (
-    Grouped,
-    Interval,
-    Number,
-    Rate,
-    compare,
-    interval_text,
-    left_out_text,
-    pair_text,
-)
+from fairmaxent.metrics.group_rates import Grouped, Number, Rate, compare, left_out_text, pair_text
 from fairmaxent.metrics.groups import (
     Codes,
     Groups,
@@ -44,6 +35,7 @@ from fairmaxent.metrics.groups import (
     refuse_protected,
     sums_of,
 )
+from fairmaxent.metrics.intervals import Interval, interval_text
 
 
 @dataclass(frozen=True)
