@@ -17,12 +17,12 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.table import Counted
 from fairmaxent.errors import ForbiddenError, InfeasibleError, RateError, TargetError
 from fairmaxent.fairness.group_shares import closest_shares
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, project, room
-from fairmaxent.fairness.rates import Array, Grouping, Mask, group_table
+from fairmaxent.fairness.rates import Grouping, group_table
 
 Cell = tuple[int, ...]
 Cells = NDArray[np.intp]
@@ -36,7 +36,7 @@ class FairTable:
     condition (a group's share or rate).
     """
 
-    table: Array
+    table: Reals
     filled: tuple[Cell, ...]
     iterations: int
     residual: float
@@ -46,31 +46,31 @@ class FairTable:
 class _Given:
     """What is given: the data's table without forbidden cells, and the user's own marginals by axis."""
 
-    data: Array
+    data: Reals
     allowed: Mask
-    named: Mapping[int, Array]
+    named: Mapping[int, Reals]
     fill: float
     describe: Callable[[Cell], str]
 
 
 @dataclass(frozen=True, eq=False)
-class _Marginal:
+class _WantedShares:
     """Shares wanted for the levels of some axes."""
 
     axes: Grouping
-    shares: Array
+    shares: Reals
 
 
 def fair_table(
-    empirical: Array,
+    empirical: Reals,
     *,
     groupings: tuple[Grouping, ...],
     representation: tuple[float | None, ...],
     statistical: tuple[float | None, ...],
     favourable: tuple[int, ...],
     describe: Callable[[Cell], str],
-    shares: Mapping[int, Array] | None = None,
-    outcome_shares: Array | None = None,
+    shares: Mapping[int, Reals] | None = None,
+    outcome_shares: Reals | None = None,
     allowed: Mask | None = None,
     fill: float = 0.0,
 ) -> FairTable:
@@ -94,14 +94,14 @@ def fair_table(
     given = _given(empirical, shares, outcome_shares, allowed, fill, describe)
     grouped = [_wanted(given, group, rate) for group, rate in zip(groupings, representation, strict=True)]
     alone = [axis for axis in sorted(given.named) if all(axis not in grouping for grouping in groupings)]
-    marginals = grouped + [_Marginal((axis,), given.named[axis]) for axis in alone]
+    marginals = grouped + [_WantedShares((axis,), given.named[axis]) for axis in alone]
     cells = np.argwhere(_possible(given, marginals))
     conditions = _conditions(cells, marginals, tuple(zip(grouped, statistical, strict=True)), favourable)
     support = _support(given, cells, marginals, conditions)
     return _solved(given, cells[support], marginals, conditions.on(support))
 
 
-def algorithm_1(table: Array, tau: float) -> Array:
+def algorithm_1(table: Reals, tau: float) -> Reals:
     """Algorithm 1 of the paper, as written: t(y, z) ∝ c(y)·τ^[z=0] for a table of outcome × two groups.
 
     τ is the *representation* rate of the result; its statistical rate is 1 for every τ (Lemma 7.2 (3)).
@@ -146,9 +146,9 @@ def check_rate(name: str, rate: float, *, hint: str = "") -> float:
 
 
 def _given(
-    empirical: Array,
-    shares: Mapping[int, Array] | None,
-    outcome_shares: Array | None,
+    empirical: Reals,
+    shares: Mapping[int, Reals] | None,
+    outcome_shares: Reals | None,
     allowed: Mask | None,
     fill: float,
     describe: Callable[[Cell], str],
@@ -172,7 +172,7 @@ def _given(
 
 
 def _refuse_forbidden_levels(
-    empirical: Array, allowed: Mask, named: Mapping[int, Array], describe: Callable[[Cell], str]
+    empirical: Reals, allowed: Mask, named: Mapping[int, Reals], describe: Callable[[Cell], str]
 ) -> None:
     """A level that has rows, or a named share, needs one allowed cell at least."""
     for axis in range(empirical.ndim):
@@ -194,7 +194,7 @@ def _first(mask: Mask) -> Cell:
     return tuple(int(level) for level in found[0]) if len(found) else ()
 
 
-def _wanted(given: _Given, grouping: Grouping, rate: float | None) -> _Marginal:
+def _wanted(given: _Given, grouping: Grouping, rate: float | None) -> _WantedShares:
     """Shares of the groups of one grouping (step 1).
 
     Named axes keep their shares; ρ rules the other axes within each combination of the named ones.
@@ -215,7 +215,7 @@ def _wanted(given: _Given, grouping: Grouping, rate: float | None) -> _Marginal:
         share * closest_shares(filled if demanded or not seen.any() else seen, rate)
         for share, seen, filled in zip(outer, own, complete, strict=True)
     ]
-    return _Marginal(axes, np.concatenate(rows).reshape(shape))
+    return _WantedShares(axes, np.concatenate(rows).reshape(shape))
 
 
 def _known_levels(given: _Given, axis: int) -> Mask:
@@ -225,7 +225,7 @@ def _known_levels(given: _Given, axis: int) -> Mask:
     return np.asarray(given.data.sum(axis=tuple(other for other in range(given.data.ndim) if other != axis)) > 0)
 
 
-def _named_shares(given: _Given, axes: Grouping) -> Array:
+def _named_shares(given: _Given, axes: Grouping) -> Reals:
     """Joint shares of the axes the user named: the data's joint, fitted to the named marginals."""
     if len(axes) < 2:
         return given.named[axes[0]] if axes else np.ones(1)
@@ -250,7 +250,7 @@ def _named_shares(given: _Given, axes: Grouping) -> Array:
     return fitted.table.ravel()
 
 
-def _possible(given: _Given, marginals: list[_Marginal]) -> Mask:
+def _possible(given: _Given, marginals: list[_WantedShares]) -> Mask:
     """Cells whose groups and outcome have a share; forbidden ones too, so that they can be named."""
     outcomes = given.named[0] if 0 in given.named else group_table(given.data, ())
     possible = np.zeros(given.data.shape, dtype=bool)
@@ -262,14 +262,14 @@ def _possible(given: _Given, marginals: list[_Marginal]) -> Mask:
 
 def _conditions(
     cells: Cells,
-    marginals: list[_Marginal],
-    statistical: tuple[tuple[_Marginal, float | None], ...],
+    marginals: list[_WantedShares],
+    statistical: tuple[tuple[_WantedShares, float | None], ...],
     favourable: tuple[int, ...],
 ) -> Conditions:
     """All conditions on the cells, each divided by the size of what it fixes: errors are relative."""
     rows = [_conditional(cells, marginal) for marginal in marginals]
     values = [np.ones(len(block)) for block in rows]
-    rates: list[Array] = [np.zeros((0, len(cells)))]
+    rates: list[Reals] = [np.zeros((0, len(cells)))]
     least: list[float] = []
     for marginal, rate in statistical:
         for outcome in favourable:
@@ -288,7 +288,7 @@ def _conditions(
     )
 
 
-def _conditional(cells: Cells, marginal: _Marginal) -> Array:
+def _conditional(cells: Cells, marginal: _WantedShares) -> Reals:
     """One row per group with a share: 1 / s(g) on the cells of the group, so that row·t is a P(· | g)."""
     group = np.ravel_multi_index(tuple(cells[:, list(marginal.axes)].T), marginal.shares.shape)
     shares = marginal.shares.ravel()
@@ -296,10 +296,10 @@ def _conditional(cells: Cells, marginal: _Marginal) -> Array:
     return np.asarray((group == present[:, np.newaxis]) / shares[present][:, np.newaxis])
 
 
-def _support(given: _Given, cells: Cells, marginals: list[_Marginal], conditions: Conditions) -> Mask:
+def _support(given: _Given, cells: Cells, marginals: list[_WantedShares], conditions: Conditions) -> Mask:
     """Cells that get mass: those with rows if they can do it alone, else also the empty ones."""
     seen: Mask = given.data[tuple(cells.T)] > 0
-    floor: Array = _reweighted(given.data, marginals)[tuple(cells.T)]
+    floor: Reals = _reweighted(given.data, marginals)[tuple(cells.T)]
     if seen.all() or room(conditions.on(seen), floor[seen]) > LEAST_ROOM:
         return seen
     allowed: Mask = given.allowed[tuple(cells.T)]
@@ -324,7 +324,7 @@ def _support(given: _Given, cells: Cells, marginals: list[_Marginal], conditions
     return wide if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM else seen | needed
 
 
-def _impossible(given: _Given, cells: Cells, conditions: Conditions, floor: Array) -> InfeasibleError:
+def _impossible(given: _Given, cells: Cells, conditions: Conditions, floor: Reals) -> InfeasibleError:
     """Say which forbidden cells stand in the way, if they do."""
     forbidden = ~given.allowed[tuple(cells.T)]
     needed = fewest_cells(conditions, floor, forbidden)
@@ -345,7 +345,7 @@ def _list(given: _Given, cells: Cells) -> str:
     return "; ".join(names) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "")
 
 
-def _reweighted(table: Array, marginals: list[_Marginal]) -> Array:
+def _reweighted(table: Reals, marginals: list[_WantedShares]) -> Reals:
     """Scale a table to one marginal after the other: what its cells can expect, exact for one marginal."""
     expected = table.copy()
     for marginal in marginals:
@@ -356,7 +356,7 @@ def _reweighted(table: Array, marginals: list[_Marginal]) -> Array:
     return expected
 
 
-def _solved(given: _Given, cells: Cells, marginals: list[_Marginal], conditions: Conditions) -> FairTable:
+def _solved(given: _Given, cells: Cells, marginals: list[_WantedShares], conditions: Conditions) -> FairTable:
     """Project the data on the conditions (step 2)."""
     index = tuple(cells.T)
     prior = np.zeros_like(given.data)

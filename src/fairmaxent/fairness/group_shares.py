@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.fairness.rates import Array
+from fairmaxent.data.arrays import Reals
 
 
-def closest_shares(shares: Array, rate: float | None) -> Array:
+def closest_shares(shares: Reals, rate: float | None) -> Reals:
     """Return the shares s of smallest KL(s‖e) with min s / max s >= ρ; groups without mass take no part.
 
     The answer raises the i smallest groups to a floor l, lowers the j largest to l/ρ and keeps the others'
@@ -28,7 +28,7 @@ def closest_shares(shares: Array, rate: float | None) -> Array:
     return result
 
 
-def _clipped_shares(own: Array, rate: float) -> Array:
+def _clipped_shares(own: Reals, rate: float) -> Reals:
     """`closest_shares` for ascending positive shares whose rate is below ρ."""
     size = len(own)
     low, high = np.meshgrid(np.arange(1, size), np.arange(1, size), indexing="ij")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.errors import SolverError
-from fairmaxent.fairness.rates import Array, Mask
 
 # Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
 # program that finds out, so that a "yes" is never rounding.
@@ -35,11 +35,11 @@ _DENSE_CONDITIONS = 200
 class Conditions:
     """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ."""
 
-    rows: Array
-    values: Array
-    rates: Array
+    rows: Reals
+    values: Reals
+    rates: Reals
     block: NDArray[np.intp]
-    least: Array
+    least: Reals
 
     def on(self, cells: Mask) -> Conditions:
         """Return the same conditions for a vector that is zero outside of `cells`."""
@@ -50,7 +50,7 @@ class Conditions:
 class Projection:
     """The closest point, the iterations it took, and the largest relative error of a condition."""
 
-    point: Array
+    point: Reals
     iterations: int
     residual: float
 
@@ -59,11 +59,11 @@ class Projection:
 class _State:
     """An iterate: multipliers y, rates r, lower bounds m, slacks (r − m, m − σr) and their multipliers."""
 
-    multipliers: Array
-    rates: Array
-    bounds: Array
-    slacks: Array
-    duals: Array
+    multipliers: Reals
+    rates: Reals
+    bounds: Reals
+    slacks: Reals
+    duals: Reals
 
     def moved(self, step: _State, length: float) -> _State:
         return _State(
@@ -75,7 +75,7 @@ class _State:
         )
 
 
-def project(prior: Array, conditions: Conditions) -> Projection:
+def project(prior: Reals, conditions: Conditions) -> Projection:
     """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t must meet them.
 
     >>> none = np.zeros((0, 2))
@@ -93,13 +93,13 @@ def project(prior: Array, conditions: Conditions) -> Projection:
     return replace(second, iterations=first.iterations + second.iterations)
 
 
-def room(conditions: Conditions, floor: Array) -> float:
+def room(conditions: Conditions, floor: Reals) -> float:
     """Return the largest share x <= 1 such that some t >= x·floor meets the conditions; 0 if none does."""
     answer = _linear_program(conditions, floor, cost=np.zeros(len(floor)), least_room=0.0)
     return 0.0 if answer is None else float(answer[-1])
 
 
-def fewest_cells(conditions: Conditions, floor: Array, costly: Mask) -> Mask | None:
+def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
     """Return the cells of a t that meets the conditions with as little mass as it can on the costly cells.
 
     The others keep half of the room they have; None if they have none.
@@ -111,7 +111,7 @@ def fewest_cells(conditions: Conditions, floor: Array, costly: Mask) -> Mask | N
     return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
 
 
-def _linear_program(conditions: Conditions, floor: Array, *, cost: Array, least_room: float) -> Array | None:
+def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float) -> Reals | None:
     """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the bounds m, and x."""
     # SciPy is slow to import, and only tables with empty cells need it here.
     from scipy.optimize import linprog
@@ -138,14 +138,14 @@ def _linear_program(conditions: Conditions, floor: Array, *, cost: Array, least_
     return np.asarray(answer.x) if answer.status == 0 else None
 
 
-def _rates_hold(conditions: Conditions, point: Array) -> bool:
+def _rates_hold(conditions: Conditions, point: Reals) -> bool:
     rates = conditions.rates @ point
     lowest = np.full(_blocks(conditions), np.inf)
     np.minimum.at(lowest, conditions.block, rates)
     return bool((lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all())
 
 
-def _scaled(conditions: Conditions, point: Array) -> Conditions:
+def _scaled(conditions: Conditions, point: Reals) -> Conditions:
     """Divide each block of rates by its mean at a point, so that errors and slacks are relative."""
     block = conditions.block
     mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
@@ -156,7 +156,7 @@ def _blocks(conditions: Conditions) -> int:
     return int(conditions.block.max(initial=-1)) + 1
 
 
-def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) -> tuple[Projection, Array]:
+def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
     """Iterate from multipliers of the rows alone until conditions and complementarity hold."""
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
@@ -185,7 +185,7 @@ def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) ->
     return Projection(point, iteration, residual), state.multipliers
 
 
-def _start(conditions: Conditions, multipliers: Array) -> _State:
+def _start(conditions: Conditions, multipliers: Reals) -> _State:
     """Start with all (scaled) rates at 1 and their bounds half way between the two limits.
 
     At σ = 1 the two limits are one: r = m. Slacks have no meaning there; they stay at 1.
@@ -200,7 +200,7 @@ def _start(conditions: Conditions, multipliers: Array) -> _State:
 
 
 def _newton_step(
-    matrix: Any, conditions: Conditions, point: Array, state: _State, errors: Array, centre: float
+    matrix: Any, conditions: Conditions, point: Reals, state: _State, errors: Reals, centre: float
 ) -> _State:
     """Newton's step for the optimality conditions with complementarity products equal to `centre` (μ).
 
@@ -231,7 +231,7 @@ def _newton_step(
     return _State(multipliers, rates, bounds, slacks, duals)
 
 
-def _solve(matrix: Any, point: Array, extra: Array, right: Array) -> Array:
+def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
     """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
     system = (matrix * point) @ matrix.T
     shift = extra + _REGULARISATION * system.diagonal()
@@ -245,7 +245,7 @@ def _solve(matrix: Any, point: Array, extra: Array, right: Array) -> Array:
     return np.asarray(solved * scale[:, np.newaxis])
 
 
-def _solve_dense(system: Array, right: Array) -> Array:
+def _solve_dense(system: Reals, right: Reals) -> Reals:
     """Solve by Cholesky, not LU: where conditions repeat each other, an unsymmetric error would build up."""
     try:
         lower = np.linalg.cholesky(system)
@@ -256,7 +256,7 @@ def _solve_dense(system: Array, right: Array) -> Array:
     return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
 
 
-def _solve_sparse(system: Any, scale: Array, shift: Array, right: Array) -> Array:
+def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
     from scipy.sparse import csc_array, diags_array
     from scipy.sparse.linalg import splu
 
@@ -267,7 +267,7 @@ def _solve_sparse(system: Any, scale: Array, shift: Array, right: Array) -> Arra
     return np.asarray(factors.solve(right))
 
 
-def _step_length(state: _State, step: _State, growth: Array) -> float:
+def _step_length(state: _State, step: _State, growth: Reals) -> float:
     """Stay inside the bounds, and let no cell change by more than a factor e³ at once."""
     length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
     for value, change in ((state.slacks, step.slacks), (state.duals, step.duals)):

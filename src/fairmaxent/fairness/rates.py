@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from fairmaxent.data.arrays import Reals
+
 Grouping = tuple[int, ...]
 
 
@@ -28,7 +27,7 @@ class WorstPair:
     highest: tuple[int, ...]
 
 
-def smallest_over_largest(rates: Array, *, if_all_zero: float = 1.0) -> Array:
+def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
     """Ratio of the smallest to the largest group rate, the groups being the last axis.
 
     A rate of NaN means that the group has none: it is not compared, and without any rate the ratio is NaN. If every
@@ -46,24 +45,24 @@ def smallest_over_largest(rates: Array, *, if_all_zero: float = 1.0) -> Array:
     return np.asarray(np.divide(smallest, largest, out=otherwise, where=largest > 0))
 
 
-def group_table(table: Array, grouping: Grouping) -> Array:
+def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
     kept = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
-    summed: Array = kept.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    summed: Reals = kept.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
 
 
-def group_shares(table: Array, grouping: Grouping) -> Array:
+def group_shares(table: Reals, grouping: Grouping) -> Reals:
     """Share P(g) of each group g.
 
     >>> group_shares(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     array([0.8, 0.2])
     """
-    mass: Array = group_table(table, grouping).sum(axis=0)
+    mass: Reals = group_table(table, grouping).sum(axis=0)
     return np.asarray(mass / mass.sum())
 
 
-def outcome_rates(table: Array, grouping: Grouping) -> Array:
+def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     """Rate P(y | g) of each outcome y in each group g; NaN in a group without mass.
 
     >>> outcome_rates(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
@@ -75,19 +74,19 @@ def outcome_rates(table: Array, grouping: Grouping) -> Array:
     return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
 
 
-def representation_pair(table: Array, grouping: Grouping) -> WorstPair:
+def representation_pair(table: Reals, grouping: Grouping) -> WorstPair:
     """Return the smallest and the largest group, and their representation rate."""
     shares = group_shares(table, grouping)
     return _pair(np.where(shares > 0, shares, np.nan), outcome=None)
 
 
-def statistical_pair(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
+def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
     """Return the pair of groups and the outcome that make the statistical rate; the first one on a tie."""
     rates = outcome_rates(table, grouping)
     return min((_pair(rates[y], outcome=y) for y in outcomes), key=lambda pair: pair.rate)
 
 
-def representation_rate(table: Array, grouping: Grouping) -> float:
+def representation_rate(table: Reals, grouping: Grouping) -> float:
     """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
 
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
@@ -96,7 +95,7 @@ def representation_rate(table: Array, grouping: Grouping) -> float:
     return representation_pair(table, grouping).rate
 
 
-def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> float:
+def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> float:
     """Worst over the given outcomes of min P(y | g) / max P(y | g) (Definition 2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
@@ -105,7 +104,7 @@ def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) 
     return statistical_pair(table, grouping, outcomes).rate
 
 
-def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Array, Array]:
+def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Reals, Reals]:
     """Representation and statistical rate of each of a stack of tables (first axis) that were drawn from a model.
 
     A group that the model has and a table misses has share zero there, and no rates of outcomes.
@@ -119,7 +118,7 @@ def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Seq
     return smallest_over_largest(total), smallest_over_largest(rates).min(axis=1)
 
 
-def _pair(values: Array, *, outcome: int | None) -> WorstPair:
+def _pair(values: Reals, *, outcome: int | None) -> WorstPair:
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
     rate = float(smallest_over_largest(values.ravel()))

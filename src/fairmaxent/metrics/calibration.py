@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import Array, Mask
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import (
-    Codes,
     groupings_of,
     groups_of,
     levels_of,
@@ -107,8 +106,8 @@ class _Scored:
     """Rows with a probability: whether they have the outcome, their weights, and the bins they are in."""
 
     positive: Mask
-    chance: Array
-    weights: Array
+    chance: Reals
+    weights: Reals
     bin_of: Codes
 
     def only(self, rows: Mask) -> _Scored:
@@ -123,7 +122,7 @@ class _Scored:
         """Effective number of rows (Σw)² / Σw²."""
         return float(effective_rows(self.mass, float(self.weights @ self.weights)))
 
-    def mean(self, values: Array | Mask) -> float:
+    def mean(self, values: Reals | Mask) -> float:
         return float(self.weights @ values) / self.mass
 
     def observed_interval(self, z: float) -> Interval:

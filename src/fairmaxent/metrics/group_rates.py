@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError, LevelError, did_you_mean
-from fairmaxent.fairness import rates
-from fairmaxent.fairness.rates import Array
+from fairmaxent.fairness.rates import (
+    WorstPair,
+    group_shares,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.metrics.groups import (
-    Codes,
     Groups,
     Levels,
-    Rows,
+    MeasuredRows,
     favourable_places,
     groupings_of,
     groups_of,
@@ -142,16 +147,45 @@ def pair_text(pair: Pair) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class GroupedTable:
     """A table outcome × groups for one grouping, and how many rows it stands on."""
 
     columns: tuple[str, ...]
     groups: list[tuple[object, ...]]
     outcomes: list[object]
     favourable: list[int]
-    table: Array
+    table: Reals
     counts: Codes | None  # rows of each group; None: the table is exact
-    sizes: Array  # effective number of rows behind each group's rate
+    sizes: Reals  # effective number of rows behind each group's rate
+
+    @property
+    def is_of_shares(self) -> bool:
+        """Whether group shares P(g) are compared; otherwise rates P(y | g) are."""
+        return len(self.outcomes) == 1 and self.outcomes[0] is None
+
+    @property
+    def rates(self) -> Reals:
+        """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
+        if self.is_of_shares:
+            shares = group_shares(self.table, (1,))
+            return np.where(shares > 0, shares, np.nan)[np.newaxis]
+        return outcome_rates(self.table, (1,))[self.favourable]
+
+    def worst_pair(self) -> WorstPair:
+        """The lowest and the highest group, for the worst of the favourable outcomes."""
+        if self.is_of_shares:
+            return representation_pair(self.table, (1,))
+        return statistical_pair(self.table, (1,), self.favourable)
+
+    def comparisons(self) -> Iterator[ComparedRates]:
+        """The groups that have a rate, for each favourable outcome."""
+        for row in self.rates:
+            known = ~np.isnan(row)
+            yield ComparedRates(row[known], self.sizes[known], are_shares=self.is_of_shares)
+
+    def count(self, group: int) -> int | None:
+        """Rows of a group; None: the table is exact."""
+        return None if self.counts is None else int(self.counts[group])
 
 
 def representation_rate(
@@ -177,7 +211,9 @@ def representation_rate(
         group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
         mass, counts, _ = sums_of(group, rows.weights, len(labels))
         sizes = np.full(len(labels), effective_rows(mass.sum(), (rows.weights**2).sum()))
-        parts.append(Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
+        parts.append(
+            GroupedTable(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes)
+        )
     return compare(parts, confidence)
 
 
@@ -220,7 +256,9 @@ def statistical_rate(
 # ---------------------------------------------------------------- counting
 
 
-def _by_count(rows: Rows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object) -> Grouped:
+def _by_count(
+    rows: MeasuredRows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object
+) -> GroupedTable:
     """Count outcome levels in each group."""
     group, labels = groups
     codes, outcomes = levels
@@ -230,12 +268,12 @@ def _by_count(rows: Rows, levels: Levels, groups: Groups, columns: tuple[str, ..
     chosen = favourable_places(outcomes, favourable)
     if favourable is not None and not table[chosen].sum(axis=1).all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
-    return Grouped(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
+    return GroupedTable(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
 
 
 def _by_mean(
-    rows: Rows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
-) -> Grouped:
+    rows: MeasuredRows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
+) -> GroupedTable:
     """Sum probabilities of the favourable outcome in each group."""
     group, labels = groups
     chance = probabilities_of(values)
@@ -245,73 +283,46 @@ def _by_mean(
     spread = squares / np.maximum(mass, np.finfo(float).tiny) - mean**2
     # Probabilities vary less than labels: as many labels as would give the mean the same error.
     sizes = sizes * np.clip(mean * (1 - mean), 1e-12, None) / np.clip(spread, 1e-12, None)
-    return Grouped(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
+    return GroupedTable(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
 
 
 # ---------------------------------------------------------------- comparing
 
 
-def compare(parts: list[Grouped], confidence: float) -> Rate:
+def compare(parts: list[GroupedTable], confidence: float) -> Rate:
     """Take the worst pair over all groupings and favourable outcomes."""
     check_confidence(confidence)
-    pairs = [_pair(part) for part in parts]
+    pairs = [part.worst_pair() for part in parts]
     worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
     part, pair = parts[worst], pairs[worst]
     lowest, highest = part.groups[pair.lowest[0]], part.groups[pair.highest[0]]
     outcome = None if pair.outcome is None else part.outcomes[pair.outcome]
+    comparisons = [compared for part in parts for compared in part.comparisons()]
     return Rate(
         pair.rate,
-        _interval(parts, pair.rate, confidence) if part.counts is not None else None,
+        ratio_interval(comparisons, pair.rate, confidence) if part.counts is not None else None,
         Pair(part.columns, outcome, lowest, highest),
         tuple(group for part in parts for group in _group_rates(part, confidence)),
         tuple(group for part in parts for group in _left_out(part)),
     )
 
 
-def _is_share(part: Grouped) -> bool:
-    return len(part.outcomes) == 1 and part.outcomes[0] is None
-
-
-def _pair(part: Grouped) -> rates.WorstPair:
-    if _is_share(part):
-        return rates.representation_pair(part.table, (1,))
-    return rates.statistical_pair(part.table, (1,), part.favourable)
-
-
-def _values(part: Grouped) -> Array:
-    """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
-    if _is_share(part):
-        shares = rates.group_shares(part.table, (1,))
-        return np.where(shares > 0, shares, np.nan)[np.newaxis]
-    return rates.outcome_rates(part.table, (1,))[part.favourable]
-
-
-def _left_out(part: Grouped) -> Iterator[GroupRate]:
-    for row, column in np.argwhere(np.isnan(_values(part))):
+def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
+    for row, column in np.argwhere(np.isnan(part.rates)):
         label = part.outcomes[part.favourable[row]]
-        yield GroupRate(part.columns, part.groups[column], label, math.nan, _count(part, int(column)), None)
+        yield GroupRate(part.columns, part.groups[column], label, math.nan, part.count(int(column)), None)
 
 
-def _count(part: Grouped, group: int) -> int | None:
+def _count(part: GroupedTable, group: int) -> int | None:
     return None if part.counts is None else int(part.counts[group])
 
 
-def _group_rates(part: Grouped, confidence: float) -> Iterator[GroupRate]:
-    values = _values(part)
+def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
+    values = part.rates
     low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
     for row, place in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
-            count = _count(part, int(column))
+            count = part.count(int(column))
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
             label = part.outcomes[place]
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
-
-
-def _interval(parts: list[Grouped], value: float, confidence: float) -> Interval:
-    """Interval of the worst ratio over all parts."""
-    rows = [(part, rates_of_groups) for part in parts for rates_of_groups in _values(part)]
-    comparisons = []
-    for part, values in rows:
-        known = ~np.isnan(values)
-        comparisons.append(ComparedRates(values[known], part.sizes[known], are_shares=_is_share(part)))
-    return ratio_interval(comparisons, value, confidence)

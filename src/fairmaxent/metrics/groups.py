@@ -8,30 +8,28 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
 from fairmaxent.data.table import row_keys, tally
 from fairmaxent.data.weights import check_weights, effective_rows, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
-from fairmaxent.fairness.rates import Array
 
 MISSING = "missing"
 
-Codes = NDArray[np.intp]
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MeasuredRows:
     """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
 
     frame: nw.DataFrame[Any]
-    weights: Array
+    weights: Reals
     exact: bool
 
 
@@ -61,19 +59,19 @@ def refuse_protected(outcome: Any, columns: Sequence[str]) -> None:
         raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
 
 
-def open_rows(data: Any, columns: Sequence[str], weight: Any) -> Rows:
+def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
     """Open a frame with its weights, or the exact marginal of the columns."""
     if is_distribution(data):
         if weight is not None:
             raise InputError("a fitted distribution has no rows to weigh; leave weight out")
         frame = frames.open_frame(data.marginal(columns))
-        return Rows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
+        return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
     weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-    return Rows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
+    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
 
 
-def open_sample(data: Any, weight: Any) -> Rows:
+def open_sample(data: Any, weight: Any) -> MeasuredRows:
     """Open a frame with its weights; nothing is predicted for a distribution."""
     if is_distribution(source_of(data)):
         raise InputError(
@@ -97,7 +95,7 @@ def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predi
     return column
 
 
-def probabilities_of(column: frames.Column) -> Array:
+def probabilities_of(column: frames.Column) -> Reals:
     """Read probabilities, one per row."""
     chance = frames.to_numbers(column)
     outside = ~((chance >= 0) & (chance <= 1))
@@ -131,7 +129,7 @@ def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain |
     return group, list(zip(*named, strict=True))
 
 
-def sums_of(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array]:
+def sums_of(group: Codes, weights: Reals, count: int) -> tuple[Reals, Codes, Reals]:
     """Mass and rows of each group, and its effective number of rows (Σw)² / Σw²."""
     mass, squares = tally(group, weights, count), tally(group, weights**2, count)
     return mass, np.bincount(group, minlength=count), effective_rows(mass, squares)

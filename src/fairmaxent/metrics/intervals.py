@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import Array
 
 Interval = tuple[float, float]
 
@@ -26,8 +26,8 @@ class ComparedRates:
     `are_shares`: they are shares of the same rows (multinomial), otherwise rates of separate rows (binomial).
     """
 
-    rates: Array
-    sizes: Array
+    rates: Reals
+    sizes: Reals
     are_shares: bool
 
 
@@ -49,7 +49,7 @@ def normal_quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
-def wilson_interval(share: Array, size: Array, z: float) -> tuple[Array, Array]:
+def wilson_interval(share: Reals, size: Reals, z: float) -> tuple[Reals, Reals]:
     """Wilson's interval of a share that was observed in `size` rows."""
     centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
@@ -65,7 +65,7 @@ def ratio_interval(comparisons: Sequence[ComparedRates], value: float, confidenc
     return min(low, value), max(min(high, 1.0), value)
 
 
-def difference_interval(differences: Array, variances: Array, confidence: float) -> Interval:
+def difference_interval(differences: Reals, variances: Reals, confidence: float) -> Interval:
     """Interval of the largest absolute difference over all pairs of groups; values lie between −1 and 1."""
     margins = _simultaneous_quantile(confidence, len(differences)) * np.sqrt(variances)
     low, high = (np.abs(differences) - margins).max(), (np.abs(differences) + margins).max()

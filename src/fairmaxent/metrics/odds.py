@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.arrays import Codes, Mask
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError
-from fairmaxent.fairness.rates import Mask
-from fairmaxent.metrics.group_rates import Grouped, Number, Rate, compare, left_out_text, pair_text
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, compare, left_out_text, pair_text
 from fairmaxent.metrics.groups import (
-    Codes,
     Groups,
-    Rows,
+    MeasuredRows,
     favourable_places,
     groupings_of,
     groups_of,
@@ -73,11 +72,11 @@ class _Call:
 class _Trial:
     """Rows whose outcome was predicted, and the groups to compare."""
 
-    rows: Rows
+    rows: MeasuredRows
     calls: list[_Call]
     groupings: list[tuple[tuple[str, ...], Groups]]
 
-    def positives(self, *, true: bool) -> list[Grouped]:
+    def positives(self, *, true: bool) -> list[GroupedTable]:
         """True positives among the rows with an outcome, or false ones among the rows without."""
         parts = [
             _positives(self.rows, call.called, call.really if true else ~call.really, call.outcome, *grouping)
@@ -153,7 +152,7 @@ def equalised_odds(
 
 
 def _groupings(
-    rows: Rows, outcome: Any, protected: str | Sequence[str], groups: GroupsOption, domain: Domain | None
+    rows: MeasuredRows, outcome: Any, protected: str | Sequence[str], groups: GroupsOption, domain: Domain | None
 ) -> list[tuple[tuple[str, ...], Groups]]:
     groupings = groupings_of(protected, groups)
     for columns in groupings:
@@ -171,7 +170,7 @@ def _cut(threshold: float, *, as_probability: bool) -> float | None:
 
 
 def _calls(
-    rows: Rows, outcome: Any, predictions: Any, favourable: object, cut: float | None, domain: Domain | None
+    rows: MeasuredRows, outcome: Any, predictions: Any, favourable: object, cut: float | None, domain: Domain | None
 ) -> list[_Call]:
     """For each favourable outcome, the rows that have it and the rows that are predicted to."""
     column = outcome_column(rows.frame, outcome, what="outcomes")
@@ -196,13 +195,13 @@ def _is_level(codes: Codes, levels: list[object], value: object) -> Mask:
 
 
 def _positives(
-    rows: Rows, called: Mask, among: Mask, outcome: object, columns: tuple[str, ...], groups: Groups
-) -> Grouped:
+    rows: MeasuredRows, called: Mask, among: Mask, outcome: object, columns: tuple[str, ...], groups: Groups
+) -> GroupedTable:
     """Count predictions of an outcome in each group, among some of its rows."""
     group, labels = groups
     mass, counts, sizes = sums_of(group[among], rows.weights[among], len(labels))
     yes = tally(group[among], rows.weights[among] * called[among], len(labels))
-    return Grouped(columns, labels, [outcome, None], [0], np.stack([yes, mass - yes]), counts, sizes)
+    return GroupedTable(columns, labels, [outcome, None], [0], np.stack([yes, mass - yes]), counts, sizes)
 
 
 def _some(values: list[object]) -> str:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import Array, Mask, smallest_over_largest
+from fairmaxent.fairness.rates import smallest_over_largest
 
-Codes = NDArray[np.integer]
 Places = NDArray[np.intp]
 
 
@@ -28,13 +28,13 @@ class Judgement:
     """Quality of a model, and its rates by favourable outcome y (rows) and group g (columns)."""
 
     accuracy: float  # P(Ŷ = Y)
-    aucs: Array  # of each outcome against all others
-    observed: Array  # P(Y = y | g)
-    predicted: Array  # P(Ŷ = y | g)
-    expected: Array  # the mean probability of y in g
-    true_positive: Array  # P(Ŷ = y | Y = y, g)
-    false_positive: Array  # P(Ŷ = y | Y ≠ y, g)
-    miscalibration: Array  # expected calibration error, see `calibration_errors`
+    aucs: Reals  # of each outcome against all others
+    observed: Reals  # P(Y = y | g)
+    predicted: Reals  # P(Ŷ = y | g)
+    expected: Reals  # the mean probability of y in g
+    true_positive: Reals  # P(Ŷ = y | Y = y, g)
+    false_positive: Reals  # P(Ŷ = y | Y ≠ y, g)
+    miscalibration: Reals  # expected calibration error, see `calibration_errors`
 
     @property
     def auc(self) -> float:
@@ -85,9 +85,9 @@ class Judgement:
 
 def judge(
     truth: Codes,
-    probability: Array,
+    probability: Reals,
     group: Codes,
-    weights: Array | None = None,
+    weights: Reals | None = None,
     *,
     favourable: Sequence[int] = (1,),
     group_count: int | None = None,
@@ -106,10 +106,10 @@ def judge(
     predicted = _predict(chances, favourable, threshold)
     outcomes = [(truth == y, predicted == y, chances[:, y]) for y in favourable]
 
-    def mean(values: Array | Mask, among: Array) -> Array:
+    def mean(values: Reals | Mask, among: Reals) -> Reals:
         return group_means(values, group, among, count)
 
-    def error(really: Mask, chance: Array) -> Array:
+    def error(really: Mask, chance: Reals) -> Reals:
         return calibration_errors(really, chance, group, weights, quantile_bins(chance, weights, bins), count)
 
     return Judgement(
@@ -124,7 +124,7 @@ def judge(
     )
 
 
-def _predict(chances: Array, favourable: Sequence[int], threshold: float) -> Codes:
+def _predict(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
@@ -135,16 +135,16 @@ def _predict(chances: Array, favourable: Sequence[int], threshold: float) -> Cod
     return np.asarray(chances.argmax(axis=1))
 
 
-def group_means(values: Array | Mask, group: Codes, weights: Array, count: int) -> Array:
+def group_means(values: Reals | Mask, group: Codes, weights: Reals, count: int) -> Reals:
     """Weighted mean in each group; NaN in a group without weight."""
     return _per_mass(tally(group, weights * values, count), tally(group, weights, count))
 
 
-def _per_mass(sums: Array, mass: Array) -> Array:
+def _per_mass(sums: Reals, mass: Reals) -> Reals:
     return np.asarray(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
 
 
-def area_under_curve(positive: Mask, score: Array, weights: Array) -> float:
+def area_under_curve(positive: Mask, score: Reals, weights: Reals) -> float:
     """Chance that a positive row scores above a negative one, a tie counting half; NaN if there are none of either.
 
     >>> area_under_curve(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]), np.ones(4))
@@ -156,7 +156,7 @@ def area_under_curve(positive: Mask, score: Array, weights: Array) -> float:
     return float(above @ (np.cumsum(below) - below / 2) / pairs) if pairs > 0 else np.nan
 
 
-def quantile_bins(score: Array, weights: Array, bins: int) -> Places:
+def quantile_bins(score: Reals, weights: Reals, bins: int) -> Places:
     """Bin of each row, so that all bins have about the same weight; equal scores share one, and some may be empty.
 
     >>> quantile_bins(np.array([0.1, 0.2, 0.2, 0.3]), np.ones(4), 2)
@@ -169,8 +169,8 @@ def quantile_bins(score: Array, weights: Array, bins: int) -> Places:
 
 
 def calibration_errors(
-    positive: Mask, probability: Array, group: Codes, weights: Array, bin_of: Codes, count: int
-) -> Array:
+    positive: Mask, probability: Reals, group: Codes, weights: Reals, bin_of: Codes, count: int
+) -> Reals:
     """Expected calibration error of each group: |share of positives − mean probability|, averaged over its bins."""
     bins = int(bin_of.max()) + 1
     cells = group.astype(np.intp) * bins + bin_of  # codes may be of a type too small for the product
@@ -178,7 +178,7 @@ def calibration_errors(
     return _per_mass(np.abs(surplus).sum(axis=1), tally(group, weights, count))
 
 
-def worst_ratio(rates: Array) -> float:
+def worst_ratio(rates: Reals) -> float:
     """Smallest over the outcomes (rows) of the lowest group's rate over the highest's.
 
     >>> worst_ratio(np.array([[0.4, 0.5, np.nan], [0.2, np.nan, np.nan]]))
@@ -187,11 +187,11 @@ def worst_ratio(rates: Array) -> float:
     return float(min(smallest_over_largest(_comparable(rates)), default=np.nan))
 
 
-def worst_difference(rates: Array) -> float:
+def worst_difference(rates: Reals) -> float:
     """Largest over the outcomes (rows) of the highest group's rate minus the lowest's."""
     return float(max((np.nanmax(row) - np.nanmin(row) for row in _comparable(rates)), default=np.nan))
 
 
-def _comparable(rates: Array) -> Array:
+def _comparable(rates: Reals) -> Reals:
     """The outcomes (rows) for which at least two groups, or the only one, have a rate."""
     return np.asarray(rates[(~np.isnan(rates)).sum(axis=1) >= min(2, rates.shape[1])])

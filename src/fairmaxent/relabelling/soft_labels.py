@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.maxent.logspace import log_sum_exp
@@ -105,7 +105,7 @@ def _softmax(scores: Reals) -> Reals:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _DualPoint:
     """The dual at offsets μ: the labels g there, its value, and its first and second derivatives."""
 
     offsets: Reals
@@ -130,18 +130,18 @@ class _Means:
     handicap: Reals | None = None
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Outcomes that take part; those wanted at zero are dropped."""
         return np.asarray(self.wanted > 0)
 
-    def start(self) -> _Point:
+    def start(self) -> _DualPoint:
         """Drop what is not wanted; where no decision must be kept, a first guess at the rest."""
         if self.decisions is not None:
             return self.at(np.where(self.kept, 0.0, -np.inf))
         with np.errstate(divide="ignore"):
             return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
 
-    def at(self, offsets: Reals) -> _Point:
+    def at(self, offsets: Reals) -> _DualPoint:
         """Σ share·max over g of (⟨g, score + μ⟩ + its entropy) − ⟨wanted, μ⟩, convex in μ; log Σ e^{score + μ} if free.
 
         Outcomes that are pooled move as one, so their part of the covariance is that of a single outcome.
@@ -161,10 +161,10 @@ class _Means:
         curvature = (together * weight).T @ together - (found * weight).T @ found
         curvature += np.diag(self.share @ np.where(pool, 0.0, found))
         value = float(self.share @ gain - self.wanted[self.kept] @ offsets[self.kept])
-        return _Point(offsets, found, value, mean - self.wanted, curvature)
+        return _DualPoint(offsets, found, value, mean - self.wanted, curvature)
 
 
-def _match_mean(means: _Means) -> _Point:
+def _match_mean(means: _Means) -> _DualPoint:
     """Solve for μ with Σ share·g = wanted, by Newton on the convex dual."""
     point = means.start()
     for _ in range(_ITERATIONS):
@@ -177,7 +177,7 @@ def _match_mean(means: _Means) -> _Point:
     return point
 
 
-def _newton_step(means: _Means, point: _Point) -> _Point | None:
+def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
     """Go along Newton's direction as far as it helps; None where rounding hides any gain."""
     direction = _newton_direction(point, means.kept)
     slope = float(point.gradient @ direction)
@@ -192,7 +192,7 @@ def _newton_step(means: _Means, point: _Point) -> _Point | None:
     return None
 
 
-def _newton_direction(point: _Point, kept: NDArray[np.bool_]) -> Reals:
+def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
     """Newton's direction, no component beyond 10; on a flat stretch, where all is pooled, down the gradient."""
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
@@ -213,7 +213,7 @@ def _refusal(means: _Means, miss: float) -> str:
     )
 
 
-def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, NDArray[np.bool_]]:
+def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, Mask]:
     """Scores of the closest g (smallest KL) whose decision leads, and which outcomes are tied with it.
 
     The decision and all that were ahead of it meet at their average, weighted by e^handicap, and it leads by a hair.
