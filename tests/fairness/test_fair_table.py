@@ -342,7 +342,7 @@ def test_only_the_empty_cells_that_are_needed_are_filled():
 def test_a_rate_outside_its_range_is_refused(rate):
     table = np.full((2, 2), 0.25)
     for wanted in ((rate, None), (None, rate)):
-        with pytest.raises(RateError, match="above 0 and is at most 1"):
+        with pytest.raises(RateError, match="must be above 0 and at most 1"):
             fair(table, ((1,),), *wanted, (1,))
     with pytest.raises(RateError):
         algorithm_1(table, rate)

@@ -2,7 +2,7 @@
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
 A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
-several. Groups without mass take no part in a rate.
+several. Groups without mass are not compared.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Grouping = tuple[int, ...]
 
 @dataclass(frozen=True)
 class WorstPair:
-    """The two groups that make a rate: `rate` is the lowest group's share over the highest group's."""
+    """The two groups that determine a rate, which is the lowest group's value over the highest's."""
 
     rate: float
-    outcome: int | None
+    outcome: int | None  # whose rates are compared; None: shares are
     lowest: tuple[int, ...]
     highest: tuple[int, ...]
 
@@ -47,8 +47,8 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
-    kept = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
-    summed: Reals = kept.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    moved = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
+    summed: Reals = moved.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
 
 
@@ -81,7 +81,7 @@ def representation_pair(table: Reals, grouping: Grouping) -> WorstPair:
 
 
 def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
-    """Return the pair of groups and the outcome that make the statistical rate; the first one on a tie."""
+    """Return the pair of groups and the outcome that determine the statistical rate; the first on a tie."""
     rates = outcome_rates(table, grouping)
     return min((_pair(rates[y], outcome=y) for y in outcomes), key=lambda pair: pair.rate)
 
@@ -96,7 +96,7 @@ def representation_rate(table: Reals, grouping: Grouping) -> float:
 
 
 def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> float:
-    """Worst over the given outcomes of min P(y | g) / max P(y | g) (Definition 2.2).
+    """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition 2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
@@ -105,9 +105,9 @@ def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int]) 
 
 
 def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Reals, Reals]:
-    """Representation and statistical rate of each of a stack of tables (first axis) that were drawn from a model.
+    """Representation and statistical rate of each table in a stack (first axis), all drawn from one model.
 
-    A group that the model has and a table misses has share zero there, and no rates of outcomes.
+    A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
     """
     known = group_shares(model, grouping).ravel() > 0
     moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
@@ -119,6 +119,7 @@ def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Seq
 
 
 def _pair(values: Reals, *, outcome: int | None) -> WorstPair:
+    """The groups with the smallest and the largest value; NaN takes no part."""
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
     rate = float(smallest_over_largest(values.ravel()))
