@@ -81,7 +81,7 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
     alone = calibration(frame, "hired", "chance", "sex", favourable="yes", weight=weight)
     assert [group.group for group in alone.groups] == [("M",)]
     assert (alone.gap, alone.interval, alone.worst.lowest) == (0.0, (0.0, 0.0), ("M",))
-    assert "all groups alike" in str(alone)
+    assert "all groups equal" in str(alone)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
@@ -180,7 +180,7 @@ def test_errors_name_what_is_wrong():
     with pytest.raises(LevelError, match="did you mean 'yes'"):
         calibration(frame, "hired", "chance", "sex", favourable="yess")
     for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities are of"):
+        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
             calibration(frame, "hired", "chance", "sex", favourable=favourable)
     with pytest.raises(InputError, match=r"row 1 has probability 1\.2"):
         calibration(frame, "hired", [0.1, 1.2, 0, 0, 0, 0], "sex", favourable="yes")

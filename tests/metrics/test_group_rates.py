@@ -79,7 +79,7 @@ def test_a_group_of_weight_zero_takes_no_part_and_is_named():
     rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
     assert [group.group for group in rate.groups] == [("M",), ("missing",)]
     assert [(group.group, group.count, group.interval) for group in rate.left_out] == [(("F",), 2, None)]
-    assert str(rate).endswith("; left out, without a row that counts: F")
+    assert str(rate).endswith("; not compared, because they have no rows with weight: F")
     assert statistical_rate(frame, "hired", "sex").left_out == ()
     assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(0.5)
 

@@ -61,7 +61,8 @@ def test_the_worse_of_true_and_false_positive_rates_counts(library):
     assert odds < 0.8
     assert str(odds).startswith("0.000 (between 0.000 and ")
     assert str(odds).endswith(
-        ": false positives, sex, M against F for outcome yes; left out, without a row that counts: missing"
+        ": false positives, sex, M against F for outcome yes; "
+        "not compared, because they have no rows with weight: missing"
     )
 
 
@@ -72,7 +73,7 @@ def test_a_group_without_the_outcome_is_left_out_and_named():
     assert np.isnan(left_out.rate)
     assert left_out.interval is None
     assert odds.true_positive.left_out == ()
-    assert str(odds.false_positive).endswith("left out, without a row that counts: missing")
+    assert str(odds.false_positive).endswith("not compared, because they have no rows with weight: missing")
 
 
 def test_weights_count():
@@ -218,7 +219,7 @@ def test_errors_name_what_is_wrong():
         equal_opportunity(frame, ["yes"] * 4, "said", "sex", **asked)
     with pytest.raises(InputError, match="4 predictions for 9 rows"):
         equal_opportunity(frame, "hired", ["yes"] * 4, "sex", **asked)
-    with pytest.raises(LevelError, match=r"no prediction is an outcome .* hold 0\.1, 0\.3, 0\.4 and others"):
+    with pytest.raises(LevelError, match=r"no prediction is an outcome .* are 0\.1, 0\.3, 0\.4 and others"):
         equal_opportunity(frame, "hired", CHANCE, "sex", **asked)
     with pytest.raises(WeightError, match="one number for each of the 9 rows"):
         equal_opportunity(frame, "hired", "said", "sex", weight=[1.0], **asked)
@@ -228,15 +229,15 @@ def test_errors_name_what_is_wrong():
 
 def test_errors_about_probabilities():
     frame = pd.DataFrame(COLUMNS)
-    with pytest.raises(InputError, match="row 0 has probability nan; give each row one between 0 and 1"):
+    with pytest.raises(InputError, match="row 0 has probability nan; every probability must lie between 0 and 1"):
         equal_opportunity(frame, "hired", "said", "sex", favourable="yes", as_probability=True)
     for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities are of"):
+        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
             equal_opportunity(frame, "hired", CHANCE, "sex", favourable=favourable, as_probability=True)
     for threshold in (-0.1, 1, "half"):
         with pytest.raises(InputError, match="threshold is"):
             equal_opportunity(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=threshold)
-    with pytest.raises(InputError, match="a threshold is for probabilities"):
+    with pytest.raises(InputError, match="threshold only applies to probabilities"):
         equal_opportunity(frame, "hired", "said", "sex", favourable="yes", threshold=0.3)
 
 

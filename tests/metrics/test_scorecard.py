@@ -156,7 +156,7 @@ def test_several_outcomes_are_judged_one_against_the_rest():
 def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
     for outcomes, favourable in ((3, (1,)), (2, (0, 1))):
         truth, chances, group, _ = scored(6, outcomes=outcomes)
-        with pytest.raises(InputError, match="a threshold decides between two outcomes"):
+        with pytest.raises(InputError, match=f"threshold decides between two .* there are {outcomes} outcomes"):
             judge(truth, chances, group, favourable=favourable, threshold=0.3)
 
 

@@ -1,6 +1,7 @@
 """Rates of a frame, of predictions, or of a fitted distribution, with intervals and the groups behind them.
 
-Definitions 2.1 and 2.2 are in `rates`; this module finds the groups in the user's columns and says how sure a rate is.
+Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; this module takes the groups from the user's
+columns and reports which of them make a rate low.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from fairmaxent.metrics.groups import (
     Groups,
     Levels,
     MeasuredRows,
-    favourable_places,
+    favourable_codes,
     groupings_of,
     groups_of,
     is_distribution,
@@ -55,7 +56,7 @@ from fairmaxent.metrics.intervals import (
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the rows it is taken from."""
+    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the number of rows behind it."""
 
     columns: tuple[str, ...]
     group: tuple[object, ...]
@@ -67,7 +68,7 @@ class GroupRate:
 
 @dataclass(frozen=True)
 class Pair:
-    """Where a rate comes from: the lowest and the highest group, for this outcome."""
+    """The groups that determine a rate: the lowest and the highest, for this outcome."""
 
     columns: tuple[str, ...]
     outcome: object
@@ -76,7 +77,7 @@ class Pair:
 
 
 class Number:
-    """What has a value and can stand where a number is wanted."""
+    """A result that can be used like a number: its `value`."""
 
     value: float
 
@@ -104,9 +105,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Rate(Number):
-    """The worst ratio between two groups, its confidence interval (None: exact), and every group's own rate.
+    """The worst ratio between two groups, its confidence interval (None: exact), and the rate of every group.
 
-    Groups without weight in the rows that a rate is taken from have none: they take no part, and are `left_out`.
+    Groups that have no weight in the relevant rows have no rate: they are not compared, and listed in `left_out`.
     """
 
     value: float
@@ -118,10 +119,10 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between the rates of two groups, for the same outcome."""
-        rates_of: dict[tuple[object, object], list[float]] = {}
+        compared: dict[tuple[object, object], list[float]] = {}
         for group in self.groups:
-            rates_of.setdefault((group.columns, group.outcome), []).append(group.rate)
-        return max(max(compared) - min(compared) for compared in rates_of.values())
+            compared.setdefault((group.columns, group.outcome), []).append(group.rate)
+        return max(max(rates) - min(rates) for rates in compared.values())
 
     def __str__(self) -> str:
         return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
@@ -133,27 +134,27 @@ def group_text(group: tuple[object, ...]) -> str:
 
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
-    """Name the groups that took no part, as it follows a comparison."""
+    """The groups that were not compared, in words to be put after a comparison."""
     names = sorted({group_text(group.group) for group in groups})
-    return f"; left out, without a row that counts: {', '.join(names)}" if names else ""
+    return f"; not compared, because they have no rows with weight: {', '.join(names)}" if names else ""
 
 
 def pair_text(pair: Pair) -> str:
-    """Say which groups of which columns are compared, and for which outcome."""
+    """The groups that are compared, of which columns, and for which outcome, in words."""
     about = "" if pair.outcome is None else f" for outcome {pair.outcome}"
     lowest, highest = group_text(pair.lowest), group_text(pair.highest)
-    groups = "all groups alike" if lowest == highest else f"{lowest} against {highest}"
+    groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
     return f"{' × '.join(pair.columns)}, {groups}{about}"
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedTable:
-    """A table outcome × groups for one grouping, and how many rows it stands on."""
+    """A table of outcome × groups for one grouping, and the numbers of rows that it is estimated from."""
 
     columns: tuple[str, ...]
     groups: list[tuple[object, ...]]
     outcomes: list[object]
-    favourable: list[int]
+    favourable: list[int]  # codes of the outcomes that are compared
     table: Reals
     counts: Codes | None  # rows of each group; None: the table is exact
     sizes: Reals  # effective number of rows behind each group's rate
@@ -199,10 +200,10 @@ def representation_rate(
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
-    `data` is a frame, or a fit or its distribution (then the rate is exact). With several protected columns the worst
-    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own; a group
-    without a row is not known here and takes no part. `weight` is a column, or one number per row, such as
-    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are compared (bins, say) instead of values.
+    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
+    counts; ``groups="joint"`` compares their intersections. Missing values form a group of their own; a group without
+    any rows is unknown here and is not compared. `weight` is a column, or one number per row, such as
+    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of values.
     """
     data = source_of(data)
     parts = []
@@ -232,8 +233,8 @@ def statistical_rate(
     """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
 
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
-    the favourable outcome, and groups are compared by its mean. `favourable` is a level, a list of levels, or None for
-    every level, each compared on its own. The other options are those of `representation_rate`.
+    the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
+    for every level, each compared on its own. The other options are as in `representation_rate`.
     """
     data = source_of(data)
     exact = is_distribution(data)
@@ -245,11 +246,11 @@ def statistical_rate(
         rows = open_rows(data, (outcome, *columns) if exact else columns, weight)
         values = outcome_column(rows.frame, outcome)
         levels = None if exact else domain
-        groups_of_rows = groups_of(rows.frame, columns, levels)
+        row_groups = groups_of(rows.frame, columns, levels)
         if as_probability:
-            parts.append(_by_mean(rows, values, groups_of_rows, columns, favourable))
+            parts.append(_by_mean(rows, values, row_groups, columns, favourable))
         else:
-            parts.append(_by_count(rows, levels_of(values, levels), groups_of_rows, columns, favourable))
+            parts.append(_by_count(rows, levels_of(values, levels), row_groups, columns, favourable))
     return compare(parts, confidence)
 
 
@@ -259,13 +260,13 @@ def statistical_rate(
 def _by_count(
     rows: MeasuredRows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object
 ) -> GroupedTable:
-    """Count outcome levels in each group."""
+    """Add up the weights of each outcome in each group."""
     group, labels = groups
     codes, outcomes = levels
     _, counts, sizes = sums_of(group, rows.weights, len(labels))
     cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
     table = cells.reshape(len(outcomes), len(labels))
-    chosen = favourable_places(outcomes, favourable)
+    chosen = favourable_codes(outcomes, favourable)
     if favourable is not None and not table[chosen].sum(axis=1).all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
     return GroupedTable(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
@@ -274,16 +275,16 @@ def _by_count(
 def _by_mean(
     rows: MeasuredRows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
 ) -> GroupedTable:
-    """Sum probabilities of the favourable outcome in each group."""
+    """Add up the probabilities of the favourable outcome in each group."""
     group, labels = groups
     chance = probabilities_of(values)
     mass, counts, sizes = sums_of(group, rows.weights, len(labels))
-    yes, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
-    mean = yes / np.maximum(mass, np.finfo(float).tiny)
+    positive, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
+    mean = positive / np.maximum(mass, np.finfo(float).tiny)
     spread = squares / np.maximum(mass, np.finfo(float).tiny) - mean**2
-    # Probabilities vary less than labels: as many labels as would give the mean the same error.
+    # Probabilities vary less than labels: use the number of labels whose mean would have the same error.
     sizes = sizes * np.clip(mean * (1 - mean), 1e-12, None) / np.clip(spread, 1e-12, None)
-    return GroupedTable(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
+    return GroupedTable(columns, labels, [favourable, None], [0], np.stack([positive, mass - positive]), counts, sizes)
 
 
 # ---------------------------------------------------------------- comparing
@@ -308,6 +309,7 @@ def compare(parts: list[GroupedTable], confidence: float) -> Rate:
 
 
 def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
+    """The groups without a rate."""
     for row, column in np.argwhere(np.isnan(part.rates)):
         label = part.outcomes[part.favourable[row]]
         yield GroupRate(part.columns, part.groups[column], label, math.nan, part.count(int(column)), None)
@@ -318,11 +320,12 @@ def _count(part: GroupedTable, group: int) -> int | None:
 
 
 def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
+    """The groups with a rate, each with its interval unless the table is exact."""
     values = part.rates
     low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
-    for row, place in enumerate(part.favourable):
+    for row, outcome in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
             count = part.count(int(column))
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
-            label = part.outcomes[place]
+            label = part.outcomes[outcome]
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
