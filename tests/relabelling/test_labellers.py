@@ -117,7 +117,9 @@ def test_folds_are_alike():
 def test_too_few_profiles_are_refused():
     frame = pd.DataFrame({"z": ["a", "b"] * 20, "y": ["n", "n", "p"] * 13 + ["p"]})
     _, _, profiles = profiles_of(frame, protected=("z",))
-    with pytest.raises(InputError, match="2 distinct profiles are too few to learn from in 5 folds"):
+    with pytest.raises(
+        InputError, match="2 distinct profiles are too few to learn from in 5 folds; use relabel=None and estimate=None"
+    ):
         deal(profiles, 5)
 
 

@@ -44,10 +44,10 @@ def closest(soft, share, wanted, *, decisions=None, handicap=None):
     if decisions is not None:
         odds = np.exp(-handicap)
         conditions += [
-            labels[row, own] * odds[own] >= labels[row, other] * odds[other]
-            for row, own in enumerate(decisions)
+            labels[row, decision] * odds[decision] >= labels[row, other] * odds[other]
+            for row, decision in enumerate(decisions)
             for other in range(soft.shape[1])
-            if other != own
+            if other != decision
         ]
     terms = cp.sum(cp.kl_div(labels, soft), axis=1)
     cp.Problem(cp.Minimize(share @ terms), conditions).solve(solver="CLARABEL", **TIGHT)
@@ -116,7 +116,7 @@ def test_labels_that_are_all_but_certain(wish):
 
 def test_what_nobody_may_have_cannot_be_wanted():
     soft = np.tile([0.5, 0.5, 0.0], (20, 1))
-    with pytest.raises(InfeasibleError, match=r"stay 0\.2 away.*Drop a rule"):
+    with pytest.raises(InfeasibleError, match=r"0\.2 away.*Remove a rule from forbid, or lower statistical_rate\.$"):
         tilt(soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]]))
 
 
@@ -298,7 +298,10 @@ def test_random_decisions_are_kept_by_the_closest_labels(outcomes):
 def test_a_share_that_contradicts_the_mean_is_refused():
     soft, mass, group, _ = random_problem(10, 2, 1)
     wanted, shares = np.array([[0.9], [0.1]]), np.array([[0.4], [0.6]])  # 0.6 of them at 0.5 or more cannot average 0.1
-    with pytest.raises(InfeasibleError, match=r"wanted outcomes and the wanted decisions at once.*parity='prob"):
+    with pytest.raises(
+        InfeasibleError,
+        match=r"both the wanted outcomes and the wanted decisions.*relabel='probabilities', another threshold",
+    ):
         level(soft, mass, group, wanted, shares)
 
 
