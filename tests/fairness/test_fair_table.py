@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairmaxent.errors import ForbiddenError, InfeasibleError, RateError, TargetError
-from fairmaxent.fairness.fair_table import algorithm_1, fair_table
+from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, RateError, TargetError
+from fairmaxent.fairness.fair_table import algorithm_1, check_rate, fair_table
 from fairmaxent.fairness.group_shares import closest_shares
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_rates, representation_rate, statistical_rate
 
@@ -346,6 +346,23 @@ def test_a_rate_outside_its_range_is_refused(rate):
             fair(table, ((1,),), *wanted, (1,))
     with pytest.raises(RateError):
         algorithm_1(table, rate)
+
+
+def test_errors_carry_the_options_they_speak_of():
+    no_rows = np.full((2, 2, 2), 1 / 6) * (np.arange(4).reshape(2, 2) < 3)
+    forbidden = np.array([[True, True], [False, False]])
+    with pytest.raises(InfeasibleError) as missing:
+        fair(no_rows, ((1, 2),), 0.8, None, (1,))
+    with pytest.raises(ForbiddenError) as barred:
+        fair(np.full((2, 2), 0.25), ((1,),), None, None, (1,), allowed=forbidden)
+    with pytest.raises(RateError, match=r"^statistical_rate is 80; .*; write 0\.8 for 80 %; or none$") as percent:
+        check_rate(Option("statistical_rate"), 80, hint="; or none")
+    for caught, options in (
+        (missing, [Option("base_share"), Option("groups", "each")]),
+        (barred, [Option("forbid"), Option("target")]),
+        (percent, [Option("statistical_rate")]),
+    ):
+        assert [part for part in caught.value.parts if isinstance(part, Option)] == options
 
 
 @pytest.mark.parametrize("target", [[0.5, 0.6], [1.5, -0.5], [1.0]])

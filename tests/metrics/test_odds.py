@@ -43,8 +43,8 @@ def test_true_positive_rates_are_compared(library):
     rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
     assert (rate.value, rate.difference) == (0.5, 0.5)
     assert (rate.worst.outcome, rate.worst.lowest, rate.worst.highest) == ("yes", ("F",), ("M",))
-    found = [(group.group[0], group.rate, group.count) for group in rate.groups]
-    assert found == [("F", 0.5, 2), ("M", 1.0, 2), ("missing", 1.0, 1)]
+    rates = [(group.group[0], group.rate, group.count) for group in rate.groups]
+    assert rates == [("F", 0.5, 2), ("M", 1.0, 2), ("missing", 1.0, 1)]
     assert all(low <= group.rate <= high for group in rate.groups for low, high in [group.interval])
     assert rate.left_out == ()
 
@@ -94,8 +94,8 @@ def test_probabilities_count_above_the_threshold():
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
 def test_outcomes_and_predictions_may_stand_beside_the_frame(kind):
     frame = pl.DataFrame(COLUMNS)
-    found = equal_opportunity(frame, kind(COLUMNS["hired"]), kind(COLUMNS["said"]), "sex", favourable="yes")
-    assert found == equal_opportunity(frame, "hired", "said", "sex", favourable="yes")
+    rate = equal_opportunity(frame, kind(COLUMNS["hired"]), kind(COLUMNS["said"]), "sex", favourable="yes")
+    assert rate == equal_opportunity(frame, "hired", "said", "sex", favourable="yes")
 
 
 def test_outcomes_are_recognised_by_their_text():
@@ -140,8 +140,8 @@ def test_the_values_are_fairlearns(weight):
 @pytest.mark.parametrize("groups", ["each", "joint"])
 def test_equal_opportunity_is_the_statistical_rate_of_those_with_the_outcome(groups):
     frame = predicted_frame(2)
-    found = equalised_odds(frame, "y", "said", ["z0", "z1"], favourable="o1", groups=groups, weight="w")
-    for rate, rows in ((found.true_positive, frame["y"] == "o1"), (found.false_positive, frame["y"] != "o1")):
+    odds = equalised_odds(frame, "y", "said", ["z0", "z1"], favourable="o1", groups=groups, weight="w")
+    for rate, rows in ((odds.true_positive, frame["y"] == "o1"), (odds.false_positive, frame["y"] != "o1")):
         part = frame[rows]
         expected = statistical_rate(part, part["said"], ["z0", "z1"], favourable="o1", groups=groups, weight="w")
         assert (rate.value, rate.interval) == (pytest.approx(expected.value), pytest.approx(expected.interval))
@@ -196,9 +196,9 @@ def test_the_interval_of_equalised_odds_covers():
 def test_levels_of_a_domain_are_compared():
     frame = predicted_frame(5)
     domain = Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
-    found = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
+    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
     expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
-    assert found.value == expected.value
+    assert rate.value == expected.value
 
 
 # ---------------------------------------------------------------- what is refused

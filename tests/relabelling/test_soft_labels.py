@@ -131,20 +131,20 @@ def test_pooling_is_the_closest_distribution_whose_decision_leads(outcomes):
     for handicap in (np.zeros(outcomes), rng.normal(size=outcomes)):
         pooled, ties = relabelling._pooled(scores, decisions, handicap)
         labels = np.exp(pooled) / np.exp(pooled).sum(axis=1, keepdims=True)
-        for row, own in enumerate(decisions):
+        for row, decision in enumerate(decisions):
             single = np.exp(scores[[row]]) / np.exp(scores[row]).sum()
             odds = np.exp(-handicap)
             wanted = cp.Variable(outcomes)
             cp.Problem(
                 cp.Minimize(cp.sum(cp.kl_div(wanted, single[0]))),
-                [cp.sum(wanted) == 1, wanted[own] * odds[own] >= cp.multiply(wanted, odds)],
+                [cp.sum(wanted) == 1, wanted[decision] * odds[decision] >= cp.multiply(wanted, odds)],
             ).solve(solver="CLARABEL", **TIGHT)
             np.testing.assert_allclose(labels[row], wanted.value, atol=1e-4)
             lead = labels[row] * odds
-            assert lead[own] >= lead.max() * (1 - 1e-12)
-            assert ties[row, own]
-            np.testing.assert_allclose(lead[ties[row]], lead[own], rtol=1e-8)
-            assert np.argmax(lead) == own  # by a hair, so that rounding does not decide
+            assert lead[decision] >= lead.max() * (1 - 1e-12)
+            assert ties[row, decision]
+            np.testing.assert_allclose(lead[ties[row]], lead[decision], rtol=1e-8)
+            assert np.argmax(lead) == decision  # by a hair, so that rounding does not decide
 
 
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
@@ -198,7 +198,7 @@ def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
             one = mass[mine].max() / mass[mine].sum()
             assert surely - one / 2 - 1e-9 <= above[g] <= perhaps + one / 2 + 1e-9
             ranked = labels[order][group[order] == g, 1]
-            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the own group
+            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the same group
 
 
 @pytest.mark.parametrize("outcomes", [3, 4])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.text import text_table
 from fairmaxent.data.frames import has_library
 from fairmaxent.errors import FairMaxEntError
@@ -47,7 +46,7 @@ def with_outlook(fit: Fit, asked: OutlookOption, mode: Mode, progress: Progress)
     try:
         return with_downstream(fit, mode, progress=progress), None
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return fit, f"{_NOT_SAID}: {problem.spelled(as_typed)}"
+        return fit, f"{_NOT_SAID}: {problem}"
 
 
 def outlook_table(fit: Fit) -> str:

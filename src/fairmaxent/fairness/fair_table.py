@@ -12,7 +12,7 @@ Choosing both at once is not convex. `algorithm_1` is the paper's own constructi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
@@ -142,11 +142,11 @@ def reweigh(rows: Counted, table: Reals) -> Counted:
     return rows.reweighed(factor / (factor @ empirical))
 
 
-def check_rate(name: str | Option, rate: float, *, hint: Sequence[str | Option] = ()) -> float:
-    """Refuse a wanted rate outside (0, 1]."""
+def check_rate(name: object, rate: float, *, hint: object = "") -> float:
+    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message, as errors take them."""
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
         percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
-        raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", *hint)
+        raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint)
     return float(rate)
 
 

@@ -119,7 +119,7 @@ def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Seq
 
 
 def _pair(values: Reals, *, outcome: int | None) -> WorstPair:
-    """The groups with the smallest and the largest value; NaN takes no part."""
+    """The groups with the smallest and the largest value; NaN is ignored."""
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
     rate = float(smallest_over_largest(values.ravel()))
