@@ -16,9 +16,8 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness.fair_table import algorithm_1, check_rate
+from fairmaxent.fairness.fair_table import algorithm_1, check_rate, reweigh
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.weighting import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit

@@ -7,7 +7,7 @@ import pytest
 
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table
-from fairmaxent.fairness.weighting import reweigh
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.maxent.forbidden import Rule, break_any
 
 SIZES = (4, 3, 5)

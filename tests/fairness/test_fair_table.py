@@ -6,8 +6,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairmaxent.errors import ForbiddenError, InfeasibleError, RateError, TargetError
-from fairmaxent.fairness.fair_table import algorithm_1, closest_shares, fair_table
+from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, RateError, TargetError
+from fairmaxent.fairness.fair_table import algorithm_1, check_rate, fair_table
+from fairmaxent.fairness.group_shares import closest_shares
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_rates, representation_rate, statistical_rate
 
 # Tighter than the twin can always reach; it then says "inaccurate", which here means better than 1e-9.
@@ -41,15 +42,6 @@ def solve(variable, objective, conditions):
     problem.solve(solver=cp.CLARABEL, **TIGHT)
     assert problem.status in ("optimal", "optimal_inaccurate")
     return variable.value
-
-
-def oracle_shares(own, rate):
-    present = own > 0
-    shares, floor = cp.Variable(present.sum()), cp.Variable()
-    conditions = [shares >= floor, shares <= floor / rate, cp.sum(shares) == 1]
-    result = np.zeros(own.shape)
-    result[present] = solve(shares, cp.sum(cp.kl_div(shares, own[present])), conditions)
-    return result
 
 
 def oracle_table(prior, groupings, shares, statistical, favourable, outcome_shares=None):
@@ -101,25 +93,6 @@ def assert_meets(result, groupings, shares, statistical, favourable):
         np.testing.assert_allclose(group_shares(table, grouping), wanted, rtol=1e-10, atol=0)
         if statistical is not None:
             assert statistical_rate(table, grouping, favourable) >= statistical * (1 - 1e-10)
-
-
-@pytest.mark.parametrize("size", [2, 3, 5, 9])
-@pytest.mark.parametrize("rate", [0.2, 0.5, 0.8, 0.95, 1.0])
-def test_closest_shares_against_cvxpy(size, rate):
-    rng = np.random.default_rng(size)
-    own = rng.dirichlet(np.full(size, 0.7))
-    ours, theirs = closest_shares(own, rate), oracle_shares(own, rate)
-    assert ours.sum() == pytest.approx(1.0, abs=1e-14)
-    assert ours.min() >= rate * ours.max() * (1 - 1e-14)
-    assert divergence(ours, own) == pytest.approx(divergence(theirs, own), abs=1e-9)
-    np.testing.assert_allclose(ours, theirs, atol=2e-5)
-
-
-def test_closest_shares_keeps_what_is_fair_and_leaves_out_what_is_empty():
-    own = np.array([0.3, 0.0, 0.4, 0.3])
-    np.testing.assert_array_equal(closest_shares(own, 0.75), own)
-    np.testing.assert_allclose(closest_shares(own, 1.0), [1 / 3, 0, 1 / 3, 1 / 3])
-    np.testing.assert_array_equal(closest_shares(own, None), own)
 
 
 @pytest.mark.parametrize("seed", [*range(75), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(75, 150))])
@@ -222,16 +195,6 @@ def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
     best = (candidates * np.log(candidates / table)).sum(axis=(1, 2)).min()
     assert divergence(result.table, table) <= best + 1e-12
     assert divergence(result.table, table) >= best - 0.01
-
-
-def test_no_shares_on_a_grid_are_closer():
-    own = np.array([0.07, 0.28, 0.65])
-    first, second = (axis.ravel() / 400 for axis in np.meshgrid(np.arange(1, 400), np.arange(1, 400)))
-    grid = np.stack([first, second, 1 - first - second], axis=1)
-    grid = grid[(grid.min(axis=1) > 0) & (grid.min(axis=1) >= 0.5 * grid.max(axis=1))]
-    best = (grid * np.log(grid / own)).sum(axis=1).min()
-    ours = divergence(closest_shares(own, 0.5), own)
-    assert best - 1e-3 <= ours <= best + 1e-12
 
 
 @pytest.mark.parametrize("statistical", [None, 0.8, 1.0])
@@ -379,10 +342,27 @@ def test_only_the_empty_cells_that_are_needed_are_filled():
 def test_a_rate_outside_its_range_is_refused(rate):
     table = np.full((2, 2), 0.25)
     for wanted in ((rate, None), (None, rate)):
-        with pytest.raises(RateError, match="above 0 and is at most 1"):
+        with pytest.raises(RateError, match="must be above 0 and at most 1"):
             fair(table, ((1,),), *wanted, (1,))
     with pytest.raises(RateError):
         algorithm_1(table, rate)
+
+
+def test_errors_carry_the_options_they_speak_of():
+    no_rows = np.full((2, 2, 2), 1 / 6) * (np.arange(4).reshape(2, 2) < 3)
+    forbidden = np.array([[True, True], [False, False]])
+    with pytest.raises(InfeasibleError) as missing:
+        fair(no_rows, ((1, 2),), 0.8, None, (1,))
+    with pytest.raises(ForbiddenError) as barred:
+        fair(np.full((2, 2), 0.25), ((1,),), None, None, (1,), allowed=forbidden)
+    with pytest.raises(RateError, match=r"^statistical_rate is 80; .*; write 0\.8 for 80 %; or none$") as percent:
+        check_rate(Option("statistical_rate"), 80, hint="; or none")
+    for caught, options in (
+        (missing, [Option("base_share"), Option("groups", "each")]),
+        (barred, [Option("forbid"), Option("target")]),
+        (percent, [Option("statistical_rate")]),
+    ):
+        assert [part for part in caught.value.parts if isinstance(part, Option)] == options
 
 
 @pytest.mark.parametrize("target", [[0.5, 0.6], [1.5, -0.5], [1.0]])

@@ -30,6 +30,46 @@ def test_the_answer_is_a_tilt_that_meets_the_conditions(least):
     assert result.residual <= 1e-13
 
 
+@pytest.mark.parametrize("least", [0.5, 0.8, 1.0])
+def test_the_dual_of_the_docstring_has_the_same_value(least):
+    prior, conditions = np.array([0.45, 0.25, 0.05, 0.25]), two_groups(least)
+    point = project(prior, conditions).point
+    matrix = np.vstack([conditions.rows, conditions.rates])
+    multipliers = np.linalg.lstsq(matrix.T, np.log(point / prior), rcond=None)[0]
+    rows, rates = multipliers[:2], multipliers[2:]
+    assert np.maximum(rates, 0).sum() + np.minimum(rates, 0).sum() / least == pytest.approx(0, abs=1e-9)
+    primal = (point * np.log(point / prior) - point + prior).sum()
+    dual = conditions.values @ rows - (prior * (np.exp(matrix.T @ multipliers) - 1)).sum()
+    assert dual == pytest.approx(primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("least", [0.6, 1.0])
+def test_newtons_step_solves_the_linearised_conditions_of_the_docstring(least):
+    rng = np.random.default_rng(0)
+    conditions = two_groups(least)
+    matrix = np.vstack([conditions.rows, conditions.rates])
+    state = projection._start(conditions, rng.normal(size=2))
+    state = replace(state, multipliers=rng.normal(size=4), slack_multipliers=rng.gamma(1.0, size=(2, 2)))
+    point, centre = rng.gamma(1.0, size=4), 0.01
+    if least == 1:  # no slacks, no multipliers of their own
+        state = replace(state, slack_multipliers=np.full((2, 2), 0.3))
+    errors = np.concatenate([conditions.values, state.rates]) - matrix @ point
+    step = projection._newton_step(matrix, conditions, point, state, errors, centre)
+    moved = (matrix * point) @ matrix.T @ step.multipliers - np.concatenate([np.zeros(2), step.rates])
+    np.testing.assert_allclose(moved, errors, rtol=1e-8)
+    if least == 1:
+        np.testing.assert_allclose(step.rates, step.bounds[[0, 0]], rtol=1e-12)
+        assert (state.multipliers + step.multipliers)[2:].sum() == pytest.approx(0, abs=1e-9)
+        return
+    u, v = state.slack_multipliers + step.slack_multipliers
+    np.testing.assert_allclose((state.multipliers + step.multipliers)[2:], u - least * v, rtol=1e-8)
+    assert (u - v).sum() == pytest.approx(0, abs=1e-8)
+    products = state.slacks * state.slack_multipliers
+    change = state.slacks * step.slack_multipliers + state.slack_multipliers * step.slacks
+    np.testing.assert_allclose(products + change, centre, rtol=1e-8)
+    np.testing.assert_allclose(step.slacks, [step.rates - step.bounds, step.bounds - least * step.rates], rtol=1e-12)
+
+
 def test_conditions_that_hold_change_nothing():
     prior = np.array([0.25, 0.25, 0.25, 0.25])
     result = project(prior, two_groups(0.8))

@@ -12,6 +12,7 @@ from fairmaxent.fairness.rates import (
     rates_of_many,
     representation_pair,
     representation_rate,
+    smallest_over_largest,
     statistical_pair,
     statistical_rate,
 )
@@ -61,6 +62,23 @@ def test_the_pair_names_the_groups_and_the_outcome():
     assert (pair.outcome, pair.lowest, pair.highest) == (0, (1,), (0,))
     assert pair.rate == pytest.approx(0.125)
     assert representation_pair(table, (1,)).outcome is None
+
+
+@pytest.mark.parametrize("if_all_zero", [1.0, np.nan])
+def test_smallest_over_largest_of_one_row_and_of_many(if_all_zero):
+    cases = [
+        ([0.2, 0.8], 0.25),
+        ([0.0, 0.8], 0.0),
+        ([0.5, np.nan], 1.0),  # one group is compared with itself
+        ([0.0, 0.0], if_all_zero),
+        ([0.0, np.nan], if_all_zero),
+        ([np.nan, np.nan], np.nan),
+    ]
+    rates, ratios = (np.array(part) for part in zip(*cases, strict=True))
+    np.testing.assert_array_equal(smallest_over_largest(rates, if_all_zero=if_all_zero), ratios)
+    for row, ratio in cases:
+        np.testing.assert_array_equal(smallest_over_largest(np.array(row), if_all_zero=if_all_zero), ratio)
+    assert np.isnan(smallest_over_largest(np.zeros(0), if_all_zero=if_all_zero))
 
 
 def test_an_outcome_nobody_has_is_fair():

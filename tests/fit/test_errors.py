@@ -282,7 +282,7 @@ FORBID_CASES = {
     "a needed cell": Case(
         asking(forbid=[{"sex": "Male", "income": "high"}]),
         InfeasibleError,
-        ("forbidden", "income = high, sex = Male", "loosen the rule"),
+        ("forbidden", "income = high, sex = Male", "remove a rule from forbid"),
     ),
     "every row": Case(
         asking(forbid=[{"town": "Bonn"}, {"town": "Kiel"}]), ForbiddenError, ("forbid leaves no row", "drop the rule")

@@ -347,7 +347,7 @@ def test_a_classifier_of_nobodys_kind():
     for broken in (np.nan, -1.0):
         monster = Own()
         monster.predict_proba = lambda inputs, broken=broken: np.full((len(inputs), 2), broken)
-        with pytest.raises(InputError, match="Own gave probabilities that are negative or no numbers"):
+        with pytest.raises(InputError, match="Own predicted probabilities that are negative or not finite"):
             debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | relabelled(labeller=monster))
 
 

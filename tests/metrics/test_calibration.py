@@ -37,27 +37,27 @@ def promised(rng: np.random.Generator, rows: int, shift=(0.0, 0.0, 0.0)):
 
 @LIBRARIES
 def test_what_happened_is_compared_with_what_was_promised(library):
-    found = calibration(library(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
-    women, men = found.groups
+    result = calibration(library(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
+    women, men = result.groups
     assert (women.group, women.count, women.predicted, women.observed) == (("F",), 2, pytest.approx(0.4), 0.5)
     assert (men.group, men.count, men.predicted, men.observed) == (("M",), 4, pytest.approx(0.85), 0.75)
     assert (women.surplus, men.surplus) == (pytest.approx(0.1), pytest.approx(-0.1))
-    assert found.gap == pytest.approx(0.2)
-    assert (found.worst.outcome, found.worst.lowest, found.worst.highest) == ("yes", ("M",), ("F",))
-    assert str(found).startswith("gap 0.200 (between 0.000 and ")
-    assert str(found).endswith(": sex, M against F for outcome yes; error 0.250 (0.195 by chance alone) in M")
+    assert result.gap == pytest.approx(0.2)
+    assert (result.worst.outcome, result.worst.lowest, result.worst.highest) == ("yes", ("M",), ("F",))
+    assert str(result).startswith("gap 0.200 (between 0.000 and ")
+    assert str(result).endswith(": sex, M against F for outcome yes; error 0.250 (0.195 by chance alone) in M")
 
 
 def test_bins_are_those_of_all_rows_together():
-    found = calibration(pd.DataFrame(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
-    women, men = found.groups
+    result = calibration(pd.DataFrame(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
+    women, men = result.groups
     # Half of all rows have at most 0.7: both women, and one man.
     assert [(part.lowest, part.highest, part.count) for part in women.bins] == [(0.2, 0.6, 2)]
     assert [(part.lowest, part.highest, part.count) for part in men.bins] == [(0.7, 0.7, 1), (0.9, 0.9, 3)]
     assert [(part.predicted, part.observed) for part in men.bins] == [(0.7, 0.0), (pytest.approx(0.9), 1.0)]
     assert women.error == pytest.approx(0.1)
     assert men.error == pytest.approx((0.7 + 3 * 0.1) / 4)
-    assert found.error == men.error
+    assert result.error == men.error
     by_chance = (np.sqrt(0.7 * 0.3) + np.sqrt(3 * 0.9 * 0.1)) * np.sqrt(2 / np.pi) / 4
     assert men.by_chance == pytest.approx(by_chance)
     assert all(0 <= part.interval[0] <= part.observed <= part.interval[1] <= 1 for part in (*men.bins, women, men))
@@ -81,14 +81,14 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
     alone = calibration(frame, "hired", "chance", "sex", favourable="yes", weight=weight)
     assert [group.group for group in alone.groups] == [("M",)]
     assert (alone.gap, alone.interval, alone.worst.lowest) == (0.0, (0.0, 0.0), ("M",))
-    assert "all groups alike" in str(alone)
+    assert "all groups equal" in str(alone)
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
 def test_outcomes_and_probabilities_may_stand_beside_the_frame(kind):
     frame = pl.DataFrame(COLUMNS)
-    found = calibration(frame, kind(COLUMNS["hired"]), kind(COLUMNS["chance"]), "sex", favourable="yes")
-    assert found == calibration(frame, "hired", "chance", "sex", favourable="yes")
+    result = calibration(frame, kind(COLUMNS["hired"]), kind(COLUMNS["chance"]), "sex", favourable="yes")
+    assert result == calibration(frame, "hired", "chance", "sex", favourable="yes")
 
 
 # ---------------------------------------------------------------- against others
@@ -107,11 +107,11 @@ def test_the_errors_are_those_of_the_judgement():
     rng = np.random.default_rng(2)
     group, chance, happened = promised(rng, 700, (0.05, -0.05, 0.0))
     weight = rng.gamma(2.0, size=700)
-    found = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True, weight=weight, bins=7)
+    result = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True, weight=weight, bins=7)
     judged = judge(happened.astype(int), chance, group, weight, bins=7)
-    np.testing.assert_allclose([part.error for part in found.groups], judged.miscalibration[0])
-    np.testing.assert_allclose([part.predicted for part in found.groups], judged.expected[0])
-    assert (found.gap, found.error) == pytest.approx((judged.calibration_gap, judged.calibration_error))
+    np.testing.assert_allclose([part.error for part in result.groups], judged.miscalibration[0])
+    np.testing.assert_allclose([part.predicted for part in result.groups], judged.expected[0])
+    assert (result.gap, result.error) == pytest.approx((judged.calibration_gap, judged.calibration_error))
 
 
 @given(
@@ -123,8 +123,8 @@ def test_bins_add_up_to_their_group(rows, bins):
     group, happened, eighths = (list(part) for part in zip(*rows, strict=True))
     happened[0] = True
     frame = pl.DataFrame({"g": group, "y": happened, "p": [eighth / 8 for eighth in eighths]})
-    found = calibration(frame, "y", "p", "g", favourable=True, bins=bins)
-    for part in found.groups:
+    result = calibration(frame, "y", "p", "g", favourable=True, bins=bins)
+    for part in result.groups:
         sizes = np.array([one.count for one in part.bins])
         assert sizes.sum() == part.count
         assert sizes @ [one.observed for one in part.bins] == pytest.approx(part.observed * part.count)
@@ -132,9 +132,9 @@ def test_bins_add_up_to_their_group(rows, bins):
         gaps = [abs(one.observed - one.predicted) for one in part.bins]
         assert part.error == pytest.approx(sizes @ gaps / part.count)
         assert part.error >= abs(part.surplus) - 1e-12
-    surpluses = [part.surplus for part in found.groups]
-    assert found.gap == pytest.approx(max(surpluses) - min(surpluses))
-    assert 0 <= found.interval[0] <= found.gap <= found.interval[1] <= 2
+    surpluses = [part.surplus for part in result.groups]
+    assert result.gap == pytest.approx(max(surpluses) - min(surpluses))
+    assert 0 <= result.interval[0] <= result.gap <= result.interval[1] <= 2
 
 
 # ---------------------------------------------------------------- by simulation
@@ -145,9 +145,9 @@ def test_chance_alone_makes_the_error_that_is_stated():
     errors, stated = [], []
     for _ in range(100):
         group, chance, happened = promised(rng, 600)
-        found = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True)
-        errors.append([part.error for part in found.groups])
-        stated.append([part.by_chance for part in found.groups])
+        result = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True)
+        errors.append([part.error for part in result.groups])
+        stated.append([part.by_chance for part in result.groups])
     np.testing.assert_allclose(np.mean(errors, axis=0), np.mean(stated, axis=0), rtol=0.05)
 
 
@@ -164,8 +164,8 @@ def test_the_interval_of_the_gap_covers(shift):
 
 def test_a_single_row_says_nothing_about_its_group():
     frame = pd.DataFrame({"g": ["a"] * 50 + ["b"], "y": [0, 1] * 25 + [1], "p": [0.5] * 51})
-    found = calibration(frame, "y", "p", "g", favourable=1)
-    assert (found.gap, found.interval) == (0.5, (0.0, 2.0))
+    result = calibration(frame, "y", "p", "g", favourable=1)
+    assert (result.gap, result.interval) == (0.5, (0.0, 2.0))
 
 
 # ---------------------------------------------------------------- what is refused
@@ -180,7 +180,7 @@ def test_errors_name_what_is_wrong():
     with pytest.raises(LevelError, match="did you mean 'yes'"):
         calibration(frame, "hired", "chance", "sex", favourable="yess")
     for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities are of"):
+        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
             calibration(frame, "hired", "chance", "sex", favourable=favourable)
     with pytest.raises(InputError, match=r"row 1 has probability 1\.2"):
         calibration(frame, "hired", [0.1, 1.2, 0, 0, 0, 0], "sex", favourable="yes")

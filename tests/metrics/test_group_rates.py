@@ -1,4 +1,4 @@
-"""Public metrics: values against the definitions, intervals against simulation, errors by name."""
+"""Public metrics: values against the definitions, errors by name."""
 
 import numpy as np
 import pandas as pd
@@ -79,7 +79,7 @@ def test_a_group_of_weight_zero_takes_no_part_and_is_named():
     rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
     assert [group.group for group in rate.groups] == [("M",), ("missing",)]
     assert [(group.group, group.count, group.interval) for group in rate.left_out] == [(("F",), 2, None)]
-    assert str(rate).endswith("; left out, without a row that counts: F")
+    assert str(rate).endswith("; not compared, because they have no rows with weight: F")
     assert statistical_rate(frame, "hired", "sex").left_out == ()
     assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(0.5)
 
@@ -115,41 +115,6 @@ def test_a_distribution_has_exact_rates():
         assert exact.interval is None
         assert all(group.count is None and group.interval is None for group in exact.groups)
         assert "between" not in str(exact)
-
-
-@pytest.mark.parametrize(
-    ("rates", "rows"),
-    [((0.3, 0.4), 300), ((0.05, 0.1), 300), ((0.3,) * 5, 1000), ((0.2, 0.3, 0.3, 0.35, 0.4), 1000)],
-)
-def test_the_interval_of_a_statistical_rate_covers(rates, rows):
-    rng = np.random.default_rng(11)
-    truth, hits = min(rates) / max(rates), 0
-    for _ in range(300):
-        group = rng.integers(0, len(rates), rows)
-        frame = pl.DataFrame({"g": group, "y": rng.random(rows) < np.array(rates)[group]})
-        low, high = statistical_rate(frame, "y", "g", favourable=True).interval
-        hits += low <= truth <= high
-    assert hits / 300 >= 0.93
-
-
-@pytest.mark.parametrize("shares", [(0.3, 0.7), (0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
-def test_the_interval_of_a_representation_rate_covers(shares):
-    rng = np.random.default_rng(12)
-    truth, hits = min(shares) / max(shares), 0
-    for _ in range(300):
-        frame = pl.DataFrame({"g": rng.choice(len(shares), 400, p=shares)})
-        low, high = representation_rate(frame, "g").interval
-        hits += low <= truth <= high
-    assert hits / 300 >= 0.93
-
-
-def test_two_groups_get_the_interval_of_a_risk_ratio():
-    frame = pl.DataFrame({"g": ["a"] * 1000 + ["b"] * 1000, "y": [1] * 300 + [0] * 700 + [1] * 400 + [0] * 600})
-    low, high = statistical_rate(frame, "y", "g", favourable=1).interval
-    error = 1.96 * np.sqrt(0.7 / 300 + 0.6 / 400)
-    assert (low, high) == pytest.approx((0.75 * np.exp(-error), 0.75 * np.exp(error)), rel=2e-3)
-    wide = statistical_rate(frame, "y", "g", favourable=1, confidence=0.99).interval
-    assert wide[0] < low < high < wide[1]
 
 
 def test_one_group_is_fair_to_itself():

@@ -43,8 +43,8 @@ def test_true_positive_rates_are_compared(library):
     rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
     assert (rate.value, rate.difference) == (0.5, 0.5)
     assert (rate.worst.outcome, rate.worst.lowest, rate.worst.highest) == ("yes", ("F",), ("M",))
-    found = [(group.group[0], group.rate, group.count) for group in rate.groups]
-    assert found == [("F", 0.5, 2), ("M", 1.0, 2), ("missing", 1.0, 1)]
+    rates = [(group.group[0], group.rate, group.count) for group in rate.groups]
+    assert rates == [("F", 0.5, 2), ("M", 1.0, 2), ("missing", 1.0, 1)]
     assert all(low <= group.rate <= high for group in rate.groups for low, high in [group.interval])
     assert rate.left_out == ()
 
@@ -61,7 +61,8 @@ def test_the_worse_of_true_and_false_positive_rates_counts(library):
     assert odds < 0.8
     assert str(odds).startswith("0.000 (between 0.000 and ")
     assert str(odds).endswith(
-        ": false positives, sex, M against F for outcome yes; left out, without a row that counts: missing"
+        ": false positives, sex, M against F for outcome yes; "
+        "not compared, because they have no rows with weight: missing"
     )
 
 
@@ -72,7 +73,7 @@ def test_a_group_without_the_outcome_is_left_out_and_named():
     assert np.isnan(left_out.rate)
     assert left_out.interval is None
     assert odds.true_positive.left_out == ()
-    assert str(odds.false_positive).endswith("left out, without a row that counts: missing")
+    assert str(odds.false_positive).endswith("not compared, because they have no rows with weight: missing")
 
 
 def test_weights_count():
@@ -93,8 +94,8 @@ def test_probabilities_count_above_the_threshold():
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
 def test_outcomes_and_predictions_may_stand_beside_the_frame(kind):
     frame = pl.DataFrame(COLUMNS)
-    found = equal_opportunity(frame, kind(COLUMNS["hired"]), kind(COLUMNS["said"]), "sex", favourable="yes")
-    assert found == equal_opportunity(frame, "hired", "said", "sex", favourable="yes")
+    rate = equal_opportunity(frame, kind(COLUMNS["hired"]), kind(COLUMNS["said"]), "sex", favourable="yes")
+    assert rate == equal_opportunity(frame, "hired", "said", "sex", favourable="yes")
 
 
 def test_outcomes_are_recognised_by_their_text():
@@ -139,8 +140,8 @@ def test_the_values_are_fairlearns(weight):
 @pytest.mark.parametrize("groups", ["each", "joint"])
 def test_equal_opportunity_is_the_statistical_rate_of_those_with_the_outcome(groups):
     frame = predicted_frame(2)
-    found = equalised_odds(frame, "y", "said", ["z0", "z1"], favourable="o1", groups=groups, weight="w")
-    for rate, rows in ((found.true_positive, frame["y"] == "o1"), (found.false_positive, frame["y"] != "o1")):
+    odds = equalised_odds(frame, "y", "said", ["z0", "z1"], favourable="o1", groups=groups, weight="w")
+    for rate, rows in ((odds.true_positive, frame["y"] == "o1"), (odds.false_positive, frame["y"] != "o1")):
         part = frame[rows]
         expected = statistical_rate(part, part["said"], ["z0", "z1"], favourable="o1", groups=groups, weight="w")
         assert (rate.value, rate.interval) == (pytest.approx(expected.value), pytest.approx(expected.interval))
@@ -195,9 +196,9 @@ def test_the_interval_of_equalised_odds_covers():
 def test_levels_of_a_domain_are_compared():
     frame = predicted_frame(5)
     domain = Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
-    found = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
+    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
     expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
-    assert found.value == expected.value
+    assert rate.value == expected.value
 
 
 # ---------------------------------------------------------------- what is refused
@@ -218,7 +219,7 @@ def test_errors_name_what_is_wrong():
         equal_opportunity(frame, ["yes"] * 4, "said", "sex", **asked)
     with pytest.raises(InputError, match="4 predictions for 9 rows"):
         equal_opportunity(frame, "hired", ["yes"] * 4, "sex", **asked)
-    with pytest.raises(LevelError, match=r"no prediction is an outcome .* hold 0\.1, 0\.3, 0\.4 and others"):
+    with pytest.raises(LevelError, match=r"no prediction is an outcome .* are 0\.1, 0\.3, 0\.4 and others"):
         equal_opportunity(frame, "hired", CHANCE, "sex", **asked)
     with pytest.raises(WeightError, match="one number for each of the 9 rows"):
         equal_opportunity(frame, "hired", "said", "sex", weight=[1.0], **asked)
@@ -228,15 +229,15 @@ def test_errors_name_what_is_wrong():
 
 def test_errors_about_probabilities():
     frame = pd.DataFrame(COLUMNS)
-    with pytest.raises(InputError, match="row 0 has probability nan; give each row one between 0 and 1"):
+    with pytest.raises(InputError, match="row 0 has probability nan; every probability must lie between 0 and 1"):
         equal_opportunity(frame, "hired", "said", "sex", favourable="yes", as_probability=True)
     for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities are of"):
+        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
             equal_opportunity(frame, "hired", CHANCE, "sex", favourable=favourable, as_probability=True)
     for threshold in (-0.1, 1, "half"):
         with pytest.raises(InputError, match="threshold is"):
             equal_opportunity(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=threshold)
-    with pytest.raises(InputError, match="a threshold is for probabilities"):
+    with pytest.raises(InputError, match="threshold only applies to probabilities"):
         equal_opportunity(frame, "hired", "said", "sex", favourable="yes", threshold=0.3)
 
 

@@ -67,7 +67,7 @@ def test_no_positives_or_no_negatives_have_no_area():
 @pytest.mark.parametrize("threshold", [0.5, 0.3])
 def test_two_outcomes_are_judged_as_fairlearn_does(threshold):
     truth, chances, group, weight = scored(2)
-    found = judge(truth, chances[:, 1], group, weight, threshold=threshold)
+    result = judge(truth, chances[:, 1], group, weight, threshold=threshold)
     predicted = (chances[:, 1] > threshold).astype(int)
     shared = {"sensitive_features": group, "sample_weight": weight}
     by_group = fairlearn.MetricFrame(
@@ -82,30 +82,30 @@ def test_two_outcomes_are_judged_as_fairlearn_does(threshold):
         sample_params={name: {"sample_weight": weight} for name in ("predicted", "true_positive", "false_positive")},
     ).by_group
     for name in by_group.columns:
-        np.testing.assert_allclose(getattr(found, name)[0], by_group[name].to_numpy(dtype=float))
+        np.testing.assert_allclose(getattr(result, name)[0], by_group[name].to_numpy(dtype=float))
     for ours, theirs in (
-        (found.rate_by_predictions, fairlearn.demographic_parity_ratio),
-        (found.equal_opportunity, fairlearn.equal_opportunity_ratio),
-        (found.equal_opportunity_difference, fairlearn.equal_opportunity_difference),
-        (found.equalised_odds, fairlearn.equalized_odds_ratio),
-        (found.equalised_odds_difference, fairlearn.equalized_odds_difference),
+        (result.rate_by_predictions, fairlearn.demographic_parity_ratio),
+        (result.equal_opportunity, fairlearn.equal_opportunity_ratio),
+        (result.equal_opportunity_difference, fairlearn.equal_opportunity_difference),
+        (result.equalised_odds, fairlearn.equalized_odds_ratio),
+        (result.equalised_odds_difference, fairlearn.equalized_odds_difference),
     ):
         assert ours == pytest.approx(theirs(truth, predicted, **shared))
-    assert found.accuracy == pytest.approx(accuracy_score(truth, predicted, sample_weight=weight))
+    assert result.accuracy == pytest.approx(accuracy_score(truth, predicted, sample_weight=weight))
     means = [np.average(chances[group == g, 1], weights=weight[group == g]) for g in range(3)]
-    assert found.rate_by_probabilities == pytest.approx(min(means) / max(means))
+    assert result.rate_by_probabilities == pytest.approx(min(means) / max(means))
 
 
 def test_two_groups_are_judged_as_aif360_does():
     aif360 = pytest.importorskip("aif360.sklearn.metrics")
     truth, chances, group, weight = scored(3, groups=2)
-    found = judge(truth, chances[:, 1], group, weight)
+    result = judge(truth, chances[:, 1], group, weight)
     index = pd.Index(group, name="group")
     happened, predicted = pd.Series(truth, index=index), pd.Series(chances[:, 1] > 0.5, index=index).astype(int)
     asked = {"prot_attr": "group", "priv_group": 1, "sample_weight": weight}
     difference = aif360.equal_opportunity_difference(happened, predicted, **asked)
-    assert found.equal_opportunity_difference == pytest.approx(abs(difference))
-    true, false = (float(np.ptp(rate)) for rate in (found.true_positive, found.false_positive))
+    assert result.equal_opportunity_difference == pytest.approx(abs(difference))
+    true, false = (float(np.ptp(rate)) for rate in (result.true_positive, result.false_positive))
     average = aif360.average_odds_error(happened, predicted, **asked)
     assert (true + false) / 2 == pytest.approx(abs(average))
 
@@ -123,9 +123,9 @@ def test_either_of_two_outcomes_may_be_favourable():
 
 
 def test_what_is_exactly_at_the_threshold_is_not_predicted():
-    found = judge(np.array([1, 1, 0]), np.array([0.5, 0.6, 0.5]), np.zeros(3, dtype=int))
-    assert found.predicted.tolist() == [[pytest.approx(1 / 3)]]
-    assert found.accuracy == pytest.approx(2 / 3)
+    result = judge(np.array([1, 1, 0]), np.array([0.5, 0.6, 0.5]), np.zeros(3, dtype=int))
+    assert result.predicted.tolist() == [[pytest.approx(1 / 3)]]
+    assert result.accuracy == pytest.approx(2 / 3)
 
 
 # ---------------------------------------------------------------- several outcomes
@@ -133,30 +133,30 @@ def test_what_is_exactly_at_the_threshold_is_not_predicted():
 
 def test_several_outcomes_are_judged_one_against_the_rest():
     truth, chances, group, weight = scored(5, outcomes=4)
-    found = judge(truth, chances, group, weight, favourable=(1, 3))
+    result = judge(truth, chances, group, weight, favourable=(1, 3))
     predicted = chances.argmax(axis=1)
-    assert found.accuracy == pytest.approx(accuracy_score(truth, predicted, sample_weight=weight))
+    assert result.accuracy == pytest.approx(accuracy_score(truth, predicted, sample_weight=weight))
     for row, outcome in enumerate((1, 3)):
         area = roc_auc_score(truth == outcome, chances[:, outcome], sample_weight=weight)
-        assert found.aucs[row] == pytest.approx(area)
+        assert result.aucs[row] == pytest.approx(area)
         for g in range(3):
             rows = [i for i in range(len(truth)) if group[i] == g]
             mass = sum(weight[i] for i in rows)
             yes = [i for i in rows if truth[i] == outcome]
             no = [i for i in rows if truth[i] != outcome]
-            assert found.observed[row, g] == pytest.approx(sum(weight[i] for i in yes) / mass)
-            assert found.expected[row, g] == pytest.approx(sum(weight[i] * chances[i, outcome] for i in rows) / mass)
+            assert result.observed[row, g] == pytest.approx(sum(weight[i] for i in yes) / mass)
+            assert result.expected[row, g] == pytest.approx(sum(weight[i] * chances[i, outcome] for i in rows) / mass)
             for rate, among in (("predicted", rows), ("true_positive", yes), ("false_positive", no)):
                 hits = sum(weight[i] for i in among if predicted[i] == outcome)
-                assert getattr(found, rate)[row, g] == pytest.approx(hits / sum(weight[i] for i in among))
-    assert found.auc == pytest.approx(found.aucs.mean())
-    assert found.equal_opportunity == min(worst_ratio(found.true_positive[[row]]) for row in (0, 1))
+                assert getattr(result, rate)[row, g] == pytest.approx(hits / sum(weight[i] for i in among))
+    assert result.auc == pytest.approx(result.aucs.mean())
+    assert result.equal_opportunity == min(worst_ratio(result.true_positive[[row]]) for row in (0, 1))
 
 
 def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
     for outcomes, favourable in ((3, (1,)), (2, (0, 1))):
         truth, chances, group, _ = scored(6, outcomes=outcomes)
-        with pytest.raises(InputError, match="a threshold decides between two outcomes"):
+        with pytest.raises(InputError, match=f"threshold decides between two .* there are {outcomes} outcomes"):
             judge(truth, chances, group, favourable=favourable, threshold=0.3)
 
 
@@ -178,14 +178,14 @@ def test_the_calibration_error_is_an_average_over_bins(digits):
     truth, chances, group, weight = scored(8)
     chance = np.round(chances[:, 1], digits)
     bins = quantile_bins(chance, weight, 5)
-    found = calibration_errors(truth == 1, chance, group, weight, bins, 3)
+    errors = calibration_errors(truth == 1, chance, group, weight, bins, 3)
     for g in range(3):
         error = 0.0
         for one in set(bins[group == g]):
             rows = (bins == one) & (group == g)
             gap = np.average(truth[rows] == 1, weights=weight[rows]) - np.average(chance[rows], weights=weight[rows])
             error += abs(gap) * weight[rows].sum()
-        assert found[g] == pytest.approx(error / weight[group == g].sum())
+        assert errors[g] == pytest.approx(error / weight[group == g].sum())
 
 
 def test_the_calibration_gap_is_the_widest_between_two_groups():
@@ -214,9 +214,9 @@ def test_a_group_without_positives_takes_no_part():
     truth = np.array([1, 0, 1, 0, 0, 0])
     chance = np.array([0.9, 0.1, 0.1, 0.1, 0.9, 0.1])
     group = np.array([0, 0, 1, 1, 2, 2])
-    found = judge(truth, chance, group)
-    np.testing.assert_array_equal(found.true_positive, [[1.0, 0.0, np.nan]])
-    assert (found.equal_opportunity, found.equal_opportunity_difference) == (0.0, 1.0)
+    result = judge(truth, chance, group)
+    np.testing.assert_array_equal(result.true_positive, [[1.0, 0.0, np.nan]])
+    assert (result.equal_opportunity, result.equal_opportunity_difference) == (0.0, 1.0)
     two = judge(truth[2:], chance[2:], group[2:] - 1)
     assert np.isnan([two.equal_opportunity, two.equalised_odds, two.equalised_odds_difference]).all()
     assert not np.isnan(two.rate_by_predictions)
@@ -224,20 +224,20 @@ def test_a_group_without_positives_takes_no_part():
 
 def test_groups_without_rows_are_counted_and_take_no_part():
     truth, chances, group, weight = scored(9)
-    found, wide = (judge(truth, chances, group, weight, group_count=count) for count in (None, 5))
+    result, wide = (judge(truth, chances, group, weight, group_count=count) for count in (None, 5))
     assert wide.predicted.shape == (1, 5)
     assert np.isnan(wide.predicted[0, 3:]).all()
     for name in ("rate_by_predictions", "equalised_odds", "calibration_error", "calibration_gap"):
-        assert getattr(found, name) == getattr(wide, name)
+        assert getattr(result, name) == getattr(wide, name)
 
 
 def test_one_group_is_treated_like_itself():
-    found = judge(np.array([0, 1]), np.array([0.2, 0.7]), np.zeros(2, dtype=int))
-    assert (found.equal_opportunity, found.equalised_odds, found.calibration_gap) == (1.0, 1.0, 0.0)
+    result = judge(np.array([0, 1]), np.array([0.2, 0.7]), np.zeros(2, dtype=int))
+    assert (result.equal_opportunity, result.equalised_odds, result.calibration_gap) == (1.0, 1.0, 0.0)
 
 
 def test_small_types_of_codes_are_enough():
     truth, chances, _, weight = scored(10)
     group = np.arange(400) % 60
-    found, small = (judge(truth.astype(kind), chances, group.astype(kind), weight) for kind in (np.intp, np.uint8))
-    np.testing.assert_array_equal(found.miscalibration, small.miscalibration)
+    result, small = (judge(truth.astype(kind), chances, group.astype(kind), weight) for kind in (np.intp, np.uint8))
+    np.testing.assert_array_equal(result.miscalibration, small.miscalibration)

@@ -117,7 +117,9 @@ def test_folds_are_alike():
 def test_too_few_profiles_are_refused():
     frame = pd.DataFrame({"z": ["a", "b"] * 20, "y": ["n", "n", "p"] * 13 + ["p"]})
     _, _, profiles = profiles_of(frame, protected=("z",))
-    with pytest.raises(InputError, match="2 distinct profiles are too few to learn from in 5 folds"):
+    with pytest.raises(
+        InputError, match="2 distinct profiles are too few to learn from in 5 folds; use relabel=None and estimate=None"
+    ):
         deal(profiles, 5)
 
 
@@ -135,10 +137,10 @@ def test_the_tree_labels_by_bayes_rule(monkeypatch):
 
     original = labellers.build_base
     monkeypatch.setattr(labellers, "build_base", spying)
-    found = TreeLabeller(roles.blocks).learn(profiles.codes, profiles.counts)(profiles.codes)
+    predicted = TreeLabeller(roles.blocks).learn(profiles.codes, profiles.counts)(profiles.codes)
     grid, joint = points(roles.blocks.levels), dense(built[0])
     probability = dict(zip(map(tuple, grid.tolist()), joint, strict=True))
-    for profile, labels in zip(profiles.codes.tolist(), found, strict=True):
+    for profile, labels in zip(profiles.codes.tolist(), predicted, strict=True):
         both = np.array([probability[(profile[0] + 6 * y, *profile[1:])] for y in range(3)])
         np.testing.assert_allclose(labels, both / both.sum(), rtol=1e-9)
 
@@ -146,21 +148,21 @@ def test_the_tree_labels_by_bayes_rule(monkeypatch):
 def test_a_classifier_learns_each_profile_with_each_outcome_by_weight():
     frame = some_frame()
     roles, _, profiles = profiles_of(frame)
-    found = ScikitLabeller(roles, LogisticRegression(max_iter=2000, tol=1e-10)).learn(profiles.codes, profiles.counts)
+    predict = ScikitLabeller(roles, LogisticRegression(max_iter=2000, tol=1e-10)).learn(profiles.codes, profiles.counts)
     inputs = pd.get_dummies(frame.drop(columns="y").astype(str)).astype(float)  # every level, in order of the columns
     model = LogisticRegression(max_iter=2000, tol=1e-10).fit(inputs, frame["y"])
     distinct = inputs.drop_duplicates()
     codes = roles.blocks.pool(Domain.infer(frame).encode(frame.loc[distinct.index]))
     codes[:, 0] %= 6
-    np.testing.assert_allclose(found(codes), model.predict_proba(distinct), atol=1e-4)
+    np.testing.assert_allclose(predict(codes), model.predict_proba(distinct), atol=1e-4)
 
 
 def test_a_fold_of_a_single_outcome_is_certain():
     roles, _, profiles = profiles_of(some_frame())
     only = np.zeros_like(profiles.counts)
     only[:, 2] = profiles.mass
-    found = ScikitLabeller(roles, LogisticRegression()).learn(profiles.codes, only)(profiles.codes[:4])
-    np.testing.assert_array_equal(found, np.tile([0.0, 0.0, 1.0], (4, 1)))
+    predicted = ScikitLabeller(roles, LogisticRegression()).learn(profiles.codes, only)(profiles.codes[:4])
+    np.testing.assert_array_equal(predicted, np.tile([0.0, 0.0, 1.0], (4, 1)))
 
 
 def test_an_outcome_that_a_fold_lacks_gets_zero():
@@ -168,10 +170,10 @@ def test_an_outcome_that_a_fold_lacks_gets_zero():
     lacking = profiles.counts.copy()
     lacking[:, 1] = 0
     for labeller in (choose_labeller(roles), choose_labeller(roles, LogisticRegression())):
-        found = labeller.learn(profiles.codes, lacking)(profiles.codes)
-        assert found.shape == profiles.counts.shape
-        assert (found[:, 1] == 0).all()
-        np.testing.assert_allclose(found.sum(axis=1), 1)
+        predicted = labeller.learn(profiles.codes, lacking)(profiles.codes)
+        assert predicted.shape == profiles.counts.shape
+        assert (predicted[:, 1] == 0).all()
+        np.testing.assert_allclose(predicted.sum(axis=1), 1)
 
 
 # ---------------------------------------------------------------- inputs

@@ -44,10 +44,10 @@ def closest(soft, share, wanted, *, decisions=None, handicap=None):
     if decisions is not None:
         odds = np.exp(-handicap)
         conditions += [
-            labels[row, own] * odds[own] >= labels[row, other] * odds[other]
-            for row, own in enumerate(decisions)
+            labels[row, decision] * odds[decision] >= labels[row, other] * odds[other]
+            for row, decision in enumerate(decisions)
             for other in range(soft.shape[1])
-            if other != own
+            if other != decision
         ]
     terms = cp.sum(cp.kl_div(labels, soft), axis=1)
     cp.Problem(cp.Minimize(share @ terms), conditions).solve(solver="CLARABEL", **TIGHT)
@@ -116,7 +116,7 @@ def test_labels_that_are_all_but_certain(wish):
 
 def test_what_nobody_may_have_cannot_be_wanted():
     soft = np.tile([0.5, 0.5, 0.0], (20, 1))
-    with pytest.raises(InfeasibleError, match=r"stay 0\.2 away.*Drop a rule"):
+    with pytest.raises(InfeasibleError, match=r"0\.2 away.*Remove a rule from forbid, or lower statistical_rate\.$"):
         tilt(soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]]))
 
 
@@ -131,20 +131,20 @@ def test_pooling_is_the_closest_distribution_whose_decision_leads(outcomes):
     for handicap in (np.zeros(outcomes), rng.normal(size=outcomes)):
         pooled, ties = relabelling._pooled(scores, decisions, handicap)
         labels = np.exp(pooled) / np.exp(pooled).sum(axis=1, keepdims=True)
-        for row, own in enumerate(decisions):
+        for row, decision in enumerate(decisions):
             single = np.exp(scores[[row]]) / np.exp(scores[row]).sum()
             odds = np.exp(-handicap)
             wanted = cp.Variable(outcomes)
             cp.Problem(
                 cp.Minimize(cp.sum(cp.kl_div(wanted, single[0]))),
-                [cp.sum(wanted) == 1, wanted[own] * odds[own] >= cp.multiply(wanted, odds)],
+                [cp.sum(wanted) == 1, wanted[decision] * odds[decision] >= cp.multiply(wanted, odds)],
             ).solve(solver="CLARABEL", **TIGHT)
             np.testing.assert_allclose(labels[row], wanted.value, atol=1e-4)
             lead = labels[row] * odds
-            assert lead[own] >= lead.max() * (1 - 1e-12)
-            assert ties[row, own]
-            np.testing.assert_allclose(lead[ties[row]], lead[own], rtol=1e-8)
-            assert np.argmax(lead) == own  # by a hair, so that rounding does not decide
+            assert lead[decision] >= lead.max() * (1 - 1e-12)
+            assert ties[row, decision]
+            np.testing.assert_allclose(lead[ties[row]], lead[decision], rtol=1e-8)
+            assert np.argmax(lead) == decision  # by a hair, so that rounding does not decide
 
 
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
@@ -198,7 +198,7 @@ def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
             one = mass[mine].max() / mass[mine].sum()
             assert surely - one / 2 - 1e-9 <= above[g] <= perhaps + one / 2 + 1e-9
             ranked = labels[order][group[order] == g, 1]
-            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the own group
+            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the same group
 
 
 @pytest.mark.parametrize("outcomes", [3, 4])
@@ -298,7 +298,10 @@ def test_random_decisions_are_kept_by_the_closest_labels(outcomes):
 def test_a_share_that_contradicts_the_mean_is_refused():
     soft, mass, group, _ = random_problem(10, 2, 1)
     wanted, shares = np.array([[0.9], [0.1]]), np.array([[0.4], [0.6]])  # 0.6 of them at 0.5 or more cannot average 0.1
-    with pytest.raises(InfeasibleError, match=r"wanted outcomes and the wanted decisions at once.*parity='prob"):
+    with pytest.raises(
+        InfeasibleError,
+        match=r"both the wanted outcomes and the wanted decisions.*relabel='probabilities', another threshold",
+    ):
         level(soft, mass, group, wanted, shares)
 
 

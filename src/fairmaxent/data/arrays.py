@@ -7,3 +7,4 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.integer]
 Reals = NDArray[np.float64]
+Mask = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Measure: how the rates of a table are taken."""
+"""Measure: for which groupings and outcomes the rates of a table are taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rates = dict[str, ByGrouping]
 
 @dataclass(frozen=True)
 class Measure:
-    """How the rates of a table are taken: which groupings, which outcomes."""
+    """The groupings that are compared, their names, and the favourable outcomes."""
 
     groupings: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
@@ -23,7 +23,7 @@ class Measure:
 
     @classmethod
     def of(cls, roles: Roles, *, groups: GroupsOption = "each", favourable: object = None) -> Measure:
-        """Take the rates of the given columns as the user asked."""
+        """Compare the protected columns one by one or jointly, for the favourable outcomes (None: all)."""
         groupings = roles.groupings(groups)
         return cls(groupings, tuple(map(roles.grouping_name, groupings)), roles.favourable_levels(favourable))
 

@@ -1,9 +1,37 @@
 """Projection: the distribution closest to a prior, in KL, under the linear conditions of a fair table.
 
-Minimise KL(t‖e) subject to  rows·t = values  and  m <= rates·t <= m / σ  with one free m per block of rates.
-With multipliers y the answer is t = e·exp(Bᵀy), B = rows over rates. We keep that form exactly, so that t is
-always positive, and let a primal–dual interior-point method find y. Its linear systems have one unknown per
-condition, not per cell.
+**Program.** Let e > 0 be the prior's mass in each cell, A the `rows` with b the `values`, and R the `rates`, which are
+split into blocks with one free bound m each (m_k is the bound of the block of rate k). With r = R·t for the rates,
+
+    minimise    Σ t·log(t/e) − t + e    over t > 0, r and m
+    subject to  A·t = b,   R·t = r,   m_k ≤ r_k ≤ m_k / σ_k   for every rate k.
+
+In a block the smallest rate is therefore at least σ times the largest. The rows fix the total mass, so this is KL(t‖e).
+
+**Dual.** With multipliers λ = (λ_A, λ_R) and B the rows of A above those of R, the answer has the form of a tilt,
+t = e·exp(Bᵀλ), and λ solves
+
+    maximise    bᵀλ_A − Σ e·(exp(Bᵀλ) − 1)
+    subject to  Σ max(λ_k, 0) + min(λ_k, 0) / σ_k ≥ 0   summed over the rates k of each block.
+
+t is always computed from λ by that formula, so it is positive whatever rounding does.
+
+**Newton's system.** A primal–dual interior-point method gives the slacks s¹ = r − m and s² = m − σr the multipliers
+u and v, and follows the solutions of
+
+    A·t = b,   R·t = r,   λ_R = u − σv,   Σ u − v = 0 per block,   u·s¹ = v·s² = μ
+
+as μ → 0. For each rate let U = u/s¹, V = v/s², D = U + σ²V, c = (U + σV)/D and p = μ/s¹ − σμ/s² − λ_R. The changes of
+r, u and v can be eliminated, with Δr = (p − Δλ_R)/D + c·Δm. What is left is
+
+    (B diag(t) Bᵀ + diag(0, 1/D)) Δλ − C Δm = (b − A·t,  r − R·t + p/D)
+                              Cᵀ Δλ + K Δm = Σ c·p − μ/s¹ + μ/s²   per block,
+
+where C has the entries c in the rows of λ_R, one column per block, and K is diagonal with Σ (1 − σ)²·U·V/D per block.
+It has one unknown per condition, not per cell. At σ = 1 the two limits are one, r = m: then 1/D and K are 0 and c is 1.
+
+References: I. Csiszár (1975), I-divergence geometry of probability distributions and minimization problems, Annals of
+Probability 3; S. Boyd and L. Vandenberghe (2004), Convex Optimization, section 11.7.
 """
 
 from __future__ import annotations
@@ -14,15 +42,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.errors import SolverError
-from fairmaxent.fairness.rates import Array, Mask
 
 # Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
-# program that finds out, so that a "yes" is never rounding.
+# program that decides it, so that a "yes" is never a rounding error.
 LEAST_ROOM = 1e-6
 _TOLERANCE = 1e-13
 _GAP = 1e-16
-# Degenerate conditions can stop the residual a little above the tolerance; this is still honest.
+# Degenerate conditions can keep the residual a little above the tolerance; up to here the answer is accepted.
 _ACCEPTED = 1e-10
 _MOST_ITERATIONS = 200
 # Redundant conditions make the system singular; multipliers along them do not change t, so any will do.
@@ -35,11 +63,11 @@ _DENSE_CONDITIONS = 200
 class Conditions:
     """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ."""
 
-    rows: Array
-    values: Array
-    rates: Array
-    block: NDArray[np.intp]
-    least: Array
+    rows: Reals  # A: one row per equality
+    values: Reals  # b
+    rates: Reals  # R: one row per rate
+    block: NDArray[np.intp]  # the block of each rate: rates of one block are compared with each other
+    least: Reals  # σ of each rate
 
     def on(self, cells: Mask) -> Conditions:
         """Return the same conditions for a vector that is zero outside of `cells`."""
@@ -50,20 +78,20 @@ class Conditions:
 class Projection:
     """The closest point, the iterations it took, and the largest relative error of a condition."""
 
-    point: Array
+    point: Reals
     iterations: int
     residual: float
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """An iterate: multipliers y, rates r, lower bounds m, slacks (r − m, m − σr) and their multipliers."""
+    """An iterate, or a step from one to the next."""
 
-    multipliers: Array
-    rates: Array
-    bounds: Array
-    slacks: Array
-    duals: Array
+    multipliers: Reals  # λ: of the rows, then of the rates
+    rates: Reals  # r
+    bounds: Reals  # m, one per block
+    slacks: Reals  # (r − m, m − σr)
+    slack_multipliers: Reals  # (u, v)
 
     def moved(self, step: _State, length: float) -> _State:
         return _State(
@@ -71,11 +99,11 @@ class _State:
             self.rates + length * step.rates,
             self.bounds + length * step.bounds,
             self.slacks + length * step.slacks,
-            self.duals + length * step.duals,
+            self.slack_multipliers + length * step.slack_multipliers,
         )
 
 
-def project(prior: Array, conditions: Conditions) -> Projection:
+def project(prior: Reals, conditions: Conditions) -> Projection:
     """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t must meet them.
 
     >>> none = np.zeros((0, 2))
@@ -86,23 +114,23 @@ def project(prior: Array, conditions: Conditions) -> Projection:
     equalities = replace(conditions, rates=conditions.rates[:0], block=conditions.block[:0], least=conditions.least[:0])
     start = np.zeros(len(conditions.rows))
     first, multipliers = _interior_point(prior, equalities, start)
-    # Rates that hold already cost nothing: a fair table is its own fair table, to the last bit.
+    # Rates that hold already cost nothing: a fair table stays exactly as it is, to the last bit.
     if _rates_hold(conditions, first.point):
         return first
     second, _ = _interior_point(prior, _scaled(conditions, first.point), multipliers)
     return replace(second, iterations=first.iterations + second.iterations)
 
 
-def room(conditions: Conditions, floor: Array) -> float:
-    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions; 0 if none does."""
+def room(conditions: Conditions, floor: Reals) -> float:
+    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions; 0 if there is none."""
     answer = _linear_program(conditions, floor, cost=np.zeros(len(floor)), least_room=0.0)
     return 0.0 if answer is None else float(answer[-1])
 
 
-def fewest_cells(conditions: Conditions, floor: Array, costly: Mask) -> Mask | None:
-    """Return the cells of a t that meets the conditions with as little mass as it can on the costly cells.
+def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
+    """Return the cells of a t that meets the conditions with as little mass as possible on the costly cells.
 
-    The others keep half of the room they have; None if they have none.
+    The other cells keep half of the share that they can keep; None if they can keep none.
     """
     half = room(conditions, floor) / 2
     if half <= LEAST_ROOM:
@@ -111,9 +139,9 @@ def fewest_cells(conditions: Conditions, floor: Array, costly: Mask) -> Mask | N
     return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
 
 
-def _linear_program(conditions: Conditions, floor: Array, *, cost: Array, least_room: float) -> Array | None:
+def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float) -> Reals | None:
     """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the bounds m, and x."""
-    # SciPy is slow to import, and only tables with empty cells need it here.
+    # SciPy is slow to import, and only tables with empty cells need it.
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -138,14 +166,15 @@ def _linear_program(conditions: Conditions, floor: Array, *, cost: Array, least_
     return np.asarray(answer.x) if answer.status == 0 else None
 
 
-def _rates_hold(conditions: Conditions, point: Array) -> bool:
+def _rates_hold(conditions: Conditions, point: Reals) -> bool:
+    """Whether in each block the smallest rate is at least σ times every other."""
     rates = conditions.rates @ point
     lowest = np.full(_blocks(conditions), np.inf)
     np.minimum.at(lowest, conditions.block, rates)
     return bool((lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all())
 
 
-def _scaled(conditions: Conditions, point: Array) -> Conditions:
+def _scaled(conditions: Conditions, point: Reals) -> Conditions:
     """Divide each block of rates by its mean at a point, so that errors and slacks are relative."""
     block = conditions.block
     mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
@@ -156,8 +185,8 @@ def _blocks(conditions: Conditions) -> int:
     return int(conditions.block.max(initial=-1)) + 1
 
 
-def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) -> tuple[Projection, Array]:
-    """Iterate from multipliers of the rows alone until conditions and complementarity hold."""
+def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
+    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows."""
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
         from scipy.sparse import csr_array
@@ -170,7 +199,7 @@ def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) ->
         wanted = np.concatenate([conditions.values, state.rates])
         errors = wanted - matrix @ point
         residual = float(np.abs(errors / wanted).max(initial=0.0))
-        gap = float((state.slacks * state.duals)[:, loose].mean()) if loose.any() else 0.0
+        gap = float((state.slacks * state.slack_multipliers)[:, loose].mean()) if loose.any() else 0.0
         done = residual <= _TOLERANCE and gap <= _GAP
         if done or iteration == _MOST_ITERATIONS:
             break
@@ -179,16 +208,16 @@ def _interior_point(prior: Array, conditions: Conditions, multipliers: Array) ->
         point = prior * np.exp(matrix.T @ state.multipliers)
     if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
         raise SolverError(
-            f"the fair table was not found in {iteration} iterations (error {residual:.1e}); the wanted "
-            "shares and rates contradict each other, or nearly so: ask for less of one of them"
+            f"no fair table was reached in {iteration} iterations (error {residual:.1e}); the wanted shares and rates "
+            "contradict each other, or nearly so: lower one of them"
         )
     return Projection(point, iteration, residual), state.multipliers
 
 
-def _start(conditions: Conditions, multipliers: Array) -> _State:
-    """Start with all (scaled) rates at 1 and their bounds half way between the two limits.
+def _start(conditions: Conditions, multipliers: Reals) -> _State:
+    """Start with all (scaled) rates at 1 and their bounds halfway between the two limits.
 
-    At σ = 1 the two limits are one: r = m. Slacks have no meaning there; they stay at 1.
+    At σ = 1 the two limits are one, r = m, and slacks mean nothing; they stay at 1.
     """
     least = conditions.least
     bounds = np.zeros(_blocks(conditions))
@@ -200,38 +229,34 @@ def _start(conditions: Conditions, multipliers: Array) -> _State:
 
 
 def _newton_step(
-    matrix: Any, conditions: Conditions, point: Array, state: _State, errors: Array, centre: float
+    matrix: Any, conditions: Conditions, point: Reals, state: _State, errors: Reals, centre: float
 ) -> _State:
-    """Newton's step for the optimality conditions with complementarity products equal to `centre` (μ).
-
-    Slacks, their multipliers and the rates are eliminated by hand; what is left is one symmetric system in
-    the multipliers y, bordered by the few bounds m.
-    """
+    """Solve Newton's system, see the head of this module, for complementarity products equal to `centre` (μ)."""
     block, least, count = conditions.block, conditions.least, len(conditions.rows)
-    lower, upper = stiffness = state.duals / state.slacks
+    lower, upper = stiffness = state.slack_multipliers / state.slacks  # U, V
     loose = least < 1
-    wanted = centre / state.slacks
-    diagonal = lower + least**2 * upper
-    give = np.where(loose, 1 / diagonal, 0.0)
-    slope = (lower + least * upper) / diagonal
-    pull = wanted[0] - least * wanted[1] - state.multipliers[count:]
-    border = np.zeros((len(errors), _blocks(conditions)))
-    border[count + np.arange(len(block)), block] = slope
+    pushed = centre / state.slacks  # μ/s¹, μ/s²
+    diagonal = lower + least**2 * upper  # D
+    compliance = np.where(loose, 1 / diagonal, 0.0)
+    coupling = (lower + least * upper) / diagonal  # c
+    pull = pushed[0] - least * pushed[1] - state.multipliers[count:]  # p
+    border = np.zeros((len(errors), _blocks(conditions)))  # C
+    border[count + np.arange(len(block)), block] = coupling
     right = np.column_stack([errors, border])
-    right[count:, 0] += pull * give
-    solved = _solve(matrix, point, np.concatenate([np.zeros(count), give]), right)
-    curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)
-    balance = np.bincount(block, slope * pull - wanted[0] + wanted[1])
+    right[count:, 0] += pull * compliance
+    solved = _solve(matrix, point, np.concatenate([np.zeros(count), compliance]), right)
+    curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)  # K
+    balance = np.bincount(block, coupling * pull - pushed[0] + pushed[1])
     inner = border.T @ solved[:, 1:] + np.diag(curvature)
     bounds = np.asarray(np.linalg.solve(inner, balance - border.T @ solved[:, 0]), dtype=float)
     multipliers = solved[:, 0] + solved[:, 1:] @ bounds
-    rates = (pull - multipliers[count:]) * give + slope * bounds[block]
+    rates = (pull - multipliers[count:]) * compliance + coupling * bounds[block]
     slacks = np.stack([rates - bounds[block], bounds[block] - least * rates]) * loose
-    duals = (wanted - state.duals - stiffness * slacks) * loose
-    return _State(multipliers, rates, bounds, slacks, duals)
+    slack_multipliers = (pushed - state.slack_multipliers - stiffness * slacks) * loose
+    return _State(multipliers, rates, bounds, slacks, slack_multipliers)
 
 
-def _solve(matrix: Any, point: Array, extra: Array, right: Array) -> Array:
+def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
     """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
     system = (matrix * point) @ matrix.T
     shift = extra + _REGULARISATION * system.diagonal()
@@ -245,18 +270,19 @@ def _solve(matrix: Any, point: Array, extra: Array, right: Array) -> Array:
     return np.asarray(solved * scale[:, np.newaxis])
 
 
-def _solve_dense(system: Array, right: Array) -> Array:
-    """Solve by Cholesky, not LU: where conditions repeat each other, an unsymmetric error would build up."""
+def _solve_dense(system: Reals, right: Reals) -> Reals:
+    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up."""
     try:
         lower = np.linalg.cholesky(system)
     except np.linalg.LinAlgError as problem:
         raise SolverError(
-            "the conditions of the fair table are too badly scaled; merge its smallest groups"
+            "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
         ) from problem
     return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
 
 
-def _solve_sparse(system: Any, scale: Array, shift: Array, right: Array) -> Array:
+def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
+    """Solve by a sparse LU that keeps to the diagonal, as the system is symmetric and positive definite."""
     from scipy.sparse import csc_array, diags_array
     from scipy.sparse.linalg import splu
 
@@ -267,10 +293,10 @@ def _solve_sparse(system: Any, scale: Array, shift: Array, right: Array) -> Arra
     return np.asarray(factors.solve(right))
 
 
-def _step_length(state: _State, step: _State, growth: Array) -> float:
-    """Stay inside the bounds, and let no cell change by more than a factor e³ at once."""
+def _step_length(state: _State, step: _State, growth: Reals) -> float:
+    """Keep slacks and their multipliers positive, and let no cell change by more than a factor e³ at once."""
     length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
-    for value, change in ((state.slacks, step.slacks), (state.duals, step.duals)):
+    for value, change in ((state.slacks, step.slacks), (state.slack_multipliers, step.slack_multipliers)):
         shrink = float((-change / value).max(initial=0.0))
         length = min(length, 0.995 / shrink) if shrink > 0.995 else length
     return length

@@ -2,7 +2,7 @@
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
 A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
-several. Groups without mass take no part in a rate.
+several. Groups without mass are not compared.
 """
 
 from __future__ import annotations
@@ -11,41 +11,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from fairmaxent.data.arrays import Reals
+
 Grouping = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class WorstPair:
-    """The two groups that make a rate: `rate` is the lowest group's share over the highest group's."""
+    """The two groups that determine a rate, which is the lowest group's value over the highest's."""
 
     rate: float
-    outcome: int | None
+    outcome: int | None  # whose rates are compared; None: shares are
     lowest: tuple[int, ...]
     highest: tuple[int, ...]
 
 
-def group_table(table: Array, grouping: Grouping) -> Array:
+def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
+    """Ratio of the smallest to the largest group rate, the groups being the last axis.
+
+    A rate of NaN means that the group has none: it is not compared, and without any rate the ratio is NaN. If every
+    rate is zero (nobody has the outcome), the ratio is `if_all_zero`: 1 because all groups are treated the same way,
+    or NaN if nothing can be compared then.
+
+    >>> smallest_over_largest(np.array([[0.2, 0.4, np.nan], [0.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
+    array([0.5, 1. , nan])
+    >>> float(smallest_over_largest(np.zeros(2), if_all_zero=np.nan))
+    nan
+    """
+    smallest = np.fmin.reduce(rates, axis=-1, initial=np.nan)
+    largest = np.fmax.reduce(rates, axis=-1, initial=np.nan)
+    otherwise = np.where(np.isnan(largest), np.nan, if_all_zero)
+    return np.asarray(np.divide(smallest, largest, out=otherwise, where=largest > 0))
+
+
+def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
-    kept = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
-    summed: Array = kept.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    moved = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
+    summed: Reals = moved.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
 
 
-def group_shares(table: Array, grouping: Grouping) -> Array:
+def group_shares(table: Reals, grouping: Grouping) -> Reals:
     """Share P(g) of each group g.
 
     >>> group_shares(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     array([0.8, 0.2])
     """
-    mass: Array = group_table(table, grouping).sum(axis=0)
+    mass: Reals = group_table(table, grouping).sum(axis=0)
     return np.asarray(mass / mass.sum())
 
 
-def outcome_rates(table: Array, grouping: Grouping) -> Array:
+def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     """Rate P(y | g) of each outcome y in each group g; NaN in a group without mass.
 
     >>> outcome_rates(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
@@ -57,19 +74,19 @@ def outcome_rates(table: Array, grouping: Grouping) -> Array:
     return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
 
 
-def representation_pair(table: Array, grouping: Grouping) -> WorstPair:
+def representation_pair(table: Reals, grouping: Grouping) -> WorstPair:
     """Return the smallest and the largest group, and their representation rate."""
     shares = group_shares(table, grouping)
     return _pair(np.where(shares > 0, shares, np.nan), outcome=None)
 
 
-def statistical_pair(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
-    """Return the pair of groups and the outcome that make the statistical rate; the first one on a tie."""
+def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
+    """Return the pair of groups and the outcome that determine the statistical rate; the first on a tie."""
     rates = outcome_rates(table, grouping)
     return min((_pair(rates[y], outcome=y) for y in outcomes), key=lambda pair: pair.rate)
 
 
-def representation_rate(table: Array, grouping: Grouping) -> float:
+def representation_rate(table: Reals, grouping: Grouping) -> float:
     """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
 
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
@@ -78,8 +95,8 @@ def representation_rate(table: Array, grouping: Grouping) -> float:
     return representation_pair(table, grouping).rate
 
 
-def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) -> float:
-    """Worst over the given outcomes of min P(y | g) / max P(y | g) (Definition 2.2).
+def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> float:
+    """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition 2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
@@ -87,10 +104,10 @@ def statistical_rate(table: Array, grouping: Grouping, outcomes: Sequence[int]) 
     return statistical_pair(table, grouping, outcomes).rate
 
 
-def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Array, Array]:
-    """Representation and statistical rate of each of a stack of tables (first axis) that were drawn from a model.
+def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Reals, Reals]:
+    """Representation and statistical rate of each table in a stack (first axis), all drawn from one model.
 
-    A group that the model has and a table misses has share zero there, and no rates of outcomes.
+    A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
     """
     known = group_shares(model, grouping).ravel() > 0
     moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
@@ -98,14 +115,12 @@ def rates_of_many(tables: Array, model: Array, grouping: Grouping, outcomes: Seq
     mass = mass.reshape(len(tables), len(model), -1)[:, :, known]
     total = mass.sum(axis=1)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
-    lowest, highest = np.nanmin(rates, axis=2), np.nanmax(rates, axis=2)
-    ratio = np.divide(lowest, highest, out=np.ones_like(lowest), where=highest > 0)
-    return total.min(axis=1) / total.max(axis=1), ratio.min(axis=1)
+    return smallest_over_largest(total), smallest_over_largest(rates).min(axis=1)
 
 
-def _pair(values: Array, *, outcome: int | None) -> WorstPair:
+def _pair(values: Reals, *, outcome: int | None) -> WorstPair:
+    """The groups with the smallest and the largest value; NaN is ignored."""
     lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
     highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    # An outcome that no group ever has treats all groups alike.
-    rate = float(values[lowest] / values[highest]) if values[highest] > 0 else 1.0
+    rate = float(smallest_over_largest(values.ravel()))
     return WorstPair(rate, outcome, tuple(map(int, lowest)), tuple(map(int, highest)))

@@ -8,7 +8,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import Roles
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table, representation_rate
+from fairmaxent.fairness.rates import group_table, representation_rate, smallest_over_largest
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -61,9 +61,7 @@ def rate_bound(
         reached = group_table(achieved, grouping)[list(measure.favourable)]
         seen = group_table(achieved, grouping).sum(axis=0) > 0
         delta = float(np.max(np.abs(reached - joint)))
-        highest = joint[:, seen].max(axis=1)
-        lowest = np.where(highest > 0, joint[:, seen].min(axis=1), 1.0)
-        ratio = float(np.min(lowest / np.where(highest > 0, highest, 1.0)))
+        ratio = float(smallest_over_largest(joint[:, seen]).min())
         smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
         if tau is None:
             shares = representation_rate(achieved, grouping)

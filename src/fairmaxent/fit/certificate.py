@@ -14,7 +14,7 @@ from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
-from fairmaxent.fairness.rates import rates_of_many
+from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
@@ -213,4 +213,4 @@ def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None
     if len(grouping) > 1:
         return None
     shares = problem.root_targets[named[0]]
-    return float(shares[shares > 0].min() / shares.max())
+    return float(smallest_over_largest(shares[shares > 0]))

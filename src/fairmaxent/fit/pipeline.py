@@ -11,7 +11,7 @@ from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import Reading, read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fairness.weighting import reweigh
+from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import foresee

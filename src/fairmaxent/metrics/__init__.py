@@ -1,1 +1,1 @@
-"""Metrics: what frames, predictions and models are like, with intervals."""
+"""Metrics: how frames, predictions and models treat groups, with confidence intervals."""

@@ -1,10 +1,7 @@
 """Rates of a frame, of predictions, or of a fitted distribution, with intervals and the groups behind them.
 
-Definitions 2.1 and 2.2 are in `rates`; this module finds the groups in the user's columns and says how sure a rate is.
-
-A rate is a minimum over pairs of groups, so the pair that looks worst is partly the unluckiest one. The interval allows
-for that: log P(a) − log P(b) gets a delta-method interval for *every* pair of groups at once (Bonferroni), and the
-rate's ends are the smallest lower and the smallest upper end. With two groups it is the usual interval of a risk ratio.
+Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; this module takes the groups from the user's
+columns and reports which of them make a rate low.
 """
 
 from __future__ import annotations
@@ -17,19 +14,24 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError, LevelError, did_you_mean
-from fairmaxent.fairness import rates
-from fairmaxent.fairness.rates import Array
+from fairmaxent.fairness.rates import (
+    WorstPair,
+    group_shares,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.metrics.groups import (
-    Codes,
     Groups,
     Levels,
-    Rows,
-    favourable_places,
+    MeasuredRows,
+    favourable_codes,
     groupings_of,
     groups_of,
     is_distribution,
@@ -41,13 +43,20 @@ from fairmaxent.metrics.groups import (
     source_of,
     sums_of,
 )
-
-Interval = tuple[float, float]
+from fairmaxent.metrics.intervals import (
+    ComparedRates,
+    Interval,
+    check_confidence,
+    interval_text,
+    normal_quantile,
+    ratio_interval,
+    wilson_interval,
+)
 
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the rows it is taken from."""
+    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the number of rows behind it."""
 
     columns: tuple[str, ...]
     group: tuple[object, ...]
@@ -59,7 +68,7 @@ class GroupRate:
 
 @dataclass(frozen=True)
 class Pair:
-    """Where a rate comes from: the lowest and the highest group, for this outcome."""
+    """The groups that determine a rate: the lowest and the highest, for this outcome."""
 
     columns: tuple[str, ...]
     outcome: object
@@ -68,7 +77,7 @@ class Pair:
 
 
 class Number:
-    """What has a value and can stand where a number is wanted."""
+    """A result that can be used like a number: its `value`."""
 
     value: float
 
@@ -96,9 +105,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Rate(Number):
-    """The worst ratio between two groups, its confidence interval (None: exact), and every group's own rate.
+    """The worst ratio between two groups, its confidence interval (None: exact), and the rate of every group.
 
-    Groups without weight in the rows that a rate is taken from have none: they take no part, and are `left_out`.
+    Groups that have no weight in the relevant rows have no rate: they are not compared, and listed in `left_out`.
     """
 
     value: float
@@ -110,10 +119,10 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between the rates of two groups, for the same outcome."""
-        rates_of: dict[tuple[object, object], list[float]] = {}
+        compared: dict[tuple[object, object], list[float]] = {}
         for group in self.groups:
-            rates_of.setdefault((group.columns, group.outcome), []).append(group.rate)
-        return max(max(compared) - min(compared) for compared in rates_of.values())
+            compared.setdefault((group.columns, group.outcome), []).append(group.rate)
+        return max(max(rates) - min(rates) for rates in compared.values())
 
     def __str__(self) -> str:
         return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
@@ -125,35 +134,59 @@ def group_text(group: tuple[object, ...]) -> str:
 
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
-    """Name the groups that took no part, as it follows a comparison."""
+    """The groups that were not compared, in words to be put after a comparison."""
     names = sorted({group_text(group.group) for group in groups})
-    return f"; left out, without a row that counts: {', '.join(names)}" if names else ""
-
-
-def interval_text(interval: Interval | None) -> str:
-    """Say between what a value lies, as it follows the value."""
-    return "" if interval is None else f" (between {interval[0]:.3f} and {interval[1]:.3f})"
+    return f"; not compared, because they have no rows with weight: {', '.join(names)}" if names else ""
 
 
 def pair_text(pair: Pair) -> str:
-    """Say which groups of which columns are compared, and for which outcome."""
+    """The groups that are compared, of which columns, and for which outcome, in words."""
     about = "" if pair.outcome is None else f" for outcome {pair.outcome}"
     lowest, highest = group_text(pair.lowest), group_text(pair.highest)
-    groups = "all groups alike" if lowest == highest else f"{lowest} against {highest}"
+    groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
     return f"{' × '.join(pair.columns)}, {groups}{about}"
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
-    """A table outcome × groups for one grouping, and how many rows it stands on."""
+class GroupedTable:
+    """A table of outcome × groups for one grouping, and the numbers of rows that it is estimated from."""
 
     columns: tuple[str, ...]
     groups: list[tuple[object, ...]]
     outcomes: list[object]
-    favourable: list[int]
-    table: Array
+    favourable: list[int]  # codes of the outcomes that are compared
+    table: Reals
     counts: Codes | None  # rows of each group; None: the table is exact
-    sizes: Array  # effective number of rows behind each group's rate
+    sizes: Reals  # effective number of rows behind each group's rate
+
+    @property
+    def is_of_shares(self) -> bool:
+        """Whether group shares P(g) are compared; otherwise rates P(y | g) are."""
+        return len(self.outcomes) == 1 and self.outcomes[0] is None
+
+    @property
+    def rates(self) -> Reals:
+        """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
+        if self.is_of_shares:
+            shares = group_shares(self.table, (1,))
+            return np.where(shares > 0, shares, np.nan)[np.newaxis]
+        return outcome_rates(self.table, (1,))[self.favourable]
+
+    def worst_pair(self) -> WorstPair:
+        """The lowest and the highest group, for the worst of the favourable outcomes."""
+        if self.is_of_shares:
+            return representation_pair(self.table, (1,))
+        return statistical_pair(self.table, (1,), self.favourable)
+
+    def comparisons(self) -> Iterator[ComparedRates]:
+        """The groups that have a rate, for each favourable outcome."""
+        for row in self.rates:
+            known = ~np.isnan(row)
+            yield ComparedRates(row[known], self.sizes[known], are_shares=self.is_of_shares)
+
+    def count(self, group: int) -> int | None:
+        """Rows of a group; None: the table is exact."""
+        return None if self.counts is None else int(self.counts[group])
 
 
 def representation_rate(
@@ -167,10 +200,10 @@ def representation_rate(
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
-    `data` is a frame, or a fit or its distribution (then the rate is exact). With several protected columns the worst
-    column counts, or with ``groups="joint"`` their intersections. A missing value is a group of its own; a group
-    without a row is not known here and takes no part. `weight` is a column, or one number per row, such as
-    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels are compared (bins, say) instead of values.
+    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
+    counts; ``groups="joint"`` compares their intersections. Missing values form a group of their own; a group without
+    any rows is unknown here and is not compared. `weight` is a column, or one number per row, such as
+    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of values.
     """
     data = source_of(data)
     parts = []
@@ -179,7 +212,9 @@ def representation_rate(
         group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
         mass, counts, _ = sums_of(group, rows.weights, len(labels))
         sizes = np.full(len(labels), effective_rows(mass.sum(), (rows.weights**2).sum()))
-        parts.append(Grouped(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes))
+        parts.append(
+            GroupedTable(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes)
+        )
     return compare(parts, confidence)
 
 
@@ -198,8 +233,8 @@ def statistical_rate(
     """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
 
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
-    the favourable outcome, and groups are compared by its mean. `favourable` is a level, a list of levels, or None for
-    every level, each compared on its own. The other options are those of `representation_rate`.
+    the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
+    for every level, each compared on its own. The other options are as in `representation_rate`.
     """
     data = source_of(data)
     exact = is_distribution(data)
@@ -211,142 +246,86 @@ def statistical_rate(
         rows = open_rows(data, (outcome, *columns) if exact else columns, weight)
         values = outcome_column(rows.frame, outcome)
         levels = None if exact else domain
-        groups_of_rows = groups_of(rows.frame, columns, levels)
+        row_groups = groups_of(rows.frame, columns, levels)
         if as_probability:
-            parts.append(_by_mean(rows, values, groups_of_rows, columns, favourable))
+            parts.append(_by_mean(rows, values, row_groups, columns, favourable))
         else:
-            parts.append(_by_count(rows, levels_of(values, levels), groups_of_rows, columns, favourable))
+            parts.append(_by_count(rows, levels_of(values, levels), row_groups, columns, favourable))
     return compare(parts, confidence)
 
 
 # ---------------------------------------------------------------- counting
 
 
-def _by_count(rows: Rows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object) -> Grouped:
-    """Count outcome levels in each group."""
+def _by_count(
+    rows: MeasuredRows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object
+) -> GroupedTable:
+    """Add up the weights of each outcome in each group."""
     group, labels = groups
     codes, outcomes = levels
     _, counts, sizes = sums_of(group, rows.weights, len(labels))
     cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
     table = cells.reshape(len(outcomes), len(labels))
-    chosen = favourable_places(outcomes, favourable)
+    chosen = favourable_codes(outcomes, favourable)
     if favourable is not None and not table[chosen].sum(axis=1).all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
-    return Grouped(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
+    return GroupedTable(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
 
 
 def _by_mean(
-    rows: Rows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
-) -> Grouped:
-    """Sum probabilities of the favourable outcome in each group."""
+    rows: MeasuredRows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
+) -> GroupedTable:
+    """Add up the probabilities of the favourable outcome in each group."""
     group, labels = groups
     chance = probabilities_of(values)
     mass, counts, sizes = sums_of(group, rows.weights, len(labels))
-    yes, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
-    mean = yes / np.maximum(mass, np.finfo(float).tiny)
+    positive, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
+    mean = positive / np.maximum(mass, np.finfo(float).tiny)
     spread = squares / np.maximum(mass, np.finfo(float).tiny) - mean**2
-    # Probabilities vary less than labels: as many labels as would give the mean the same error.
+    # Probabilities vary less than labels: use the number of labels whose mean would have the same error.
     sizes = sizes * np.clip(mean * (1 - mean), 1e-12, None) / np.clip(spread, 1e-12, None)
-    return Grouped(columns, labels, [favourable, None], [0], np.stack([yes, mass - yes]), counts, sizes)
+    return GroupedTable(columns, labels, [favourable, None], [0], np.stack([positive, mass - positive]), counts, sizes)
 
 
-# ---------------------------------------------------------------- rates and intervals
+# ---------------------------------------------------------------- comparing
 
 
-def compare(parts: list[Grouped], confidence: float) -> Rate:
+def compare(parts: list[GroupedTable], confidence: float) -> Rate:
     """Take the worst pair over all groupings and favourable outcomes."""
     check_confidence(confidence)
-    pairs = [_pair(part) for part in parts]
+    pairs = [part.worst_pair() for part in parts]
     worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
     part, pair = parts[worst], pairs[worst]
     lowest, highest = part.groups[pair.lowest[0]], part.groups[pair.highest[0]]
     outcome = None if pair.outcome is None else part.outcomes[pair.outcome]
+    comparisons = [compared for part in parts for compared in part.comparisons()]
     return Rate(
         pair.rate,
-        _interval(parts, pair.rate, confidence) if part.counts is not None else None,
+        ratio_interval(comparisons, pair.rate, confidence) if part.counts is not None else None,
         Pair(part.columns, outcome, lowest, highest),
         tuple(group for part in parts for group in _group_rates(part, confidence)),
         tuple(group for part in parts for group in _left_out(part)),
     )
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence outside (0, 1)."""
-    if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence!r}; it lies between 0 and 1, e.g. 0.95")
-
-
-def _is_share(part: Grouped) -> bool:
-    return len(part.outcomes) == 1 and part.outcomes[0] is None
-
-
-def _pair(part: Grouped) -> rates.WorstPair:
-    if _is_share(part):
-        return rates.representation_pair(part.table, (1,))
-    return rates.statistical_pair(part.table, (1,), part.favourable)
-
-
-def _values(part: Grouped) -> Array:
-    """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
-    if _is_share(part):
-        shares = rates.group_shares(part.table, (1,))
-        return np.where(shares > 0, shares, np.nan)[np.newaxis]
-    return rates.outcome_rates(part.table, (1,))[part.favourable]
-
-
-def _left_out(part: Grouped) -> Iterator[GroupRate]:
-    for row, column in np.argwhere(np.isnan(_values(part))):
+def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
+    """The groups without a rate."""
+    for row, column in np.argwhere(np.isnan(part.rates)):
         label = part.outcomes[part.favourable[row]]
-        yield GroupRate(part.columns, part.groups[column], label, math.nan, _count(part, int(column)), None)
+        yield GroupRate(part.columns, part.groups[column], label, math.nan, part.count(int(column)), None)
 
 
-def _count(part: Grouped, group: int) -> int | None:
+def _count(part: GroupedTable, group: int) -> int | None:
     return None if part.counts is None else int(part.counts[group])
 
 
-def _group_rates(part: Grouped, confidence: float) -> Iterator[GroupRate]:
-    values = _values(part)
+def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
+    """The groups with a rate, each with its interval unless the table is exact."""
+    values = part.rates
     low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
-    for row, place in enumerate(part.favourable):
+    for row, outcome in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
-            count = _count(part, int(column))
+            count = part.count(int(column))
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
-            label = part.outcomes[place]
+            label = part.outcomes[outcome]
             yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
-
-
-def normal_quantile(probability: float) -> float:
-    """Return the standard normal distribution's quantile."""
-    from statistics import NormalDist  # slow to import
-
-    return NormalDist().inv_cdf(probability)
-
-
-def wilson_interval(share: Array, size: Array, z: float) -> tuple[Array, Array]:
-    """Wilson's interval of a share seen in `size` rows."""
-    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
-
-
-def _interval(parts: list[Grouped], value: float, confidence: float) -> Interval:
-    """Interval of the rate: simultaneous for all pairs of groups, see the head of this module."""
-    compared = [(row[~np.isnan(row)], part.sizes[~np.isnan(row)], part) for part in parts for row in _values(part)]
-    comparisons = sum(len(row) * (len(row) - 1) // 2 for row, _, _ in compared)
-    z = -normal_quantile((1 - confidence) / 2 / max(comparisons, 1))
-    ends = [_pair_ends(row, size, z, share=_is_share(part)) for row, size, part in compared if len(row) > 1]
-    low, high = (min((end[side] for end in ends), default=1.0) for side in (0, 1))
-    return min(low, value), max(min(high, 1.0), value)
-
-
-def _pair_ends(shares: Array, sizes: Array, z: float, *, share: bool) -> Interval:
-    """Smallest lower and smallest upper end of a ratio over all pairs; half a row keeps empty cells finite."""
-    seen = shares * sizes + 0.5
-    logs = np.log(seen / (sizes + 1))
-    # Shares compete for the same rows (multinomial); rates of groups are independent (binomial).
-    variance = 1 / seen - (0.0 if share else 1 / (sizes + 1))
-    difference = logs[:, np.newaxis] - logs
-    margin = z * np.sqrt(np.maximum(variance[:, np.newaxis] + variance, 0.0))
-    itself = np.eye(len(shares), dtype=bool)
-    low, high = (float(np.exp(np.where(itself, np.inf, difference + sign * margin).min())) for sign in (-1, 1))
-    return low, high

@@ -1,4 +1,4 @@
-"""What metrics compare: rows with weights, the groups they are in, and the levels of their outcome."""
+"""The input of every metric: rows with weights, the groups they belong to, and the levels of their outcome."""
 
 from __future__ import annotations
 
@@ -8,31 +8,29 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
 from fairmaxent.data.table import row_keys, tally
 from fairmaxent.data.weights import check_weights, effective_rows, read_weights
-from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, did_you_mean
-from fairmaxent.fairness.rates import Array
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
 MISSING = "missing"
 
-Codes = NDArray[np.intp]
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MeasuredRows:
     """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
 
     frame: nw.DataFrame[Any]
-    weights: Array
-    exact: bool
+    weights: Reals
+    exact: bool  # the cells of a marginal: nothing is estimated from a sample
 
 
 def groupings_of(protected: str | Sequence[str], groups: GroupsOption) -> list[tuple[str, ...]]:
@@ -40,50 +38,50 @@ def groupings_of(protected: str | Sequence[str], groups: GroupsOption) -> list[t
     check_choice("groups", groups, GroupsOption)
     names = tuple(read_columns("protected", protected))
     if not names or len(set(names)) != len(names):
-        raise ColumnError(f"name each protected column once, and at least one; got {list(names)}")
+        raise ColumnError(f"protected is {list(names)}; name at least one column, and each column once")
     return [names] if groups == "joint" else [(name,) for name in names]
 
 
 def source_of(data: Any) -> Any:
-    """Return the distribution of a fit, anything else as it is."""
+    """Return the distribution of a fit; anything else is returned unchanged."""
     inner = getattr(data, "distribution", None)
     return inner if is_distribution(inner) else data
 
 
 def is_distribution(data: Any) -> bool:
-    """Whether it has marginals as a method; a frame may have a column of that name."""
+    """Whether the data's type has a method `marginal`; a frame may have a column of that name."""
     return callable(getattr(type(data), "marginal", None))
 
 
 def refuse_protected(outcome: Any, columns: Sequence[str]) -> None:
     """Refuse an outcome that is one of the protected columns."""
     if isinstance(outcome, str) and outcome in columns:
-        raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
+        raise ColumnError(f"column {outcome!r} is both the outcome and protected; remove it from one of the two")
 
 
-def open_rows(data: Any, columns: Sequence[str], weight: Any) -> Rows:
+def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
     """Open a frame with its weights, or the exact marginal of the columns."""
     if is_distribution(data):
         if weight is not None:
-            raise InputError("a fitted distribution has no rows to weigh; leave weight out")
+            raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
         frame = frames.open_frame(data.marginal(columns))
-        return Rows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
+        return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
     weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-    return Rows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
+    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
 
 
-def open_sample(data: Any, weight: Any) -> Rows:
-    """Open a frame with its weights; nothing is predicted for a distribution."""
+def open_sample(data: Any, weight: Any) -> MeasuredRows:
+    """Open a frame with its weights; a distribution has no rows that could be predicted."""
     if is_distribution(source_of(data)):
         raise InputError(
-            "a fitted distribution has no rows to predict; pass a frame, e.g. of people not used to fit it"
+            "a fitted distribution has no rows to predict; pass a frame, e.g. of people who were not used for the fit"
         )
     return open_rows(data, (), weight)
 
 
 def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predictions") -> frames.Column:
-    """Return the outcome as a column: one of the frame's, or predictions for its rows."""
+    """Return the outcome as a column: one of the frame's, or an array with one value per row."""
     if isinstance(outcome, str):
         return frames.column(frame, outcome)
     column = nw.from_native(outcome, series_only=True, pass_through=True)
@@ -97,18 +95,18 @@ def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predi
     return column
 
 
-def probabilities_of(column: frames.Column) -> Array:
+def probabilities_of(column: frames.Column) -> Reals:
     """Read probabilities, one per row."""
     chance = frames.to_numbers(column)
     outside = ~((chance >= 0) & (chance <= 1))
     if outside.any():
         row = int(np.argmax(outside))
-        raise InputError(f"row {row} has probability {chance[row]}; give each row one between 0 and 1")
+        raise InputError(f"row {row} has probability {chance[row]}; every probability must lie between 0 and 1")
     return chance
 
 
 def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
-    """Codes and labels of a column; missing is a level of its own, the last one."""
+    """Codes and labels of a column; missing values form the last level."""
     codes, values = frames.factorize(series)
     labels: list[object] = values.to_list()
     if domain is not None and series.name in domain.names:
@@ -122,48 +120,50 @@ def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
 
 
 def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> Groups:
-    """Group of each row and the groups' labels; of intersections only those that occur."""
+    """Group of each row and the groups' labels; only intersections that occur are groups."""
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
-    codes = np.column_stack([part for part, _ in levels])
+    codes = np.column_stack([column for column, _ in levels])
     keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    named = [[labels[code] for code in part[first]] for part, labels in levels]
-    return group, list(zip(*named, strict=True))
+    labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
+    return group, list(zip(*labels_by_column, strict=True))
 
 
-def sums_of(group: Codes, weights: Array, count: int) -> tuple[Array, Codes, Array]:
-    """Mass and rows of each group, and its effective number of rows (Σw)² / Σw²."""
+def sums_of(group: Codes, weights: Reals, count: int) -> tuple[Reals, Codes, Reals]:
+    """Weight, number of rows, and effective number of rows (Σw)² / Σw² of each group."""
     mass, squares = tally(group, weights, count), tally(group, weights**2, count)
     return mass, np.bincount(group, minlength=count), effective_rows(mass, squares)
 
 
-def favourable_places(outcomes: list[object], favourable: object) -> list[int]:
-    """Places of the favourable levels; None means every level."""
+def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
+    """Codes of the favourable levels; None means every level."""
     if favourable is None:
         return list(range(len(outcomes)))
     wanted = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
     wanted = [MISSING if frames.is_missing(value) else value for value in wanted]
     if not wanted:
-        raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
-    return sorted({_place(outcomes, value) for value in wanted})
+        raise LevelError(Option("favourable"), " is empty; name an outcome level, or pass None for every level")
+    return sorted({_known_code(outcomes, value) for value in wanted})
 
 
 def one_favourable(outcomes: list[object], favourable: object) -> int:
-    """Place of the outcome that probabilities are of."""
-    if favourable is None or len(places := favourable_places(outcomes, favourable)) != 1:
-        raise InputError(f"favourable is {favourable!r}; name the one outcome that the probabilities are of")
-    return places[0]
+    """Code of the one outcome that the probabilities refer to."""
+    if favourable is None or len(codes := favourable_codes(outcomes, favourable)) != 1:
+        raise InputError(
+            Option("favourable"), f" is {favourable!r}; name the one outcome that the probabilities refer to"
+        )
+    return codes[0]
 
 
-def _place(outcomes: list[object], value: object) -> int:
-    place = place_of(outcomes, value)
-    if place is None:
+def _known_code(outcomes: list[object], value: object) -> int:
+    code = code_of(outcomes, value)
+    if code is None:
         raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
-    return place
+    return code
 
 
-def place_of(levels: list[object], value: object) -> int | None:
-    """Find a level by value, or by its text."""
+def code_of(levels: list[object], value: object) -> int | None:
+    """Code of a level, looked up by value or else by its text; None if there is no such level."""
     if value in levels:
         return levels.index(value)
     texts = [value_text(level) for level in levels]

@@ -1,10 +1,11 @@
-"""What a model does to the people it is applied to: how good it is, and how it treats each group.
+"""The scorecard of a model: how good it is, and how it treats each group.
 
-Everything here is arrays: the true outcome Y of each row as a code, the model's probability of each outcome, the group
-of each row as a code. An outcome y is judged on its own, against all others, and Ŷ is the predicted outcome.
+Everything is given as arrays: the true outcome Y of each row as a code, the model's probability of each outcome, and
+the group of each row as a code. Each outcome y is judged on its own, against all others, and Ŷ is the predicted
+outcome.
 
-A rate that has no rows to stand on, such as the true positive rate of a group without positives, is NaN and takes no
-part; where that leaves fewer than two of several groups, nothing can be compared, and the comparison is NaN too.
+A rate without any rows behind it, such as the true positive rate of a group without positives, is NaN and is not
+compared; if that leaves fewer than two of several groups, nothing can be compared, and the comparison is NaN too.
 """
 
 from __future__ import annotations
@@ -15,12 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError
-from fairmaxent.fairness.rates import Array, Mask
-
-Codes = NDArray[np.integer]
-Places = NDArray[np.intp]
+from fairmaxent.errors import InputError, Option
+from fairmaxent.fairness.rates import smallest_over_largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +27,13 @@ class Judgement:
     """Quality of a model, and its rates by favourable outcome y (rows) and group g (columns)."""
 
     accuracy: float  # P(Ŷ = Y)
-    aucs: Array  # of each outcome against all others
-    observed: Array  # P(Y = y | g)
-    predicted: Array  # P(Ŷ = y | g)
-    expected: Array  # the mean probability of y in g
-    true_positive: Array  # P(Ŷ = y | Y = y, g)
-    false_positive: Array  # P(Ŷ = y | Y ≠ y, g)
-    miscalibration: Array  # expected calibration error, see `calibration_errors`
+    aucs: Reals  # of each outcome against all others
+    observed: Reals  # P(Y = y | g)
+    predicted: Reals  # P(Ŷ = y | g)
+    expected: Reals  # the mean probability of y in g
+    true_positive: Reals  # P(Ŷ = y | Y = y, g)
+    false_positive: Reals  # P(Ŷ = y | Y ≠ y, g)
+    miscalibration: Reals  # expected calibration error, see `calibration_errors`
 
     @property
     def auc(self) -> float:
@@ -85,9 +84,9 @@ class Judgement:
 
 def judge(
     truth: Codes,
-    probability: Array,
+    probability: Reals,
     group: Codes,
-    weights: Array | None = None,
+    weights: Reals | None = None,
     *,
     favourable: Sequence[int] = (1,),
     group_count: int | None = None,
@@ -96,9 +95,9 @@ def judge(
 ) -> Judgement:
     """Judge the probabilities of a model on rows whose outcome is known.
 
-    `probability` has a column for each outcome, or is the probability of outcome 1 of two. With two outcomes of which
-    one is favourable, it is predicted where its probability is above `threshold`; otherwise the likeliest outcome is.
-    `group_count` counts the groups if the last ones may have no row here. `bins` is for the calibration error.
+    `probability` has a column for each outcome, or is the probability of the second of two. With two outcomes, one of
+    them favourable, this one is predicted if its probability is above `threshold`; otherwise the likeliest outcome is.
+    `group_count` is the number of groups, in case the last ones have no rows here. The calibration error uses `bins`.
     """
     chances = np.column_stack([1 - probability, probability]) if probability.ndim == 1 else probability
     weights = np.ones(len(truth)) if weights is None else weights
@@ -106,58 +105,60 @@ def judge(
     predicted = _predict(chances, favourable, threshold)
     outcomes = [(truth == y, predicted == y, chances[:, y]) for y in favourable]
 
-    def mean(values: Array | Mask, among: Array) -> Array:
+    def mean(values: Reals | Mask, among: Reals) -> Reals:
         return group_means(values, group, among, count)
 
-    def error(really: Mask, chance: Array) -> Array:
-        return calibration_errors(really, chance, group, weights, quantile_bins(chance, weights, bins), count)
+    def error(actual: Mask, chance: Reals) -> Reals:
+        return calibration_errors(actual, chance, group, weights, quantile_bins(chance, weights, bins), count)
 
     return Judgement(
         accuracy=float(weights @ (predicted == truth) / weights.sum()),
-        aucs=np.array([area_under_curve(really, chance, weights) for really, _, chance in outcomes]),
-        observed=np.stack([mean(really, weights) for really, _, _ in outcomes]),
-        predicted=np.stack([mean(called, weights) for _, called, _ in outcomes]),
+        aucs=np.array([area_under_curve(actual, chance, weights) for actual, _, chance in outcomes]),
+        observed=np.stack([mean(actual, weights) for actual, _, _ in outcomes]),
+        predicted=np.stack([mean(positive, weights) for _, positive, _ in outcomes]),
         expected=np.stack([mean(chance, weights) for _, _, chance in outcomes]),
-        true_positive=np.stack([mean(called, weights * really) for really, called, _ in outcomes]),
-        false_positive=np.stack([mean(called, weights * ~really) for really, called, _ in outcomes]),
-        miscalibration=np.stack([error(really, chance) for really, _, chance in outcomes]),
+        true_positive=np.stack([mean(positive, weights * actual) for actual, positive, _ in outcomes]),
+        false_positive=np.stack([mean(positive, weights * ~actual) for actual, positive, _ in outcomes]),
+        miscalibration=np.stack([error(actual, chance) for actual, _, chance in outcomes]),
     )
 
 
-def _predict(chances: Array, favourable: Sequence[int], threshold: float) -> Codes:
+def _predict(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
     if threshold != 0.5:
         raise InputError(
-            "a threshold decides between two outcomes of which one is favourable; here it cannot, leave it"
+            Option("threshold"),
+            f" decides between two outcomes, one of them favourable, but there are {chances.shape[1]} outcomes here, "
+            f"{len(favourable)} of them favourable; leave it at 0.5",
         )
     return np.asarray(chances.argmax(axis=1))
 
 
-def group_means(values: Array | Mask, group: Codes, weights: Array, count: int) -> Array:
+def group_means(values: Reals | Mask, group: Codes, weights: Reals, count: int) -> Reals:
     """Weighted mean in each group; NaN in a group without weight."""
     return _per_mass(tally(group, weights * values, count), tally(group, weights, count))
 
 
-def _per_mass(sums: Array, mass: Array) -> Array:
+def _per_mass(sums: Reals, mass: Reals) -> Reals:
     return np.asarray(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
 
 
-def area_under_curve(positive: Mask, score: Array, weights: Array) -> float:
-    """Chance that a positive row scores above a negative one, a tie counting half; NaN if there are none of either.
+def area_under_curve(positive: Mask, score: Reals, weights: Reals) -> float:
+    """Chance that a positive row scores above a negative one, a tie counting half; NaN if either kind is missing.
 
     >>> area_under_curve(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]), np.ones(4))
     0.875
     """
-    _, place = np.unique(score, return_inverse=True)
-    above, below = (tally(place, weights * rows, 0) for rows in (positive, ~positive))
-    pairs = above.sum() * below.sum()
-    return float(above @ (np.cumsum(below) - below / 2) / pairs) if pairs > 0 else np.nan
+    _, rank = np.unique(score, return_inverse=True)
+    positives, negatives = (tally(rank, weights * rows, 0) for rows in (positive, ~positive))
+    pairs = positives.sum() * negatives.sum()
+    return float(positives @ (np.cumsum(negatives) - negatives / 2) / pairs) if pairs > 0 else np.nan
 
 
-def quantile_bins(score: Array, weights: Array, bins: int) -> Places:
-    """Bin of each row, so that all bins have about the same weight; equal scores share one, and some may be empty.
+def quantile_bins(score: Reals, weights: Reals, bins: int) -> NDArray[np.intp]:
+    """Bin of each row, so that all bins have about the same weight; equal scores share a bin, and bins may be empty.
 
     >>> quantile_bins(np.array([0.1, 0.2, 0.2, 0.3]), np.ones(4), 2)
     array([0, 0, 0, 1])
@@ -169,32 +170,29 @@ def quantile_bins(score: Array, weights: Array, bins: int) -> Places:
 
 
 def calibration_errors(
-    positive: Mask, probability: Array, group: Codes, weights: Array, bin_of: Codes, count: int
-) -> Array:
+    positive: Mask, probability: Reals, group: Codes, weights: Reals, bin_of: Codes, count: int
+) -> Reals:
     """Expected calibration error of each group: |share of positives − mean probability|, averaged over its bins."""
     bins = int(bin_of.max()) + 1
-    cells = group.astype(np.intp) * bins + bin_of  # codes may be of a type too small for the product
+    cells = group.astype(np.intp) * bins + bin_of  # the product may be too large for the type of the codes
     surplus = tally(cells, weights * (positive - probability), count * bins).reshape(count, bins)
     return _per_mass(np.abs(surplus).sum(axis=1), tally(group, weights, count))
 
 
-def worst_ratio(rates: Array) -> float:
+def worst_ratio(rates: Reals) -> float:
     """Smallest over the outcomes (rows) of the lowest group's rate over the highest's.
 
     >>> worst_ratio(np.array([[0.4, 0.5, np.nan], [0.2, np.nan, np.nan]]))
     0.8
     """
-    ranges = _ranges(rates)
-    # A rate of zero in every group treats all groups alike.
-    return min((low / high if high > 0 else 1.0 for low, high in ranges), default=np.nan)
+    return float(min(smallest_over_largest(_comparable(rates)), default=np.nan))
 
 
-def worst_difference(rates: Array) -> float:
+def worst_difference(rates: Reals) -> float:
     """Largest over the outcomes (rows) of the highest group's rate minus the lowest's."""
-    return max((high - low for low, high in _ranges(rates)), default=np.nan)
+    return float(max((np.nanmax(row) - np.nanmin(row) for row in _comparable(rates)), default=np.nan))
 
 
-def _ranges(rates: Array) -> list[tuple[float, float]]:
-    """Lowest and highest rate of each outcome for which at least two groups, or the only one, have a rate."""
-    known = [row[~np.isnan(row)] for row in rates]
-    return [(float(row.min()), float(row.max())) for row in known if len(row) >= min(2, rates.shape[1])]
+def _comparable(rates: Reals) -> Reals:
+    """The outcomes (rows) for which at least two groups, or the only one, have a rate."""
+    return np.asarray(rates[(~np.isnan(rates)).sum(axis=1) >= min(2, rates.shape[1])])

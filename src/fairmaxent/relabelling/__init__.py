@@ -1,1 +1,1 @@
-"""Relabelling: profiles, labellers, and soft labels tilted to wanted means."""
+"""Relabelling: profiles, models that label them, and soft labels tilted to the wanted means."""

@@ -1,7 +1,7 @@
-"""Profiles: what is known of a person but the outcome.
+"""Profiles: everything that is known about a person except the outcome.
 
-A profile is a distinct combination (x, z) of everything but the outcome. Relabelling keeps how common each profile is,
-p(x, z), and changes how often each outcome goes with it.
+A profile is a distinct combination (x, z) of all columns except the outcome. Relabelling keeps how common each profile
+is, p(x, z), and changes how often it has each outcome.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fairmaxent.data.table import Table, match_rows, tally
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Distinct profiles in lexicographic order, and what a table counts of each with each outcome."""
+    """Distinct profiles in lexicographic order, and how much each counts with each outcome in a table."""
 
     blocks: Blocks
-    codes: Codes  # (profiles, blocks): block codes, the group z in place of the root
+    codes: Codes  # (profiles, blocks): block codes, with the group z instead of the root
     counts: Reals  # (profiles, outcomes): n(x, z, y)
     places: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
     outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
 
     @classmethod
     def of(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
-        """Take the outcome out of the rows of a table that count as ``counts`` says."""
+        """Take the outcome out of the rows of a table; ``counts`` is how much each row counts."""
         outcomes, groups = root_shape(blocks)
         codes = table.codes.copy(order="F")
         outcome, codes[:, 0] = np.divmod(table.codes[:, 0], groups)
@@ -46,21 +46,21 @@ class Profiles:
 
     @classmethod
     def per_row(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
-        """Like `of`, with counts scaled to 1 per row on average, whatever the design weights are: to learn from."""
+        """Like `of`, for models to learn from: counts are scaled to 1 per row on average, with any design weights."""
         return cls.of(table, blocks, counts * (table.size / counts.sum()))
 
     @property
     def groups(self) -> NDArray[np.intp]:
-        """The group z of each profile, all protected attributes together."""
+        """The group z of each profile, as one code for all protected attributes."""
         return self.codes[:, 0].astype(np.intp)
 
     @property
     def mass(self) -> Reals:
-        """n(x, z): what each profile counts in all."""
+        """n(x, z): how much each profile counts over all outcomes."""
         return np.asarray(self.counts.sum(axis=1))
 
     def find(self, codes: Codes) -> NDArray[np.intp]:
-        """Return the profile of each row of block codes, -1 where there is none."""
+        """Return the profile of each row of block codes, or -1 if there is none."""
         _, groups = root_shape(self.blocks)
         rows = codes.copy(order="F")
         rows[:, 0] = codes[:, 0] % groups
@@ -78,6 +78,6 @@ class Profiles:
 
 
 def root_shape(blocks: Blocks) -> tuple[int, int]:
-    """Number of outcomes, and of groups: the root numbers its cells outcome by outcome."""
+    """Number of outcomes and number of groups; the root numbers its cells outcome by outcome."""
     outcomes, *protected = blocks.shape(0)
     return outcomes, math.prod(protected)

@@ -1,13 +1,13 @@
-"""Relabelling: soft labels tilted until every group has the wanted outcomes, with p(x, z) left alone.
+"""Soft labels, tilted until every group has the wanted outcomes; p(x, z) does not change.
 
-From soft labels π(y | x, z) of a model come fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean
-of g in each group is what the fair table asks for. Of all g with that mean it is the closest to π (smallest KL
-divergence averaged over the profiles), so this is maximum entropy once more, normalised profile by profile.
+A model's soft labels π(y | x, z) become fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean of
+g in each group is the one that the fair table asks for. Of all g with that mean it is the closest to π (smallest KL
+divergence averaged over the profiles), so this is maximum entropy again, normalised profile by profile.
 
-Means are about probabilities. A decision also has a threshold, and groups with the same mean can differ in how many of
-their members pass it. `level` therefore moves and stretches each group's scores so that the *decisions* have wanted
-shares too: the shift puts the wanted share beyond the threshold, the slope then restores the mean. Where no slope can,
-the rest is done by the closest g that keeps every decision (a convex program again).
+Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
+the share of members above it. `level` therefore shifts and stretches each group's scores so that the *decisions* have
+the wanted shares too: the shift puts the wanted share above the threshold, and the slope then restores the mean. If no
+slope can do so, the rest is done by the closest g that keeps every decision (again a convex program).
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.logspace import log_sum_exp
 
 Labels = NDArray[np.intp]
 
-# Soft labels are kept away from zero: a model's certainty is never worth more than this.
+# Soft labels are kept away from zero: no model is trusted to be more certain than this.
 FLOOR = 1e-6
 
-_TOLERANCE = 1e-13  # of a mean, where Newton stops
-_ROUNDING = 1e-9  # of a mean, above which it was not met
+_TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
+_ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
-_LEAD = 1e-9  # of a decision over what is tied with it, or rounding would decide
-_STEEPEST = 8.0  # slopes are looked for between 1/8 and 8
+_LEAD = 1e-9  # of a decision over outcomes tied with it, so that rounding does not decide
+_STEEPEST = 8.0  # slopes are searched between 1/8 and 8
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
 
 def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
-    """g ∝ π·e^{μ(y, z)} whose mean in group z is ``wanted[:, z]``; a group that nothing is wanted of stays.
+    """g ∝ π·e^{μ(y, z)} whose mean in group z is ``wanted[:, z]``.
 
     ``soft`` is π (profiles × outcomes), ``mass`` the weight of each profile, ``wanted`` t(y | z) (outcomes × groups).
+    A group whose wanted shares are all 0 keeps its labels.
     """
     result = soft.copy()
     for group, members in _members(mass, groups, wanted):
@@ -51,11 +52,11 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
 def level(
     soft: Reals, mass: Reals, groups: Labels, wanted: Reals, shares: Reals, *, handicap: Reals | None = None
 ) -> Reals:
-    """g whose mean in group z is ``wanted[:, z]``, and of which a share ``shares[:, z]`` decides for each outcome.
+    """g whose mean in group z is ``wanted[:, z]``, and whose decisions have the shares ``shares[:, z]``.
 
-    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is taken from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Shares are met up to profiles that cannot be split: with two outcomes as near as
-    any threshold comes. Where the tilt alone has these shares it stays, for nothing closer has the mean.
+    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
+    log τ/(1 − τ) for a threshold τ. Shares are met as far as profiles, which cannot be split, allow; with two outcomes
+    no threshold comes nearer. If the tilt alone has these shares it is kept, because nothing closer has the mean.
     """
     lead = np.zeros(soft.shape[1]) if handicap is None else handicap
     result = tilt(soft, mass, groups, wanted)
@@ -68,7 +69,7 @@ def level(
 
 
 def _level_group(soft: Reals, share: Reals, wanted: Reals, decided: Reals, handicap: Reals) -> Reals:
-    """Shift the scores of one group for the decisions, stretch them for the mean, and project for what is left."""
+    """Shift the scores of one group to get the decisions, stretch them to get the mean, and project for the rest."""
     scores = _logarithm(np.where(wanted > 0, soft, 0.0)) - handicap
     scores = scores + _match_shares(scores, share, decided)
     decisions = np.argmax(scores, axis=1)
@@ -77,15 +78,15 @@ def _level_group(soft: Reals, share: Reals, wanted: Reals, decided: Reals, handi
 
 
 def decisions_of(soft: Reals, handicap: Reals | None = None) -> Labels:
-    """The likeliest outcome of each profile after the handicap."""
+    """The likeliest outcome of each profile after the handicap is subtracted."""
     scores = _logarithm(soft)
     return np.asarray(np.argmax(scores if handicap is None else scores - handicap, axis=1))
 
 
 def _members(mass: Reals, groups: Labels, wanted: Reals) -> list[tuple[int, NDArray[np.intp]]]:
-    """Groups with people of whom something is wanted."""
-    found = ((group, np.flatnonzero((groups == group) & (mass > 0))) for group in range(wanted.shape[1]))
-    return [(group, members) for group, members in found if len(members) and wanted[:, group].sum() > 0]
+    """Groups that have wanted shares, each with its profiles that have mass."""
+    by_group = ((group, np.flatnonzero((groups == group) & (mass > 0))) for group in range(wanted.shape[1]))
+    return [(group, members) for group, members in by_group if len(members) and wanted[:, group].sum() > 0]
 
 
 def _share(mass: Reals) -> Reals:
@@ -105,13 +106,13 @@ def _softmax(scores: Reals) -> Reals:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _DualPoint:
     """The dual at offsets μ: the labels g there, its value, and its first and second derivatives."""
 
     offsets: Reals
     labels: Reals
     value: float
-    gradient: Reals  # mean of g less what is wanted
+    gradient: Reals  # mean of g minus the wanted mean
     curvature: Reals
 
     @property
@@ -130,42 +131,44 @@ class _Means:
     handicap: Reals | None = None
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Outcomes that take part; those wanted at zero are dropped."""
         return np.asarray(self.wanted > 0)
 
-    def start(self) -> _Point:
-        """Drop what is not wanted; where no decision must be kept, a first guess at the rest."""
+    def start(self) -> _DualPoint:
+        """Outcomes wanted at zero are dropped; if no decision must be kept, the others start at a first guess."""
         if self.decisions is not None:
             return self.at(np.where(self.kept, 0.0, -np.inf))
         with np.errstate(divide="ignore"):
             return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
 
-    def at(self, offsets: Reals) -> _Point:
-        """Σ share·max over g of (⟨g, score + μ⟩ + its entropy) − ⟨wanted, μ⟩, convex in μ; log Σ e^{score + μ} if free.
+    def at(self, offsets: Reals) -> _DualPoint:
+        """The dual D(μ) = Σᵢ sᵢ·max over g of (⟨g, aᵢ + μ⟩ + H(g)) − ⟨w, μ⟩, which is convex in μ.
 
-        Outcomes that are pooled move as one, so their part of the covariance is that of a single outcome.
+        sᵢ is the share of profile i, aᵢ its scores, H the entropy and w the wanted mean. If no decision must be kept,
+        the maximum is log Σ_y e^{aᵢ(y) + μ(y)}, reached at the softmax; otherwise g is restricted to labels that keep
+        the decision. Outcomes that are pooled move as one, so their part of the covariance is that of one outcome.
         """
         scores = self.scores + offsets
         pool = np.zeros(scores.shape, dtype=bool)
         tilted = scores
         if self.decisions is not None and self.handicap is not None:
             tilted, pool = _pooled(scores, self.decisions, self.handicap)
-        found = _softmax(tilted)
+        labels = _softmax(tilted)
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where(found > 0, found * (scores - np.log(found)), 0.0).sum(axis=1)
-        mean = self.share @ found
-        together = np.where(pool, found, 0.0)
-        together = together / np.sqrt(np.maximum(together.sum(axis=1, keepdims=True), 1e-300))
+            gain = np.where(labels > 0, labels * (scores - np.log(labels)), 0.0).sum(axis=1)
+        mean = self.share @ labels
+        pooled = np.where(pool, labels, 0.0)
+        pooled = pooled / np.sqrt(np.maximum(pooled.sum(axis=1, keepdims=True), 1e-300))
         weight = self.share[:, None]
-        curvature = (together * weight).T @ together - (found * weight).T @ found
-        curvature += np.diag(self.share @ np.where(pool, 0.0, found))
+        curvature = (pooled * weight).T @ pooled - (labels * weight).T @ labels
+        curvature += np.diag(self.share @ np.where(pool, 0.0, labels))
         value = float(self.share @ gain - self.wanted[self.kept] @ offsets[self.kept])
-        return _Point(offsets, found, value, mean - self.wanted, curvature)
+        return _DualPoint(offsets, labels, value, mean - self.wanted, curvature)
 
 
-def _match_mean(means: _Means) -> _Point:
-    """Solve for μ with Σ share·g = wanted, by Newton on the convex dual."""
+def _match_mean(means: _Means) -> _DualPoint:
+    """Solve for μ with Σ share·g = wanted, by Newton's method on the convex dual."""
     point = means.start()
     for _ in range(_ITERATIONS):
         better = None if point.miss <= _TOLERANCE else _newton_step(means, point)
@@ -173,12 +176,12 @@ def _match_mean(means: _Means) -> _Point:
             break
         point = better
     if point.miss > _ROUNDING:
-        raise InfeasibleError(_refusal(means, point.miss))
+        raise _unreachable(means, point.miss)
     return point
 
 
-def _newton_step(means: _Means, point: _Point) -> _Point | None:
-    """Go along Newton's direction as far as it helps; None where rounding hides any gain."""
+def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
+    """Go along Newton's direction as far as it helps; None if rounding hides any gain."""
     direction = _newton_direction(point, means.kept)
     slope = float(point.gradient @ direction)
     for halvings in range(50):
@@ -186,14 +189,15 @@ def _newton_step(means: _Means, point: _Point) -> _Point | None:
         trial = means.at(point.offsets + length * direction)
         if trial.value < point.value + 1e-4 * length * slope:
             return trial
-        # Near the end rounding hides what the value gains, the mean still tells; far from it this would go in circles.
+        # Near the end rounding hides the gain in the value, but the mean still shows it; far from the end, judging by
+        # the mean would go in circles.
         if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
             return trial
     return None
 
 
-def _newton_direction(point: _Point, kept: NDArray[np.bool_]) -> Reals:
-    """Newton's direction, no component beyond 10; on a flat stretch, where all is pooled, down the gradient."""
+def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
+    """Newton's direction, with components clipped to ±10; if all outcomes are pooled, the gradient's direction."""
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     direction = np.zeros(len(kept))
@@ -201,22 +205,31 @@ def _newton_direction(point: _Point, kept: NDArray[np.bool_]) -> Reals:
     return direction
 
 
-def _refusal(means: _Means, miss: float) -> str:
+def _unreachable(means: _Means, miss: float) -> InfeasibleError:
+    """Say why no labels have the wanted mean: forbidden combinations, or the decisions to keep."""
     if means.decisions is None:
-        return (
-            f"labels cannot have the wanted outcomes, they stay {miss:.3g} away: forbidden combinations leave too few "
-            "rows that may have them. Drop a rule, or ask for a lower statistical_rate."
+        return InfeasibleError(
+            f"no labels have the wanted outcomes, the closest are {miss:.3g} away: forbidden combinations leave too "
+            "few rows that may have them. Remove a rule from ",
+            Option("forbid"),
+            ", or lower ",
+            Option("statistical_rate"),
+            ".",
         )
-    return (
-        f"no labels have the wanted outcomes and the wanted decisions at once, they stay {miss:.3g} away. Use "
-        "parity='probabilities', another threshold, or another labeller."
+    return InfeasibleError(
+        f"no labels have both the wanted outcomes and the wanted decisions, the closest are {miss:.3g} away. Use ",
+        Option("relabel", "probabilities"),
+        ", another ",
+        Option("threshold"),
+        ", or another labeller.",
     )
 
 
-def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, NDArray[np.bool_]]:
-    """Scores of the closest g (smallest KL) whose decision leads, and which outcomes are tied with it.
+def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, Mask]:
+    """Scores of the closest g (smallest KL) in which the decision leads, and which outcomes are tied with it.
 
-    The decision and all that were ahead of it meet at their average, weighted by e^handicap, and it leads by a hair.
+    The decision and all outcomes that were ahead of it meet at their average, weighted by e^handicap; the decision then
+    leads by a hair.
     """
     rows = np.arange(len(scores))
     fair = scores - handicap
@@ -226,7 +239,7 @@ def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, N
     ordered = np.take_along_axis(fair, order, axis=1)
     weights = np.exp(handicap)[order]
     averages = np.cumsum(weights * ordered, axis=1) / np.cumsum(weights, axis=1)
-    ahead = (ordered[:, 1:] > averages[:, :-1]).sum(axis=1)  # once one is not ahead of the average, none is
+    ahead = (ordered[:, 1:] > averages[:, :-1]).sum(axis=1)  # in descending order: after one that is not, none is
     meeting = averages[rows, ahead]
     pool = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(pool, order, np.arange(scores.shape[1]) <= ahead[:, None], axis=1)
@@ -239,10 +252,10 @@ def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, N
 
 
 def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Offsets after which a share ``wanted[y]`` of the profiles has y as its likeliest outcome.
+    """Offsets after which y is the likeliest outcome in a share ``wanted[y]`` of the profiles.
 
-    With two outcomes this is a quantile. With more it is the dual of an optimal assignment of profiles to outcomes;
-    means of ever steeper softmaxes, which are convex problems, lead to it.
+    With two outcomes this is a quantile. With more it is the dual of an optimal assignment of profiles to outcomes,
+    which is approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
     """
     if len(wanted) == 2:
         return np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
@@ -250,14 +263,14 @@ def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
     for slope in _SHARPER:
         try:
             steeper = _match_mean(_Means(slope * (scores + offsets), share, wanted))
-        except InfeasibleError:  # profiles that cannot be split: as near as the last slope came
+        except InfeasibleError:  # profiles cannot be split: the last slope came as near as possible
             break
         offsets = offsets + steeper.offsets / slope
     return _behind(scores, offsets, wanted)
 
 
 def _behind(scores: Reals, offsets: Reals, wanted: Reals) -> Reals:
-    """Give outcomes that nobody should be decided for the largest offset with which they lead nowhere."""
+    """Give outcomes that nobody should get the largest offset with which they lead nowhere."""
     none = wanted <= 0
     lead = np.max((scores + offsets)[:, ~none], axis=1)
     caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
@@ -265,20 +278,20 @@ def _behind(scores: Reals, offsets: Reals, wanted: Reals) -> Reals:
 
 
 def _quantile(scores: Reals, share: Reals, above: float) -> float:
-    """Halfway between two scores, where the share above comes nearest to what is wanted."""
+    """The cut halfway between two scores at which the share above comes nearest to ``above``."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     passed = np.concatenate([[0.0], np.cumsum(share[order])[ends]])
     cut = int(np.argmin(np.abs(passed - above)))
     upper, lower = np.concatenate([[np.inf], ordered[ends], [-np.inf]])[cut : cut + 2]
-    if np.isinf(upper):  # nobody, or only those who can have no other outcome
+    if np.isinf(upper):  # nobody is above, or only those for whom no other outcome is possible
         return float(lower + _MARGIN) if np.isfinite(lower) else 0.0
     return float(upper - _MARGIN) if np.isinf(lower) else float((upper + lower) / 2)
 
 
 def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Stretch the scores about the threshold until the mean is nearest to what is wanted."""
+    """Stretch the scores around the threshold until the mean is nearest to the wanted one."""
     from scipy.optimize import minimize_scalar
 
     def miss(logarithm: float) -> float:
@@ -289,5 +302,5 @@ def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) ->
     grid = np.linspace(-most, most, 33)
     best = grid[int(np.argmin([miss(point) for point in grid]))]
     step = grid[1] - grid[0]
-    found = minimize_scalar(miss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-12})
-    return np.asarray(np.exp(found.x) * scores)
+    optimum = minimize_scalar(miss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-12})
+    return np.asarray(np.exp(optimum.x) * scores)

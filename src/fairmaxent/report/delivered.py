@@ -14,7 +14,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates, smallest_over_largest
 from fairmaxent.fit.fit import Fit
 from fairmaxent.relabelling.profiles import root_shape
 
@@ -170,16 +170,15 @@ def known_groups(fit: Fit, axes: Grouping) -> np.ndarray[Any, np.dtype[np.bool_]
 def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
     shares = group_shares(table, axes)
     counted = shares[known_groups(fit, axes) | (shares > 0)]
-    return float(counted.min() / counted.max())
+    return float(smallest_over_largest(counted))
 
 
 def _statistical(table: Reals, axes: Grouping, favourable: tuple[int, ...]) -> float | None:
     rates = outcome_rates(table, axes)[list(favourable)].reshape(len(favourable), -1)
-    rates = rates[:, ~np.isnan(rates[0])]
-    rates = rates[rates.max(axis=1) > 0]
-    if rates.shape[1] < 2 or not len(rates):
+    ratios = smallest_over_largest(rates, if_all_zero=np.nan)
+    if np.count_nonzero(~np.isnan(rates[0])) < 2 or np.isnan(ratios).all():
         return None
-    return float((rates.min(axis=1) / rates.max(axis=1)).min())
+    return float(np.nanmin(ratios))
 
 
 def absences(fit: Fit, table: Reals) -> Iterator[str]:

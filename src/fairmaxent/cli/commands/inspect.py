@@ -26,7 +26,8 @@ from fairmaxent.data.levels import value_text
 
 if TYPE_CHECKING:
     from fairmaxent.inspection import ColumnSummary, Inspection
-    from fairmaxent.metrics.group_rates import Interval, Rate
+    from fairmaxent.metrics.group_rates import Rate
+    from fairmaxent.metrics.intervals import Interval
 
 _PROXIES = 5  # shown for each protected column
 _CELLS = 10
