@@ -334,6 +334,22 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
     assert representation_rate(filled.table, (1, 2)) == pytest.approx(0.8, rel=1e-10)
 
 
+def test_an_intersection_that_two_targets_need_is_named():
+    """Level 2 of axis 1 has rows in level 0 of axis 2 only, and there are too few of these."""
+    table = np.array([[[0.2, 0.1], [0.2, 0.1], [0.1, 0.0]], [[0.1, 0.05], [0.1, 0.0], [0.05, 0.0]]])
+    wanted = {1: np.array([0.2, 0.2, 0.6]), 2: np.array([0.3, 0.7])}
+    with pytest.raises(InfeasibleError, match=r"cell\(0, 2, 1\)"):
+        fair(table, ((1, 2),), None, None, (1,), shares=wanted)
+    filled = fair(table, ((1, 2),), None, None, (1,), shares=wanted, fill=1e-3)
+    np.testing.assert_allclose(group_shares(filled.table, (1,)), wanted[1], rtol=1e-9)
+    np.testing.assert_allclose(group_shares(filled.table, (2,)), wanted[2], rtol=1e-9)
+
+
+def test_without_groups_there_is_nothing_to_change():
+    table = np.random.default_rng(11).dirichlet(np.ones(6)).reshape(2, 3)
+    np.testing.assert_allclose(fair(table, (), None, None, (1,)).table, table, rtol=1e-14)
+
+
 def test_a_forbidden_intersection_is_no_group():
     table = np.full((2, 2, 2), 1 / 6)
     allowed = np.ones(table.shape, dtype=bool)

@@ -356,6 +356,7 @@ ARRAYS_OF_ANOTHER_MODEL = {
     "a row twice": ("table/codes", lambda codes: np.concatenate([codes[:1], codes[:-1]])),
     "levels with nothing to draw": ("domain.3.counts", np.zeros_like),
     "levels that overlap": ("domain.3.level_starts", lambda starts: starts[::-1]),
+    "levels counted from the end": ("features/levels", lambda levels: np.where(levels == levels.max(), -1, levels)),
     "infinite multipliers": ("multipliers", lambda multipliers: np.full_like(multipliers, np.inf)),
     "multipliers that rule everything out": ("features/possible", np.zeros_like),
     "several weights": ("weight.numbers", lambda ones: np.append(ones, ones)),
