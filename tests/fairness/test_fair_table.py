@@ -15,6 +15,11 @@ TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 
+def seeds(quick, count):
+    """The first ones always, the others with the slow tests."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
+
+
 def divergence(table, prior):
     seen = table > 0
     return float((table[seen] * np.log(table[seen] / prior[seen])).sum())
@@ -122,7 +127,7 @@ def test_closest_shares_keeps_what_is_fair_and_leaves_out_what_is_empty():
     np.testing.assert_array_equal(closest_shares(own, None), own)
 
 
-@pytest.mark.parametrize("seed", [*range(75), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(75, 150))])
+@pytest.mark.parametrize("seed", seeds(75, 150))
 def test_fair_table_against_cvxpy(seed):
     rng = np.random.default_rng(1000 + seed)
     table = random_table(rng)
@@ -171,7 +176,7 @@ def oracle_room(table, groupings, representation, statistical, favourable):
     return room.value if problem.status.startswith("optimal") else 0.0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(16, 40))
 def test_empty_and_forbidden_cells_against_cvxpy(seed):
     rng = np.random.default_rng(2000 + seed)
     table = random_table(rng, empty=0.1)
@@ -209,7 +214,7 @@ def conditional_tables(shape, steps):
 
 
 @pytest.mark.parametrize(("shape", "steps"), [((2, 2), 200), ((2, 3), 36), ((3, 2), 20)])
-@pytest.mark.parametrize("statistical", [0.5, 0.8, 1.0])
+@pytest.mark.parametrize("statistical", [pytest.param(0.5, marks=pytest.mark.slow), 0.8, 1.0])
 def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
     rng = np.random.default_rng(7)
     table = rng.dirichlet(np.full(shape[0] * shape[1], 1.5)).reshape(shape)
