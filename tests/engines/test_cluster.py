@@ -197,7 +197,7 @@ def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("rows", "refresh"), [(60, 2), (250, 1000)])
+@pytest.mark.parametrize(("rows", "refresh"), [pytest.param(60, 2, marks=pytest.mark.slow), (250, 1000)])
 def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, skewed, rows, refresh):
     known = both[1].optimum.dual
     base, blocks = known.prior.parts[0], known.features.blocks

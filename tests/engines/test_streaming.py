@@ -15,6 +15,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.data.draws import quota
 from fairmaxent.files.parquet import as_lazy, scan_table
 from fairmaxent.files.staging import Staging
+from fairmaxent.files.tables import read_table
 
 KEYS = ["sex", "income"]
 
@@ -115,7 +116,7 @@ def test_what_is_scanned(folder):
 def test_batches_in_every_format(fit, folder, name):
     with Staging([name]) as staging:
         staging.write_table(as_lazy(fit.sample_batches(300, size=70)), name)
-    written = fairmaxent.files.tables.read_table(name).frame
+    written = read_table(name).frame
     assert written.equals(pl.concat(fit.sample_batches(300, size=70)).select(written.columns))
 
 

@@ -16,6 +16,11 @@ TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 
+def seeds(quick, count):
+    """The first ones always, the others with the slow tests."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
+
+
 def divergence(table, prior):
     seen = table > 0
     return float((table[seen] * np.log(table[seen] / prior[seen])).sum())
@@ -95,7 +100,7 @@ def assert_meets(result, groupings, shares, statistical, favourable):
             assert statistical_rate(table, grouping, favourable) >= statistical * (1 - 1e-10)
 
 
-@pytest.mark.parametrize("seed", [*range(75), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(75, 150))])
+@pytest.mark.parametrize("seed", seeds(75, 150))
 def test_fair_table_against_cvxpy(seed):
     rng = np.random.default_rng(1000 + seed)
     table = random_table(rng)
@@ -144,7 +149,7 @@ def oracle_room(table, groupings, representation, statistical, favourable):
     return room.value if problem.status.startswith("optimal") else 0.0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(16, 40))
 def test_empty_and_forbidden_cells_against_cvxpy(seed):
     rng = np.random.default_rng(2000 + seed)
     table = random_table(rng, empty=0.1)
@@ -182,7 +187,7 @@ def conditional_tables(shape, steps):
 
 
 @pytest.mark.parametrize(("shape", "steps"), [((2, 2), 200), ((2, 3), 36), ((3, 2), 20)])
-@pytest.mark.parametrize("statistical", [0.5, 0.8, 1.0])
+@pytest.mark.parametrize("statistical", [pytest.param(0.5, marks=pytest.mark.slow), 0.8, 1.0])
 def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
     rng = np.random.default_rng(7)
     table = rng.dirichlet(np.full(shape[0] * shape[1], 1.5)).reshape(shape)
@@ -295,6 +300,22 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
     filled = fair(table, ((1, 2),), 0.8, None, (1,), fill=1e-3)
     assert filled.filled == ((0, 1, 1), (1, 1, 1))
     assert representation_rate(filled.table, (1, 2)) == pytest.approx(0.8, rel=1e-10)
+
+
+def test_an_intersection_that_two_targets_need_is_named():
+    """Level 2 of axis 1 has rows in level 0 of axis 2 only, and there are too few of these."""
+    table = np.array([[[0.2, 0.1], [0.2, 0.1], [0.1, 0.0]], [[0.1, 0.05], [0.1, 0.0], [0.05, 0.0]]])
+    wanted = {1: np.array([0.2, 0.2, 0.6]), 2: np.array([0.3, 0.7])}
+    with pytest.raises(InfeasibleError, match=r"cell\(0, 2, 1\)"):
+        fair(table, ((1, 2),), None, None, (1,), shares=wanted)
+    filled = fair(table, ((1, 2),), None, None, (1,), shares=wanted, fill=1e-3)
+    np.testing.assert_allclose(group_shares(filled.table, (1,)), wanted[1], rtol=1e-9)
+    np.testing.assert_allclose(group_shares(filled.table, (2,)), wanted[2], rtol=1e-9)
+
+
+def test_without_groups_there_is_nothing_to_change():
+    table = np.random.default_rng(11).dirichlet(np.ones(6)).reshape(2, 3)
+    np.testing.assert_allclose(fair(table, (), None, None, (1,)).table, table, rtol=1e-14)
 
 
 def test_a_forbidden_intersection_is_no_group():

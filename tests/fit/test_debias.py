@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import InfeasibleError, InputError
+from fairmaxent.errors import InfeasibleError, InputError, TargetError
 from fairmaxent.fit.facts import ForbiddenRows, SmallGroup
 from fairmaxent.fit.keywords import RENAMED
 from fairmaxent.fit.pipeline import debias
@@ -304,6 +304,14 @@ def test_a_favourable_outcome_may_be_targeted_away():
     frame = random_frame(np.random.default_rng(26), (2,), 3)
     fit = debias(frame, "y", "z0", favourable="o1", target={"y": {"o0": 0.5, "o2": 0.5}})
     assert fit.distribution.marginal("y")["probability"].tolist() == pytest.approx([0.5, 0, 0.5])
+
+
+@pytest.mark.parametrize("column", ["z0", "y"])
+def test_a_target_that_leaves_a_single_level_is_refused(column):
+    frame = random_frame(np.random.default_rng(26), (2,), 2)
+    level = frame[column].iloc[0]
+    with pytest.raises(TargetError, match=f"'{column}'.*'{level}'"):
+        debias(frame, "y", "z0", target={column: {level: 1.0}})
 
 
 def test_a_filled_cell_takes_its_columns_from_the_base_and_leaves_the_others_alone():

@@ -74,7 +74,7 @@ def test_a_million_rows_match_all_exact_pairwise_tables(fit, iid):
         assert 0.2 < np.mean(p_values) < 0.8
 
 
-@pytest.mark.parametrize("iid", [False, True], ids=["quota", "iid"])
+@pytest.mark.parametrize("iid", [pytest.param(False, id="quota"), pytest.param(True, id="iid", marks=pytest.mark.slow)])
 def test_a_million_rows_given_evidence_match_the_conditional_tables(fit, iid):
     given = {"sex": "F", "city": ["u", "v"], "union": True}
     drawn = fit.sample(MILLION, given=given, random_state=2, iid=iid)

@@ -13,6 +13,7 @@ import pytest
 import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, LevelError, WeightError
+from fairmaxent.fit.fit import fair_counts
 from fairmaxent.fit.pipeline import debias
 from tables import as_table, random_frame, rates_of
 
@@ -49,6 +50,13 @@ def test_design_weights_count_as_repeated_rows():
     assert (drawn["w"] == 1).all()
     weights = by_weight.weights()
     assert rates_of(frame.assign(probability=weights), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+
+
+def test_rows_that_are_left_over_go_to_the_largest_remainders():
+    fair = np.array([0.56, 0.29, 0.15])
+    np.testing.assert_array_equal(fair_counts(fair, 10, np.zeros(3)), [6, 3, 1])
+    np.testing.assert_array_equal(fair_counts(fair, 10, np.array([0.0, 0.0, 2.0])), [5, 3, 2])
+    assert fair_counts(fair, 10, np.array([0.0, 0.0, 3.0])) is None
 
 
 def reaches(fair, old, total: int) -> bool:

@@ -109,3 +109,13 @@ def test_probabilities_alone_move_every_profile_of_a_group_by_the_same_odds():
 def profile_numbers(frame):
     """Profiles in lexicographic order, as soft labels are kept: the group first, then the other columns."""
     return sum(frame[name].str[1:].astype(int).to_numpy() * 10 ** (4 - place) for place, name in enumerate(PROFILE))
+
+
+def test_progress_names_the_labels_and_ends_the_estimate():
+    calls = []
+    debias(
+        skewed(4).head(200), "y", "z", absorb="relabel", labeller="tree", downstream="rows", student="tree",
+        progress=lambda stage, share: calls.append((stage, share)),
+    )  # fmt: skip
+    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "downstream"]
+    assert [share for stage, share in calls if stage == "downstream"] == pytest.approx([0, 1 / 3, 2 / 3, 1])

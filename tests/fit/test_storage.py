@@ -254,10 +254,11 @@ def test_a_truncated_file_is_refused(tmp_path):
     assert all(refused(content[:length], tmp_path / "fit") for length in lengths)
 
 
-def test_a_flipped_bit_is_refused_or_harmless(tmp_path):
+@pytest.mark.parametrize("every", [149, pytest.param(37, marks=pytest.mark.slow)])
+def test_a_flipped_bit_is_refused_or_harmless(every, tmp_path):
     content = small_file()
     rng = np.random.default_rng(0)
-    places = [*range(64), *range(64, len(content), 37), *range(len(content) - 256, len(content))]
+    places = [*range(64), *range(64, len(content), every), *range(len(content) - 256, len(content))]
     damaged = 0
     for place in places:
         flipped = bytearray(content)
@@ -399,6 +400,7 @@ ARRAYS_OF_ANOTHER_MODEL = {
     "a row twice": ("table/codes", lambda codes: np.concatenate([codes[:1], codes[:-1]])),
     "levels with nothing to draw": ("domain.3.counts", np.zeros_like),
     "levels that overlap": ("domain.3.level_starts", lambda starts: starts[::-1]),
+    "levels counted from the end": ("features/levels", lambda levels: np.where(levels == levels.max(), -1, levels)),
     "infinite multipliers": ("multipliers", lambda multipliers: np.full_like(multipliers, np.inf)),
     "multipliers that rule everything out": ("features/possible", np.zeros_like),
     "several weights": ("weight.numbers", lambda ones: np.append(ones, ones)),

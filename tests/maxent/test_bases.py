@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -44,6 +46,55 @@ def test_forced_edges_are_in_the_forest():
         parents = spanning_parents(information, forced)
         edges = {frozenset((block, parent)) for block, parent in enumerate(parents, start=1)}
         assert all(frozenset(edge) in edges for edge in forced)
+
+
+def chained_rows(seed, rows=4000):
+    """Blocks 1 – 3 – 2 hang together given the root, block 4 on nothing, and all of them but 4 on the root."""
+    rng = np.random.default_rng(seed)
+    blocks = Blocks.rooted([2, 2, 3, 4, 3, 5], [0, 1])
+
+    def noisy(source, size, keep):
+        return np.where(rng.random(rows) < keep, source % size, rng.integers(0, size, rows))
+
+    root = rng.integers(0, 4, rows)
+    middle = noisy(root, 3, 0.3)
+    first, second = noisy(middle + root, 3, 0.6), noisy(middle + 1, 4, 0.6)
+    codes = np.column_stack([root, first, second, middle, rng.integers(0, 5, rows)])
+    return blocks, Table.compress(codes, blocks.levels)
+
+
+def test_the_tree_has_the_edges_of_the_conditional_mutual_information():
+    """I(i; j | root) of the weighted rows from dense tables, less its bias; the blocks that hang together are found."""
+    for seed in range(3):
+        blocks, counted = chained_rows(seed)
+        factor = np.array([0.4, 1.0, 1.6, 1.0])[counted.codes[:, 0]]
+        weighted = counted.counting(counted.counts * factor / (counted.counts @ factor))
+        root = np.bincount(counted.codes[:, 0], weighted.counts)
+        tree = build_base("tree", blocks, counted, weighted, root=root)
+        edges = {frozenset((block, parent)) for block, parent in enumerate(tree.parents, start=1) if parent}
+        assert edges >= {frozenset((1, 3)), frozenset((2, 3))}
+        information = np.zeros((5, 5))
+        for i, j in itertools.combinations(range(1, 5), 2):
+            table = np.zeros([blocks.levels[b] for b in (0, i, j)])
+            np.add.at(table, tuple(counted.codes[:, [0, i, j]].astype(int).T), weighted.counts)
+            apart = (
+                table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True) / table.sum((1, 2), keepdims=True)
+            )
+            bias = (blocks.levels[i] - 1) * (blocks.levels[j] - 1) * 4 / (2 * counted.total)
+            information[i, j] = (table * np.log(np.where(table > 0, table / apart, 1.0))).sum() - bias
+        assert list(tree.parents) == spanning_parents(information.T, [])
+
+
+def test_the_tree_is_closer_to_dependent_rows_than_bases_without_edges():
+    blocks, counted = chained_rows(5)
+    weighted = counted.counting(counted.counts / counted.total)
+    root = np.bincount(counted.codes[:, 0], weighted.counts)
+    log_likelihood = {
+        kind: weighted.counts @ build_base(kind, blocks, counted, weighted, root=root).log_probability(counted.codes)
+        for kind in ("uniform", "product", "tree")
+    }
+    assert log_likelihood["uniform"] + 0.01 < log_likelihood["product"]
+    assert log_likelihood["product"] + 0.3 < log_likelihood["tree"]
 
 
 @pytest.mark.parametrize("kind", ["uniform", "product", "tree"])

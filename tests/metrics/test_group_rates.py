@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
 from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
@@ -47,6 +48,21 @@ def test_statistical_rate_finds_the_worst_pair(library):
     assert {group.columns for group in rate.groups} == {("age",), ("sex",)}
     assert str(rate).startswith("0.667 (between ")
     assert str(rate).endswith(": age, new against old for outcome yes")
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_the_interval_of_a_group_is_wilsons(confidence):
+    """In small groups, where it differs most from others; SciPy's is the same by name."""
+    sizes, seen = {"a": 3, "b": 9, "c": 40}, {"a": 1, "b": 8, "c": 13}
+    columns = {
+        "z": [group for group, size in sizes.items() for _ in range(size)],
+        "y": [place < seen[group] for group, size in sizes.items() for place in range(size)],
+    }
+    groups = statistical_rate(pl.DataFrame(columns), "y", "z", favourable=True, confidence=confidence).groups
+    for group in groups:
+        (name,) = group.group
+        expected = stats.binomtest(seen[name], sizes[name]).proportion_ci(confidence, method="wilson")
+        assert group.interval == pytest.approx(tuple(expected), abs=1e-12)
 
 
 def test_every_outcome_counts_unless_one_is_named():

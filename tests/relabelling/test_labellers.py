@@ -86,6 +86,15 @@ def test_profiles_with_an_outcome_are_the_rows_again():
     assert sorted(map(tuple, flat.tolist())) == [tuple(row) for row in flat.tolist()]
 
 
+def test_a_row_finds_its_profile_whatever_its_outcome():
+    _, table, profiles = profiles_of(some_frame())
+    np.testing.assert_array_equal(profiles.find(table.codes), profiles.places)
+    everyone = np.arange(len(profiles.codes))
+    np.testing.assert_array_equal(profiles.find(profiles.labelled()), np.tile(everyone, profiles.counts.shape[1]))
+    _, _, some = profiles_of(some_frame().query("a != 'a0'").reset_index(drop=True))
+    assert (some.find(some.labelled()) >= 0).all()
+
+
 # ---------------------------------------------------------------- cross-fitting
 
 
@@ -214,3 +223,23 @@ def test_without_scikit_learn_there_is_the_tree(monkeypatch):
     monkeypatch.setattr(labellers, "has_library", lambda name: False)
     assert isinstance(choose_labeller(roles), TreeLabeller)
     assert labellers.name_of(choose_labeller(roles)) == "rooted tree"
+
+
+def test_boosting_knows_which_columns_are_categories():
+    """Words are categories, numbers have an order, and more levels than boosting can take are taken in order."""
+    rng = np.random.default_rng(4)
+    rows = 900
+    frame = pd.DataFrame(
+        {
+            "word": rng.choice(list("abcd"), rows),
+            "age": rng.integers(18, 80, rows),
+            "town": [f"t{code:03}" for code in rng.permutation(np.arange(rows) % 300)],
+            "z": rng.choice(["f", "m"], rows),
+            "y": rng.choice(["n", "p"], rows),
+        }
+    )
+    roles = Roles.of(Domain.infer(frame, max_levels=400), "y", ["z"])
+    model, _ = ScikitLabeller(roles, None)._boosting()
+    assert dict(zip(["word", "age", "town", "z"], model.categorical_features, strict=True)) == {
+        "word": True, "age": False, "town": False, "z": True,
+    }  # fmt: skip

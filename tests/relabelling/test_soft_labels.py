@@ -201,6 +201,21 @@ def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
             assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the same group
 
 
+def test_scores_are_only_moved_and_stretched_where_that_is_enough():
+    """Wanted: what a slope of 3 and a shift give. Then log-odds stay a line in the model's, and nothing is pooled."""
+    for seed in range(5):
+        soft, mass, group, _ = random_problem(seed, 2, 1)
+        odds = np.log(soft[:, 1] / soft[:, 0])
+        made = 1 / (1 + np.exp(-3.0 * (odds - 1.0)))
+        share = mass @ (made > 0.5) / mass.sum()
+        mean = mass @ made / mass.sum()
+        labels = level(soft, mass, group, np.array([[1 - mean], [mean]]), np.array([[1 - share], [share]]))
+        found = np.log(labels[:, 1] / labels[:, 0])
+        slope, shift = np.polyfit(odds, found, 1)
+        np.testing.assert_allclose(found, slope * odds + shift, atol=1e-3)
+        assert 1.2 < slope < 8
+
+
 @pytest.mark.parametrize("outcomes", [3, 4])
 def test_more_outcomes_get_the_mean_and_shares_as_near_as_an_assignment_allows(outcomes):
     """A linear program assigns profiles to outcomes with the wanted shares; it splits outcomes − 1 profiles at most.
