@@ -13,6 +13,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.positions import DetailOption
@@ -360,7 +361,7 @@ def _check_outcome(outcome: Mapping[str, frames.Column]) -> None:
             f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one"
         )
     column = next(iter(outcome.values()))
-    codes, classes = frames.factorize(column)
+    codes, classes = factorize(column)
     if codes.min() < 0:
         raise LevelError("y has missing values; drop those rows, or give them a class of their own")
     check_classification_targets(column.to_numpy())

@@ -11,9 +11,10 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import GroupsOption, check_roles, read_columns
 from fairmaxent.data.table import Table
-from fairmaxent.engines.reading import Reading, read_rows
+from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import check_choice
 from fairmaxent.fairness.measure import Measure

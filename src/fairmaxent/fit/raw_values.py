@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Attribute
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.table import Table, match_rows, tally

@@ -12,8 +12,9 @@ from numbers import Real
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks, mask
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Counted
 from fairmaxent.errors import TargetError
 from fairmaxent.fit.problem import Problem
