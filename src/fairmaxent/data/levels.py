@@ -178,13 +178,13 @@ def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOf
         raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
     if not isinstance(bins, int):
         return _group_by_edges(numbers[place], counts, list(bins), values.name)
-    scalars = frames.take(values, first).to_list()
+    distinct = frames.take(values, first) if len(first) < len(values) else values
     if len(numbers) <= bins:
-        return LevelsOfValues(place, [value_text(value) for value in scalars])
+        return LevelsOfValues(place, [value_text(value) for value in distinct.to_list()])
     begins, alone = _equal_weight_bins(np.bincount(place, counts).astype(np.float64), bins)
     edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
     levels = np.searchsorted(edges, numbers, side="right")[place]
-    return LevelsOfValues(levels, _bin_labels(scalars, begins, alone), np.array(edges))
+    return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
 def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np.bool_]]:
@@ -206,13 +206,14 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np
     return np.flatnonzero(begins).tolist(), alone
 
 
-def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
+def _bin_labels(ascending: frames.Column, begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
     """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
-    last = len(values) - 1
+    last = len(ascending) - 1
     bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})
-    text = dict(zip(bounds, short_texts([values[bound] for bound in bounds]), strict=True))
+    values = dict(zip(bounds, frames.take(ascending, np.array(bounds)).to_list(), strict=True))
+    text = dict(zip(bounds, short_texts(list(values.values())), strict=True))
     labels = []
-    for start, stop in zip(begins, [*begins[1:], len(values)], strict=True):
+    for start, stop in zip(begins, [*begins[1:], last + 1], strict=True):
         left = f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
         right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
         labels.append(value_text(values[start]) if alone[start] or start == last else f"{left}, {right}")

@@ -28,6 +28,7 @@ from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.request import read_rules
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
+from fairmaxent.maxent.priors.mixture import rows_of
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.profiles import Profiles
 
@@ -219,7 +220,9 @@ class Fit(Learned):
                 "to weigh. Use sample() or top_up(), or ask for lower rates."
             )
         blocks, features = self.distribution.blocks, self.optimum.dual.features
-        rows = row_prior(blocks, self.weighted)
+        rows = rows_of(self.optimum.dual.prior) or row_prior(blocks, self.weighted)
+        if rows is self.optimum.dual.prior:  # C = 0 already
+            return self.optimum
         try:
             return maximise_entropy(rows, features, self.target, describe=self.roles.describe_level)
         except InfeasibleError as problem:

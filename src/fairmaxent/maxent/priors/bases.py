@@ -99,14 +99,14 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
     rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
     codes, weights = rows.codes, rows.counts / rows.total
-    roots = codes[:, 0].astype(np.intp)
+    roots = codes[:, 0].astype(np.int32)
     seen = len(np.unique(roots))
     with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
     single = [_entropy(cells, weights) for cells in with_root]
     root_entropy = _entropy(roots, weights)
     result = np.zeros((len(sizes), len(sizes)))
-    columns = [column.astype(np.intp) for column in codes.T]
-    cells = np.empty(len(codes), dtype=np.intp)  # one buffer for all pairs
+    columns = [column.astype(np.int32) for column in codes.T]  # twice as fast as 64 bits
+    cells = np.empty(len(codes), dtype=np.int32)  # one buffer for all pairs
     for i in range(1, len(sizes)):
         for j in range(1, i):
             np.multiply(with_root[i], sizes[j], out=cells)

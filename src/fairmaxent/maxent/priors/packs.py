@@ -86,8 +86,8 @@ def pair_weights(packs: tuple[Pack, ...], weights: Reals) -> Reals:
     """
     width = packs[-1].levels.stop
     result = np.empty((width, width))
-    columns = [pack.codes.astype(np.intp) for pack in packs]
-    cells = np.empty(len(weights), dtype=np.intp)  # one buffer for all pairs
+    columns = [pack.codes.astype(np.int32) for pack in packs]  # twice as fast as 64 bits
+    cells = np.empty(len(weights), dtype=np.int32)  # one buffer for all pairs
     for number, pack in enumerate(packs):
         result[pack.levels, pack.levels] = pack.pairs(weights)
         for other, column in zip(packs[:number], columns[:number], strict=True):
