@@ -21,7 +21,8 @@ from fairmaxent.errors import (
 
 if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, paper, report, solvers
-    from fairmaxent.data.domain import Attribute, Domain
+    from fairmaxent.data.attribute import Attribute
+    from fairmaxent.data.domain import Domain
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.fit.certificate import Certificate
     from fairmaxent.fit.distribution import Distribution
@@ -74,7 +75,7 @@ __all__ = [
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "paper", "report", "solvers")
 _HOMES = {
-    "Attribute": "data.domain",
+    "Attribute": "data.attribute",
     "Certificate": "fit.certificate",
     "Distribution": "fit.distribution",
     "Domain": "data.domain",

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.draws import RandomState
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
@@ -295,7 +296,7 @@ def _check_outcome(outcome: Mapping[str, frames.Column]) -> None:
             f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one column"
         )
     column = next(iter(outcome.values()))
-    codes, classes = frames.factorize(column)
+    codes, classes = factorize(column)
     if codes.min() < 0:
         raise LevelError("y has missing values; drop those rows, or give them their own class")
     check_classification_targets(column.to_numpy())

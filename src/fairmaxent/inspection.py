@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows, read_weights
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.fit.problem import compress
 from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
@@ -27,8 +29,6 @@ _CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
 _CELL_BYTES, _PAIR_BYTES = 110, 32
 _DURATIONS = ((1, "under a second"), (10, "a few seconds"), (60, "under a minute"), (600, "minutes"))
 _TOO_LONG = "very long: drop or merge columns with many levels"
-_NEARLY_EVERY = 0.9
-_FEW = 64
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,6 @@ def inspect(
 def _summary(attribute: Attribute, codes: NDArray[np.integer]) -> ColumnSummary:
     missing = 0 if attribute.missing is None else int(np.count_nonzero(codes == attribute.missing))
     values = len(attribute.counts) - (attribute.missing is not None)
-    discrete = attribute.kind == "categorical" or attribute.values.dtype.is_integer()
     return ColumnSummary(
         name=attribute.name,
         kind=attribute.kind,
@@ -186,7 +185,7 @@ def _summary(attribute: Attribute, codes: NDArray[np.integer]) -> ColumnSummary:
         values=values,
         missing=missing,
         shown=attribute.labels,
-        identifier=bool(discrete and values > max(_FEW, _NEARLY_EVERY * (len(codes) - missing))),
+        identifier=looks_like_identifier(attribute, len(codes) - missing),
     )
 
 

@@ -14,7 +14,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.fair_table import algorithm_1, check_rate, reweigh
 from fairmaxent.fairness.measure import Measure

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
 from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, raw_columns, same_tables, schema
 
@@ -37,6 +39,36 @@ def test_columns_coded_by_value_come_back_equal(table):
     by_value = [attribute.name for attribute in domain.attributes if attribute.is_value_coded]
     assert by_value == [name for name in domain.names if name not in (*BINNED, LUMPED)]
     assert all(cells(decoded, name) == cells(table, name) for name in by_value)
+
+
+def test_one_pass_gives_levels_and_the_position_of_every_raw_value(table):
+    opened = frames.open_frame(table)
+    domain, learned = Domain.learn_rows(table, ColumnOptions(opened.columns))
+    assert np.array_equal(learned.codes, Domain.learn(table)[1])
+    assert {domain.names[index] for index in learned.positions} == {*BINNED, LUMPED}
+    for index, positions in learned.positions.items():
+        attribute = domain.attributes[index]
+        assert raw_cells(frames.take(attribute.values, positions)) == raw_cells(opened.get_column(attribute.name))
+        levels = np.searchsorted(attribute.level_starts, positions, side="right") - 1
+        assert np.array_equal(levels, learned.codes[:, index])
+    again = domain.encode_rows(table)
+    assert np.array_equal(again.codes, learned.codes)
+    assert again.unknown == ""
+    for index, positions in learned.positions.items():
+        assert np.array_equal(again.positions[index], positions)
+        assert again.positions[index].dtype == positions.dtype
+
+
+def raw_cells(column):
+    return [None if frames.is_missing(value) else value for value in column.to_list()]
+
+
+def test_a_number_never_seen_in_its_bin_has_a_level_but_no_position():
+    domain = Domain.infer(pl.DataFrame({"x": range(0, 200, 2)}))
+    encoded = domain.encode_rows(pl.DataFrame({"x": [0, 7]}))
+    assert encoded.codes[:, 0].tolist() == [0, domain.attributes[0].level(7)]
+    assert encoded.positions is None
+    assert encoded.unknown.startswith("column 'x' holds 7")
 
 
 def test_a_stored_domain_decodes_the_same_table_for_the_same_seed(table):
@@ -109,7 +141,9 @@ import hashlib, json, sys
 if {block_pandas}:
     sys.modules["pandas"] = sys.modules["pyarrow"] = None
 import numpy as np, polars as pl
+from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import ColumnOptions
 rng = np.random.default_rng(0)
 table = pl.DataFrame({{
     "word": rng.choice([f"w{{i}}" for i in range(90)], 500), "number": rng.normal(size=500),

@@ -15,6 +15,7 @@ import pytest
 
 from fairmaxent.data import column_storage as frame_storage
 from fairmaxent.data import frames
+from fairmaxent.data.distinct_values import distinct_values, factorize, first_rows
 from fairmaxent.errors import ColumnError, DependencyError, InputError, StorageError
 
 NOON = dt.datetime(2021, 3, 4, 12, 0, 0, 123456)
@@ -103,6 +104,11 @@ COLUMNS = {
         ["a", "b"],
     ),
     "pyarrow repeated dictionary": (pa.DictionaryArray.from_arrays([0, 1, 2, 3], ["b", None, "b", "a"]), ["a", "b"]),
+    "pyarrow unsigned dictionary": (
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 1], pa.uint8()), ["b", "a"]),
+        ["a", "b"],
+    ),
+    "pyarrow ordered unsigned": (pl.Series(["b", None, "a"], dtype=pl.Enum(["z", "b", "a"])).to_arrow(), ["b", "a"]),
     "pyarrow ordered": (pa.DictionaryArray.from_arrays([0, None, 1], ["b", "a", "z"], ordered=True), ["b", "a"]),
     "pyarrow timestamp": (pa.array([NOON, None, NIGHT], pa.timestamp("us", "UTC")), None),
     "pyarrow date": (pa.array([DAY, None], pa.date32()), [DAY]),
@@ -121,7 +127,7 @@ def case(request):
 
 def test_factorize_finds_the_values_in_canonical_order_and_keeps_the_dtype(case):
     series, expected = case
-    codes, values = frames.factorize(series)
+    codes, values = factorize(series)
     assert native_dtype(values) == native_dtype(series)
     if expected is not None:
         assert plain(values) == expected
@@ -190,23 +196,31 @@ def test_factorize_agrees_with_its_brute_force_twin_on_narrow_and_wide_integers(
     rng = np.random.default_rng(seed)
     for low, high in ((0, 5), (-300, 300), (-(2**60), 2**60)):
         numbers = rng.integers(low, high, 10_000)
-        codes, values = frames.factorize(column_of(pd.Series(numbers)))
+        codes, values = factorize(column_of(pd.Series(numbers)))
         assert values.to_list() == sorted(set(numbers.tolist()))
         assert np.array_equal(values.to_numpy()[codes], numbers)
+
+
+def test_distinct_values_counts_rows_and_finds_the_first_of_each(case):
+    distinct = distinct_values(case[0])
+    codes = distinct.codes.tolist()
+    assert distinct.counts.tolist() == [codes.count(code) for code in range(len(distinct.values))]
+    assert distinct.rows.tolist() == [codes.index(code) for code in range(len(distinct.values))]
+    assert distinct.missing == codes.count(-1)
 
 
 def test_first_rows_finds_a_value_that_appears_late():
     codes = np.zeros(10_000, dtype=np.intp)
     codes[9_000:] = 1
     codes[5] = -1
-    assert frames.first_rows(codes, 2).tolist() == [0, 9_000]
+    assert first_rows(codes, 2).tolist() == [0, 9_000]
 
 
 def test_text_is_ordered_by_code_point_in_every_library():
     words = ["b", "B", "é", "a", "\U0001f600", "", "\uffff"]
     expected = sorted(words)
     for native in (pd.Series(words), pl.Series(words), pa.array(words), pl.Series(words, dtype=pl.Categorical)):
-        assert frames.factorize(column_of(native))[1].to_list() == expected
+        assert factorize(column_of(native))[1].to_list() == expected
 
 
 @pytest.mark.parametrize("moment", [NOON, NIGHT, NOON.replace(tzinfo=dt.UTC), DAY, dt.timedelta(-1, 5), dt.time(3, 4)])
@@ -273,11 +287,11 @@ def test_an_unknown_column_names_the_nearest():
 )
 def test_cells_that_hold_several_values_are_refused_by_column_name(native):
     with pytest.raises(InputError, match="column 'nested'"):
-        frames.factorize(column_of(native, "nested"))
+        factorize(column_of(native, "nested"))
 
 
 def test_objects_that_cannot_be_compared_keep_their_order_of_appearance():
-    values = frames.factorize(column_of(pd.Series([2j, "a", 1j, 2j], dtype=object)))[1]
+    values = factorize(column_of(pd.Series([2j, "a", 1j, 2j], dtype=object)))[1]
     assert values.to_list() == [2j, 1j, "a"]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairmaxent import Relabel, debias
+from fairmaxent import Estimate, Relabel, debias
 
 ROWS = 500
 PROFILE = "zabcd"  # the group first, then the other columns
@@ -114,7 +114,7 @@ def profile_numbers(frame):
 def test_progress_names_the_labels_and_ends_the_estimate():
     calls = []
     debias(
-        skewed(4).head(200), "y", "z", absorb="relabel", labeller="tree", downstream="rows", student="tree",
+        skewed(4).head(200), "y", "z", relabel=Relabel(labeller="tree"), estimate=Estimate(student="tree"),
         progress=lambda stage, share: calls.append((stage, share)),
     )  # fmt: skip
     assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "downstream"]

@@ -132,7 +132,7 @@ def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     fit = fitted(lazy)
     assert any("'age', 'amount'" in note and "drawn again" in note for note in fit.certificate.notes)
     assert not any("drawn again" in note for note in fitted(lazy, detail="bins").certificate.notes)
-    with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' cannot be had"):
+    with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' is not available"):
         fitted(lazy, detail="rows")
 
 

@@ -52,9 +52,32 @@ def test_packed_columns_give_the_scores_and_levels_of_single_ones(count):
         for column, size in zip(rows.codes.T, rows.blocks.levels, strict=True)
     ]
     np.testing.assert_allclose(tilted.levels, np.concatenate(counted), atol=1e-13)
-    packed = [block for pack in rows.packs for block in range(pack.first, pack.last)]
-    assert packed == list(range(len(rows.blocks.levels)))
-    assert len(rows.packs) < len(rows.blocks.levels) or count < 1000
+    for packs in (rows.packs, rows.pair_packs):
+        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(
+            range(len(rows.blocks.levels))
+        )
+        assert len(packs) < len(rows.blocks.levels) or count < 1000
+
+
+@pytest.mark.parametrize("count", [3, 50, 20_000])
+def test_packs_counted_against_packs_give_the_pairs_of_single_columns(count):
+    rows = dependent_rows(1, count)
+    tilted = rows.tilt(np.random.default_rng(2).normal(size=rows.blocks.width))
+    indicators = np.hstack(
+        [np.eye(size)[column] for column, size in zip(rows.codes.T, rows.blocks.levels, strict=True)]
+    )
+    expected = indicators.T @ (tilted.weights[:, None] * indicators)
+    pairs = tilted.pairs()
+    np.testing.assert_allclose(pairs, expected, atol=1e-12)
+    assert not pairs[expected == 0].any()
+    np.testing.assert_array_equal(pairs, pairs.T)
+
+
+def test_a_block_with_many_levels_keeps_the_tables_of_pairs_small():
+    blocks = Blocks((4096, 16, 16, 16), ((0,), (1,), (2,), (3,)))
+    codes = np.random.default_rng(0).integers(0, blocks.levels, (50_000, 4)).astype(np.uint16)
+    rows = Rows.weighted(blocks, codes, np.ones(len(codes)))
+    assert [pack.shape for pack in rows.pair_packs] == [(4096,), (16,), (16,), (16,)]
 
 
 def test_thinned_rows_have_nearly_the_same_levels_and_pairs():

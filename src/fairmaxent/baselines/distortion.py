@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes
-from fairmaxent.data.domain import Attribute
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
 
 Steps = NDArray[np.intp]

@@ -109,8 +109,8 @@ def _along(values: NDArray[Any], shape: Sequence[int], axis: int) -> NDArray[Any
 
 def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
-    flat = np.zeros(len(codes), dtype=np.intp)
-    for column, size in zip(codes.T, shape, strict=True):
+    flat = codes[:, 0].astype(np.intp) if len(shape) else np.zeros(len(codes), dtype=np.intp)
+    for column, size in zip(codes.T[1:], shape[1:], strict=True):
         flat *= size
         flat += column
     return flat

@@ -16,7 +16,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.frames import LIBRARIES, Column, library_of, load_library
+from fairmaxent.data.distinct_values import LIBRARIES
+from fairmaxent.data.frames import Column, library_of, load_library
 from fairmaxent.errors import StorageError
 
 Arrays = dict[str, NDArray[Any]]

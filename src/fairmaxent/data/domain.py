@@ -8,244 +8,23 @@ The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes
-from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
-from fairmaxent.data.draws import Choice
-from fairmaxent.data.levels import (
-    DEFAULT_BINS,
-    Bins,
-    ColumnOptions,
-    FeatureKind,
-    Kind,
-    group_values,
-    is_hashable,
-    unique_labels,
-    value_key,
-)
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.column_learning import learn_column
+from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
+from fairmaxent.data.encoded import Encoded, encode_column
+from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.weights import check_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Attribute:
-    """One column of the domain (Ω_a): its levels, and the raw values each of them stands for."""
-
-    name: str
-    kind: Kind
-    labels: tuple[str, ...]
-    """One text per level, for people; unique within the attribute."""
-    features: FeatureKind
-    values: frames.Column
-    """Raw values in the column's own dtype, sorted by level; the missing value last, where it was seen."""
-    level_starts: NDArray[np.int64]
-    """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
-    counts: NDArray[np.float64]
-    """How often each raw value was seen, by weight."""
-    edges: NDArray[np.float64] | None
-    """Cut points between bins, half-open to the right; the outermost bins reach to ±∞. None: no bins."""
-    missing: int | None
-    """The level of missing values, always the last one. None: none was seen."""
-
-    def __repr__(self) -> str:
-        shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
-        return f"{self.name}: {self.kind}, {self.size} levels ({shown})"
-
-    @property
-    def size(self) -> int:
-        """Number of levels, k_a."""
-        return len(self.labels)
-
-    @property
-    def is_value_coded(self) -> bool:
-        """Whether each level stands for exactly one raw value."""
-        return len(self.counts) == self.size
-
-    def level(self, value: object) -> int:
-        """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
-        if frames.is_missing(value):
-            return self._missing_level()
-        level = self._known_level(value)
-        if level is None and isinstance(value, str) and value in self.labels:
-            level = self.labels.index(value)
-        if level is None:
-            raise LevelError(f"column {self.name!r} has no level {value!r}; {did_you_mean(value, self.labels)}")
-        return level
-
-    def exact_level(self, value: object) -> int:
-        """Return the level of a raw value that has one to itself, or of a label's text."""
-        position = self._find(value)
-        if position is None:
-            return self._label_level(value)
-        level = int(np.searchsorted(self.level_starts, position, side="right")) - 1
-        if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
-            raise LevelError(
-                f"column {self.name!r}: {value!r} shares its level with other values; "
-                f"name the whole level, {self.labels[level]!r}, or learn a Domain with finer bins"
-            )
-        return level
-
-    def narrowed(self, values: Sequence[object]) -> Attribute:
-        """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn."""
-        kept = np.zeros(len(self.counts), dtype=bool)
-        for value in values:
-            position = self._find(value)
-            if position is None:
-                level = self._label_level(value)
-                kept[self.level_starts[level] : self.level_starts[level + 1]] = True
-            else:
-                kept[position] = True
-        return replace(self, counts=np.where(kept, self.counts, 0.0))
-
-    def level_counts(self) -> NDArray[np.float64]:
-        """Return how often each level was seen, by weight."""
-        return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
-
-    def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
-        """Say which of a column's distinct values can be drawn, and last, whether missing can."""
-        found = [self._find(value) for value in values.to_list()]
-        missing = self.missing is not None and self.counts[-1] > 0
-        return np.array([*(place is not None and self.counts[place] > 0 for place in found), missing], dtype=bool)
-
-    def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
-        """Return where each of a column's distinct values stands among those seen, and last, where missing does."""
-        known = len(self.counts) - (self.missing is not None)
-        numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
-        if len(numbers) and np.all(np.diff(numbers) > 0):  # false where floats cannot tell large numbers or times apart
-            wanted = frames.to_numbers(values)
-            found = np.minimum(np.searchsorted(numbers, wanted), known - 1)
-            found[numbers[found] != wanted] = -1
-        else:
-            found = np.array([self._positions_by_key.get(value_key(value), -1) for value in values.to_list()], np.intp)
-        if (found < 0).any():
-            value = values.to_list()[int(np.argmax(found < 0))]
-            raise LevelError(f"column {self.name!r} holds {value!r}, which was not there when the domain was learned")
-        return np.append(found, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
-
-    def scores(self) -> NDArray[np.float64]:
-        """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
-        if self.kind not in ("numeric", "boolean", "date"):
-            raise InputError(
-                f"column {self.name!r} is {self.kind}: its levels have no numeric value; name a column of numbers"
-            )
-        starts = self.level_starts[:-1]
-        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
-        totals = np.add.reduceat(self.counts, starts)
-        return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
-
-    def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
-        """Return the level of each of a column's distinct, non-missing values."""
-        if self.edges is not None:
-            if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-                raise LevelError(
-                    f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}; convert it back"
-                )
-            return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
-        levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
-        if None in levels:
-            value = values.to_list()[levels.index(None)]
-            raise LevelError(
-                f"column {self.name!r} holds {value!r}, which was not there when the domain was learned; "
-                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain with it"
-            )
-        return np.array(levels, dtype=np.intp)
-
-    def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
-        """Return codes as raw values where each level is one value, else as labels."""
-        if self.is_value_coded:
-            return frames.take(self.values, codes)
-        return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
-
-    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
-        """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
-        if self.is_value_coded:
-            return codes
-        return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
-
-    def to_storage(self) -> tuple[Record, Arrays]:
-        """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
-        values, arrays = to_storage(self.values)
-        record = {
-            "name": self.name,
-            "kind": self.kind,
-            "labels": list(self.labels),
-            "features": self.features,
-            "missing": self.missing,
-            "values": values,
-        }
-        arrays = nest("values", arrays) | {"level_starts": self.level_starts, "counts": self.counts}
-        return record, arrays if self.edges is None else arrays | {"edges": self.edges}
-
-    @classmethod
-    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Attribute:
-        """Restore what `to_storage` wrote."""
-        return cls(
-            name=record["name"],
-            kind=record["kind"],
-            labels=tuple(record["labels"]),
-            features=record["features"],
-            values=from_storage(record["name"], record["values"], unnest("values", arrays)),
-            level_starts=arrays["level_starts"],
-            counts=arrays["counts"],
-            edges=arrays.get("edges"),
-            missing=record["missing"],
-        )
-
-    def _missing_level(self) -> int:
-        if self.missing is None:
-            raise LevelError(
-                f"column {self.name!r} had no missing values when the domain was learned; "
-                "fill them, or learn the domain with them"
-            )
-        return self.missing
-
-    def _known_level(self, value: object) -> int | None:
-        if self.edges is None:
-            return self._levels_by_key.get(value_key(value)) if is_hashable(value) else None
-        number = frames.number_of(value)
-        return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
-
-    def _find(self, value: object) -> int | None:
-        """Return where a raw value stands among those seen, None where it was not."""
-        if frames.is_missing(value):
-            return int(self.level_starts[self._missing_level()])
-        return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
-
-    def _label_level(self, value: object) -> int:
-        """Return the level that a text labels, or say what is wrong with a value that was never seen."""
-        if isinstance(value, str) and value in self.labels:
-            return self.labels.index(value)
-        level = self.level(value)
-        raise LevelError(
-            f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
-            f"{self.labels[level]!r}"
-        )
-
-    @cached_property
-    def _choice(self) -> Choice:
-        return Choice.grouped(self.counts, self.level_starts[:-1])
-
-    @cached_property
-    def _positions_by_key(self) -> dict[Hashable, int]:
-        stop = len(self.counts) if self.missing is None else int(self.level_starts[self.missing])
-        return {value_key(value): position for position, value in enumerate(self.values.to_list()[:stop])}
-
-    @cached_property
-    def _levels_by_key(self) -> dict[Hashable, int]:
-        levels = np.repeat(np.arange(self.size), np.diff(self.level_starts)).tolist()
-        return {
-            value_key(value): level
-            for value, level in zip(self.values.to_list(), levels, strict=True)
-            if level != self.missing
-        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -269,7 +48,7 @@ class Domain:
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
         order: Mapping[str, Sequence[Any]] | None = None,
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
-        max_levels: int = 64,
+        max_levels: int = MAX_LEVELS,
         weight: NDArray[np.floating] | None = None,
     ) -> Domain:
         """Learn the domain of a table; the options are those of `learn`."""
@@ -287,7 +66,7 @@ class Domain:
         bins: int | Mapping[str, Bins] = DEFAULT_BINS,
         order: Mapping[str, Sequence[Any]] | None = None,
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
-        max_levels: int = 64,
+        max_levels: int = MAX_LEVELS,
         weight: NDArray[np.floating] | None = None,
     ) -> tuple[Domain, Codes]:
         """Learn the domain of a table and encode that table.
@@ -305,11 +84,20 @@ class Domain:
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
+        domain, encoded = cls.learn_rows(table, options, weight=weight)
+        return domain, encoded.codes
+
+    @classmethod
+    def learn_rows(
+        cls, frame: Any, options: ColumnOptions, *, weight: NDArray[np.floating] | None = None
+    ) -> tuple[Domain, Encoded]:
+        """Learn the domain of a table and encode that table, raw values and all, in one pass over each column."""
+        table = frames.open_frame(frame)
         weights = None if weight is None else check_weights(weight, len(table))
-        learned = [_learn_column(table.get_column(name), options, weights) for name in table.columns]
-        notes = tuple(note for _, _, own_notes in learned for note in own_notes)
-        domain = cls(tuple(attribute for attribute, _, _ in learned), notes)
-        return domain, domain._stack([codes for _, codes, _ in learned])
+        columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
+        notes = tuple(note for column in columns for note in column.notes)
+        domain = cls(tuple(column.attribute for column in columns), notes)
+        return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""
@@ -352,13 +140,13 @@ class Domain:
 
     def encode(self, frame: Any) -> Codes:
         """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
+        return self.encode_rows(frame).codes
+
+    def encode_rows(self, frame: Any) -> Encoded:
+        """Encode a table by what was learned, raw values and all, in one pass over each column."""
         table = frames.open_frame(frame)
-        columns = []
-        for attribute in self.attributes:
-            codes, values = frames.factorize(frames.column(table, attribute.name))
-            missing = attribute._missing_level() if codes.min() < 0 else 0
-            columns.append(np.append(attribute.levels_of(values), missing)[codes])
-        return self._stack(columns)
+        columns = [encode_column(attribute, frames.column(table, attribute.name)) for attribute in self.attributes]
+        return Encoded.stacked(columns, self.sizes)
 
     def decode(
         self,
@@ -386,22 +174,18 @@ class Domain:
         records: list[Record] = []
         arrays: Arrays = {}
         for j, attribute in enumerate(self.attributes):
-            record, own_arrays = attribute.to_storage()
+            record, attribute_arrays = attribute.to_storage()
             records.append(record)
-            arrays |= nest(str(j), own_arrays)
+            arrays |= nest(str(j), attribute_arrays)
         return {"attributes": records, "notes": list(self.notes)}, arrays
 
     @classmethod
     def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Domain:
         """Restore what `to_storage` wrote."""
-        attributes = [Attribute.from_storage(own, unnest(str(j), arrays)) for j, own in enumerate(record["attributes"])]
-        return cls(tuple(attributes), tuple(record["notes"]))
-
-    def _stack(self, columns: Sequence[NDArray[np.integer]]) -> Codes:
-        codes = np.empty((len(columns[0]), len(columns)), np.min_scalar_type(max(self.sizes) - 1), order="F")
-        for j, column in enumerate(columns):
-            codes[:, j] = column
-        return codes
+        attributes = tuple(
+            Attribute.from_storage(stored, unnest(str(j), arrays)) for j, stored in enumerate(record["attributes"])
+        )
+        return cls(attributes, tuple(record["notes"]))
 
     def _check_codes(self, codes: NDArray[np.integer]) -> None:
         if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
@@ -411,53 +195,19 @@ class Domain:
                 raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
 
 
-# ---------------------------------------------------------------- learning one column
-
-
-def _learn_column(
-    series: frames.Column, options: ColumnOptions, weights: NDArray[np.float64] | None
-) -> tuple[Attribute, NDArray[np.intp], list[str]]:
-    codes, values = frames.factorize(series)
-    kind = options.kind_of(series, values)
-    counts = np.bincount(codes + 1, weights, minlength=len(values) + 1).astype(np.float64)  # [0]: missing
-    grouping = group_values(values, counts[1:], kind, options)
-    rows, levels = frames.first_rows(codes, len(values)), grouping.levels
-    missing = len(grouping.labels) if codes.min() < 0 else None
-    if missing is not None:
-        rows, levels = np.append(rows, codes.argmin()), np.append(levels, missing)
-    by_level = np.argsort(levels, kind="stable")
-    if missing is not None or np.any(np.diff(by_level) < 0):
-        values = frames.take(series, rows[by_level])
-    labels = unique_labels([*grouping.labels, "missing"] if missing is not None else grouping.labels)
-    starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
-    attribute = Attribute(
-        name=series.name,
-        kind=kind,
-        labels=labels,
-        features=options.features_of(series.name, kind),
-        values=values,
-        level_starts=starts,
-        counts=_drawable(np.roll(counts, -1)[by_level], starts),
-        edges=grouping.edges,
-        missing=missing,
-    )
-    notes = [grouping.note] if grouping.note else []
-    return attribute, levels[codes], notes + _notes(attribute, series, codes, len(rows), options.max_levels)
-
-
-def _drawable(counts: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Let each value of a level that has no weight at all count once, so that the level can be decoded."""
-    empty = np.add.reduceat(counts, starts[:-1]) == 0
-    return np.where(np.repeat(empty, np.diff(starts)), 1.0, counts)
-
-
-def _notes(
-    attribute: Attribute, series: frames.Column, codes: NDArray[np.intp], distinct: int, max_levels: int
-) -> list[str]:
-    name, notes = attribute.name, []
-    if attribute.size == 1:
-        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}): it tells nothing about the rows")
-    discrete = attribute.kind == "categorical" or series.dtype.is_integer()
-    if discrete and distinct > max(max_levels, 0.9 * np.count_nonzero(codes >= 0)):
-        notes.append(f"column {name!r} differs in (nearly) every row, like an identifier: consider dropping it")
-    return notes
+def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -> None:
+    """Refuse a domain that has other columns, or comes from another library, than a frame without its weights."""
+    if not isinstance(domain, Domain):
+        raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
+    if weight in domain.names:
+        raise ColumnError(f"the given Domain includes the weight column {weight!r}; infer it without that column")
+    unknown = [name for name in frame.columns if name not in domain.names]
+    if unknown:
+        raise ColumnError(
+            f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
+        )
+    learned_from, now = domain.library, frames.library_of(frame.get_column(frame.columns[0]))
+    if learned_from != now:
+        raise InputError(
+            f"the Domain was learned from a {learned_from} table and the frame is of {now}; infer it from the same kind"
+        )

@@ -92,10 +92,13 @@ def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Rea
 
 
 def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
-    """For a power of two of buckets per group, so that their beginnings are exact, about two per item."""
+    """For a power of two of buckets per group, so that their beginnings are exact, about two per item.
+
+    An item ends at or before the beginnings from its upper end on, rounded up; counting those is a search for them all.
+    """
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
-    begins = np.arange(groups)[:, None] + np.arange(buckets) / buckets
-    return np.minimum(np.searchsorted(bounds, begins, side="right"), len(bounds) - 1)
+    ended = np.cumsum(np.bincount(np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1))
+    return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(groups, buckets)
 
 
 def _closing(share: Reals, group: NDArray[np.intp], groups: int) -> NDArray[np.bool_]:

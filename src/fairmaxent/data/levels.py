@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Number
 from typing import Any, Literal, get_args
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
@@ -21,6 +22,7 @@ FeatureKind = Literal["indicator", "moment"]
 Bins = int | Sequence[Any]
 
 DEFAULT_BINS = 16
+MAX_LEVELS = 64
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class ColumnOptions:
     """What the user said about the columns; checked when made."""
 
     names: Sequence[str]
-    kinds: Mapping[str, Kind]
-    bins: int | Mapping[str, Bins]
-    order: Mapping[str, Sequence[Any]]
-    features: Mapping[str, FeatureKind] | FeatureKind
-    max_levels: int
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    bins: int | Mapping[str, Bins] = DEFAULT_BINS
+    order: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    features: Mapping[str, FeatureKind] | FeatureKind = "indicator"
+    max_levels: int = MAX_LEVELS
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -115,7 +117,7 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class LevelsOfValues:
     """Which level each distinct value belongs to, and what the levels are called."""
 
     levels: NDArray[np.intp]
@@ -127,7 +129,7 @@ class Grouped:
 # ---------------------------------------------------------------- values to levels
 
 
-def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind, options: ColumnOptions) -> Grouped:
+def group_values(values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions) -> LevelsOfValues:
     """Group the distinct values of a column, seen so often, into levels."""
     name = values.name
     if name in options.order:
@@ -136,10 +138,10 @@ def group_values(values: frames.Column, counts: NDArray[np.float64], kind: Kind,
         return _group_numbers(values, counts, options.bins_of(name))
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
-    return Grouped(np.arange(len(values)), [value_text(value) for value in values.to_list()])
+    return LevelsOfValues(np.arange(len(values)), [value_text(value) for value in values.to_list()])
 
 
-def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouped:
+def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
     name, scalars = values.name, values.to_list()
     place = {value_key(value): level for level, value in enumerate(order)}
     if len(place) < len(order):
@@ -152,10 +154,10 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> Grouped:
         if value_key(value) not in place:
             raise LevelError(f"column {name!r} holds {value!r}, which its order does not name; add it there")
     levels = np.array([place[value_key(value)] for value in scalars], dtype=np.intp)
-    return Grouped(levels, [value_text(value) for value in order])
+    return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
-def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: int) -> Grouped:
+def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsOfValues:
     """Keep the most frequent values, ties in canonical order, and make the rest one last level."""
     kept = np.sort(np.argsort(-counts, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
@@ -166,26 +168,26 @@ def _lump_rare(values: frames.Column, counts: NDArray[np.float64], max_levels: i
         f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
         f"the other {len(values) - len(kept)} ({share:.1%} of the rows) are one level 'other'"
     )
-    return Grouped(levels, [*labels, "other"], note=note)
+    return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
-def _group_numbers(values: frames.Column, counts: NDArray[np.float64], bins: Bins) -> Grouped:
+def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOfValues:
     """Give each number a level if there are few, else put them into bins."""
     numbers, first, place = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
     if np.isinf(numbers).any():
         raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
     if not isinstance(bins, int):
         return _group_by_edges(numbers[place], counts, list(bins), values.name)
-    scalars = frames.take(values, first).to_list()
+    distinct = frames.take(values, first) if len(first) < len(values) else values
     if len(numbers) <= bins:
-        return Grouped(place, [value_text(value) for value in scalars])
+        return LevelsOfValues(place, [value_text(value) for value in distinct.to_list()])
     begins, alone = _equal_weight_bins(np.bincount(place, counts).astype(np.float64), bins)
     edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
     levels = np.searchsorted(edges, numbers, side="right")[place]
-    return Grouped(levels, _bin_labels(scalars, begins, alone), np.array(edges))
+    return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
-def _equal_weight_bins(weights: NDArray[np.float64], bins: int) -> tuple[list[int], NDArray[np.bool_]]:
+def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np.bool_]]:
     """Cut ascending values into bins: where each bin begins, and which values are a bin of their own.
 
     The values between two that stand alone share the remaining bins in proportion to their weight.
@@ -204,20 +206,21 @@ def _equal_weight_bins(weights: NDArray[np.float64], bins: int) -> tuple[list[in
     return np.flatnonzero(begins).tolist(), alone
 
 
-def _bin_labels(values: Sequence[Any], begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
+def _bin_labels(ascending: frames.Column, begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
     """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
-    last = len(values) - 1
+    last = len(ascending) - 1
     bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})
-    text = dict(zip(bounds, short_texts([values[bound] for bound in bounds]), strict=True))
+    values = dict(zip(bounds, frames.take(ascending, np.array(bounds)).to_list(), strict=True))
+    text = dict(zip(bounds, short_texts(list(values.values())), strict=True))
     labels = []
-    for start, stop in zip(begins, [*begins[1:], len(values)], strict=True):
+    for start, stop in zip(begins, [*begins[1:], last + 1], strict=True):
         left = f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
         right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
         labels.append(value_text(values[start]) if alone[start] or start == last else f"{left}, {right}")
     return labels
 
 
-def _group_by_edges(numbers: NDArray[np.float64], counts: NDArray[np.float64], given: list[Any], name: str) -> Grouped:
+def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) -> LevelsOfValues:
     """Use the edges given; a bin without any value cannot be decoded, so its left neighbour takes it over."""
     edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
@@ -232,7 +235,7 @@ def _group_by_edges(numbers: NDArray[np.float64], counts: NDArray[np.float64], g
     if (below | above).any():
         notes.append(_outside_note(name, texts, counts, below | above))
     cuts = edges[kept[1:-1]]
-    return Grouped(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
+    return LevelsOfValues(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
 
 
 def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
@@ -249,7 +252,7 @@ def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]
     return labels
 
 
-def _outside_note(name: str, texts: Sequence[str], counts: NDArray[np.float64], outside: NDArray[np.bool_]) -> str:
+def _outside_note(name: str, texts: Sequence[str], counts: Reals, outside: NDArray[np.bool_]) -> str:
     mass = float(counts[outside].sum())
     rows = f"{mass:,.0f} rows" if (counts == np.round(counts)).all() else f"{mass / counts.sum():.1%} of the weight"
     return (

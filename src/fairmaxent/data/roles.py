@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, LevelError, check_choice
 
 GroupsOption = Literal["each", "joint"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.blocks import ravel
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
 
@@ -138,7 +139,7 @@ class Table:
 
     def _summed(self, summed: Reals, columns: tuple[int, ...], shape: list[int]) -> Reals:
         one = len(columns) == 1
-        cells = self.codes[:, columns[0]] if one else row_keys(self.codes[:, list(columns)], shape)[0]
+        cells = self.codes[:, columns[0]] if one else ravel(self.codes[:, list(columns)], shape)
         return tally(cells, summed, int(np.prod(shape))).reshape(shape)
 
     def without(self, broken: Broken) -> Table:
@@ -178,6 +179,17 @@ def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
     return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
 
 
+def grouped_rows(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return rows one group after the other, and where each of ``count`` groups begins; rows of group -1 are left out.
+
+    >>> grouped_rows(np.array([1, -1, 0, 1]), 2)
+    (array([2, 0, 3]), array([0, 1]))
+    """
+    shifted = (groups + 1).astype(np.min_scalar_type(count))  # numpy sorts small integers much faster
+    starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]
+    return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
+
+
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
     """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound.
 
@@ -190,13 +202,16 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int
         if span * size > _LARGEST_KEY:
             distinct, keys = np.unique(keys, return_inverse=True)
             span = len(distinct)
-        keys = keys * size + column
+        keys *= size
+        keys += column
         span *= size
     return keys, span
 
 
 def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
     """Return for each row of ``codes`` its position among the ``known`` distinct sorted rows, -1 where absent."""
+    if np.array_equal(known, codes):
+        return np.arange(len(known))
     keys, _ = row_keys(np.concatenate([known, codes]), sizes)
     known_keys, wanted = keys[: len(known)], keys[len(known) :]
     position = np.minimum(np.searchsorted(known_keys, wanted), max(len(known) - 1, 0))
@@ -207,8 +222,11 @@ def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.i
 def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return a row of each distinct key, in order of the keys, and the rank of every row's key."""
     if span > _COUNTABLE:
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        return first, inverse
+        order = np.argsort(keys)  # not stable, as any row of a key will do
+        is_first = np.diff(keys[order], prepend=-1) > 0
+        inverse = np.empty(len(keys), dtype=np.intp)
+        inverse[order] = np.cumsum(is_first) - 1
+        return order[is_first], inverse
     row_of = np.full(span, -1, dtype=np.intp)
     row_of[keys] = np.arange(len(keys))
     seen = row_of >= 0

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import read_columns
@@ -76,7 +78,7 @@ class Distribution:
         result = np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
         for index in sorted(self.evidence):
             attribute = self.domain.attributes[index]
-            codes, values = frames.factorize(frames.column(frames.open_frame(frame), attribute.name))
+            codes, values = factorize(frames.column(frames.open_frame(frame), attribute.name))
             result[~attribute.can_draw(values)[codes]] = 0.0
         return result
 

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Table
-from fairmaxent.engines.reading import Reading, read_rows
+from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.fair_table import reweigh

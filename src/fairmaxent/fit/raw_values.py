@@ -10,12 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Attribute
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.positions import Positions
-from fairmaxent.data.table import Table, match_rows, tally
+from fairmaxent.data.table import Table, grouped_rows, match_rows, tally
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.relabelling.profiles import Profiles
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where each row of the rows component comes from: a distinct row of the data, or a profile if relabelled."""
+
+    of_rows: NDArray[np.intp]  # the source of each row of the component
+    order: NDArray[np.intp]  # input rows, one source after the other
+    starts: NDArray[np.intp]  # where in ``order`` those of each source begin
+
+    @classmethod
+    def distinct(cls, rows: Rows, table: Table) -> Sources:
+        """Every row of the component is a distinct row; those of weight zero are not in it."""
+        component_row = match_rows(rows.codes, table.codes, rows.blocks.levels)
+        return cls(np.arange(rows.rows), *grouped_rows(component_row[table.inverse], rows.rows))
+
+    @classmethod
+    def profiles(cls, rows: Rows, table: Table) -> Sources:
+        """Every row of the component has a profile, whatever its outcome."""
+        profiles = Profiles.of(table, rows.blocks, table.counts)
+        return cls(profiles.find(rows.codes), *grouped_rows(profiles.places[table.inverse], len(profiles.codes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,31 +45,32 @@ class Details:
 
     positions: Positions
     weights: Reals  # of each input row; zero where evidence speaks against it
-    order: NDArray[np.intp]  # input rows, one source after the other
-    starts: NDArray[np.intp]  # where in ``order`` those of each source begin
-    sources: NDArray[np.intp]  # the source of each row of the component: a distinct row, or a profile if relabelled
+    rows: Rows  # the component
+    table: Table
+    relabelled: bool
 
     @classmethod
     def of(cls, positions: Positions, rows: Rows, table: Table, design: Reals | None, *, relabelled: bool) -> Details:
-        """Find the input rows of each row of the component: if relabelled, those with its profile."""
-        blocks, inverse = rows.blocks, table.inverse
+        """Keep what it takes to find the input rows of each row of the component: if relabelled, those of its profile.
+
+        A relabelled row does not have the outcome of the row that it comes from.
+        """
         if relabelled:
-            profiles = Profiles.of(table, blocks, table.counts)
-            sources, place, count = profiles.find(rows.codes), profiles.places[inverse], len(profiles.codes)
-            positions = {index: own for index, own in positions.items() if index != blocks.members[0][0]}
-        else:
-            sources, count = np.arange(rows.rows), rows.rows
-            place = match_rows(rows.codes, table.codes, blocks.levels)[inverse]
-        order = np.argsort(place, kind="stable")
-        starts = np.searchsorted(place[order], np.arange(count))
-        dropped = int(starts[0])  # rows of weight zero, which the component does not have
-        weights = np.ones(len(inverse)) if design is None else design
-        return cls(positions, weights, order[dropped:], starts - dropped, sources)
+            outcome = rows.blocks.members[0][0]
+            positions = {index: column for index, column in positions.items() if index != outcome}
+        weights = np.ones(len(table.inverse)) if design is None else design
+        return cls(positions, weights, rows, table, relabelled)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Where each row of the component comes from; found when rows are drawn, as weights need none of it."""
+        return (Sources.profiles if self.relabelled else Sources.distinct)(self.rows, self.table)
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
-        behind = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.order))))
-        return tally(behind, self.weights[self.order], len(self.starts))[self.sources]
+        order, starts = self.sources.order, self.sources.starts
+        behind = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+        return tally(behind, self.weights[order], len(starts))[self.sources.of_rows]
 
     def given(self, narrowed: Mapping[int, Attribute]) -> Details:
         """Keep the input rows whose raw values can still be drawn."""
@@ -61,8 +83,8 @@ class Details:
     def draw(self, places: NDArray[np.intp], rng: np.random.Generator) -> dict[int, NDArray[np.intp]]:
         """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
         copied = np.flatnonzero(places >= 0)
-        chosen = self.sources[places[copied]]
-        rows = self.order[self.starts[chosen] + self._choice.draw(chosen, rng)]
+        chosen = self.sources.of_rows[places[copied]]
+        rows = self.sources.order[self.sources.starts[chosen] + self._choice.draw(chosen, rng)]
         result = {}
         for index, positions in self.positions.items():
             result[index] = np.full(len(places), -1, dtype=np.intp)
@@ -71,4 +93,4 @@ class Details:
 
     @cached_property
     def _choice(self) -> Choice:
-        return Choice.grouped(self.weights[self.order], self.starts)
+        return Choice.grouped(self.weights[self.sources.order], self.sources.starts)

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns

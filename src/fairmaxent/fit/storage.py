@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Column
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles

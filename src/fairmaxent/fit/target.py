@@ -57,6 +57,8 @@ def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior) -
         only[roots] = np.arange(blocks.levels[0]) == cell
         levels += fair.ravel()[cell] * base.tilt(mask(only)).levels
     levels[roots] = fair.ravel()
+    if not problem.chosen:
+        return np.asarray(levels)
     return with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen)
 
 

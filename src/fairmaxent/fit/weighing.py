@@ -21,6 +21,7 @@ from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.request import read_rules
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
+from fairmaxent.maxent.priors.mixture import rows_of
 from fairmaxent.relabelling.profiles import Profiles
 
 
@@ -144,7 +145,10 @@ def _fitted_weights(fit: Learned) -> Optimum:
             Option("mode", "top-up"),
             ", or ask for lower rates.",
         )
-    rows = row_prior(fit.distribution.blocks, fit.weighted)
+    prior = fit.optimum.dual.prior
+    rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
+    if rows is prior:  # C = 0 already
+        return fit.optimum
     try:
         return maximise_entropy(rows, fit.optimum.dual.features, fit.target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:

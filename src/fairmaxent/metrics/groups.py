@@ -11,6 +11,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
@@ -107,7 +108,7 @@ def probabilities_of(column: frames.Column) -> Reals:
 
 def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     """Codes and labels of a column; missing values form the last level."""
-    codes, values = frames.factorize(series)
+    codes, values = factorize(series)
     labels: list[object] = values.to_list()
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)

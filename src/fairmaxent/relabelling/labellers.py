@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.domain import Attribute
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, tally

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import match_rows, row_keys, tally
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, open_lazy
@@ -120,7 +121,7 @@ def _common_codes(
     real: nw.DataFrame[Any], new: nw.DataFrame[Any], name: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Number the values of a column in the same way in both frames; 0 is missing."""
-    (old_codes, old_values), (codes, values) = (frames.factorize(frames.column(frame, name)) for frame in (real, new))
+    (old_codes, old_values), (codes, values) = (factorize(frames.column(frame, name)) for frame in (real, new))
     numbers = {value_key(value): number for number, value in enumerate(old_values.to_list(), start=1)}
     new_numbers = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
     return old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]

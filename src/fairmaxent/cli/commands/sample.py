@@ -12,7 +12,8 @@ from fairmaxent.cli.options import force_option, output_format_option, refuse_ov
 from fairmaxent.cli.text import say, step
 
 if TYPE_CHECKING:
-    from fairmaxent.data.domain import Attribute, Domain
+    from fairmaxent.data.attribute import Attribute
+    from fairmaxent.data.domain import Domain
     from fairmaxent.files.formats import FileFormat
 
 

@@ -16,7 +16,9 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.engines.lazy.frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError
@@ -104,7 +106,7 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None
     for done, attribute in enumerate(domain.attributes):
         progress("read", done / len(domain.attributes))
         column = count_values(lazy, attribute.name).column.get_column(attribute.name)
-        codes, values = frames.factorize(column)
+        codes, values = factorize(column)
         attribute.levels_of(values)
         if codes.min() < 0:
             attribute.level(None)

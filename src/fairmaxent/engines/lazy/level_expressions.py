@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 import narwhals as nw
 
 from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.domain import Attribute, Domain
+from fairmaxent.data.domain import Domain
 from fairmaxent.engines.lazy.frame import Lazy, is_missing
 from fairmaxent.errors import LevelError
 

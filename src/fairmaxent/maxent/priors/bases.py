@@ -81,9 +81,10 @@ def _tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, r
     parents = spanning_parents(_information(blocks, counted.total, weighted), needed_edges(rules))
     families = [(parent, block) if parent else (block,) for block, parent in enumerate(parents, start=1)]
     rooted = [(0, *family) for family in families]
-    seen, fair = (rows.tables(rooted, blocks.levels) for rows in (counted, weighted))
-    scale = counted.total / weighted.total
-    tables = [smoothed(_with_parent(own), scale * _with_parent(new)) for own, new in zip(seen, fair, strict=True)]
+    old, *counts = counted.tables([(0,), *rooted], blocks.levels)
+    (new,) = weighted.tables([(0,)], blocks.levels)
+    factor = np.divide(new, old, out=np.zeros_like(old), where=old > 0) * (counted.total / weighted.total)
+    tables = [smoothed(seen, factor[:, None, None] * seen) for seen in map(_with_parent, counts)]
     _forbid(rules, parents, tables)
     return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
 
@@ -98,17 +99,18 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
     rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
     codes, weights = rows.codes, rows.counts / rows.total
-    roots = codes[:, 0].astype(np.intp)
+    roots = codes[:, 0].astype(np.int32)
     seen = len(np.unique(roots))
     with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
     single = [_entropy(cells, weights) for cells in with_root]
     root_entropy = _entropy(roots, weights)
     result = np.zeros((len(sizes), len(sizes)))
-    cells = np.empty(len(codes), dtype=np.intp)  # one buffer for all pairs
+    columns = [column.astype(np.int32) for column in codes.T]  # twice as fast as 64 bits
+    cells = np.empty(len(codes), dtype=np.int32)  # one buffer for all pairs
     for i in range(1, len(sizes)):
         for j in range(1, i):
             np.multiply(with_root[i], sizes[j], out=cells)
-            cells += codes[:, j]
+            cells += columns[j]
             bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
             result[i, j] = single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
     return result

@@ -45,8 +45,8 @@ class Mixture:
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α)."""
-        logs = np.stack([part.log_probability(codes) for part in self.parts], axis=-1)
-        return log_sum_exp(logs + self.log_shares)
+        logs = [part.log_probability(codes) + share for part, share in zip(self.parts, self.log_shares, strict=True)]
+        return log_sum_exp(np.stack(logs), axis=0)
 
     def thinned(self, rows: int) -> Mixture:
         """Thin every part."""

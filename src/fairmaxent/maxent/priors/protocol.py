@@ -104,12 +104,13 @@ class Density:
         """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
         result = self.prior.log_probability(codes) - self.log_partition
         for column, part in zip(codes.T, self.prior.blocks.split(self.potentials), strict=True):
-            result += part[column]
+            result += part.take(column)
         return result
 
 
 def divergence_in_memory(rows: Table, density: Density) -> float:
     """KL(rows‖p) of distinct rows in memory."""
     kept = rows.counts > 0
-    share = rows.counts[kept] / rows.total
-    return float(share @ (np.log(share) - density.log_probability(rows.codes[kept])))
+    share, codes = (rows.counts, rows.codes) if kept.all() else (rows.counts[kept], rows.codes[kept])
+    share = share / rows.total
+    return float(share @ (np.log(share) - density.log_probability(codes)))

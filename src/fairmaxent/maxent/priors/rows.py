@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +15,14 @@ from fairmaxent.data.blocks import Blocks, ravel
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.table import Table, equal_steps, match_rows, tally
 from fairmaxent.maxent.logspace import softmax
+from fairmaxent.maxent.priors.packs import Pack, packed, pair_weights
 from fairmaxent.maxent.priors.protocol import Drawn
 
 # Tables of this many numbers stay in the fastest memory while the rows pass by.
 _LARGEST_PACK = 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class Pack:
-    """Blocks ``first`` to ``last`` (exclusive) of every row as one number."""
-
-    first: int
-    last: int
-    shape: tuple[int, ...]
-    codes: Codes
-
-    @classmethod
-    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> Pack:
-        """Pack some blocks."""
-        shape = blocks.levels[first:last]
-        if len(shape) == 1:
-            return cls(first, last, shape, codes[:, first])
-        packed = ravel(codes[:, first:last], shape)
-        return cls(first, last, shape, packed.astype(np.min_scalar_type(math.prod(shape) - 1)))
-
-    def marginals(self, weights: Reals) -> list[Reals]:
-        """Total weight of each level of each block."""
-        table = tally(self.codes, weights, math.prod(self.shape)).reshape(self.shape)
-        axes = range(len(self.shape))
-        return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+# Tables of pairs are larger, as each saves several visits of every row, but no larger than the work on the rows.
+_LARGEST_TABLE = 1 << 17
+_CELLS_PER_ROW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +37,9 @@ class Rows:
     def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> Rows:
         """Keep the rows of positive weight and normalise."""
         kept = weights > 0
-        return cls(blocks, np.asfortranarray(codes[kept]), np.log(weights[kept] / weights[kept].sum()))
+        if not kept.all():
+            codes, weights = codes[kept], weights[kept]
+        return cls(blocks, np.asfortranarray(codes), np.log(weights / weights.sum()))
 
     @classmethod
     def of(cls, blocks: Blocks, table: Table) -> Rows:
@@ -101,22 +82,21 @@ class Rows:
         total = np.zeros(len(self.codes))
         parts = self.blocks.split(potentials)
         for pack in self.packs:
-            table = reduce(np.add.outer, parts[pack.first : pack.last]).ravel()
+            table = pack.sums(parts[pack.first : pack.last])
             if table.any():
                 total += table.take(pack.codes)
         return total
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
-        """Neighbouring blocks packed into one alphabet while it is small: a row is visited once for all of them."""
-        largest = min(_LARGEST_PACK, len(self.codes) // 4)
-        packs: list[Pack] = []
-        first = 0
-        for block, size in enumerate((*self.blocks.levels[1:], largest + 1), start=1):
-            if math.prod(self.blocks.levels[first:block]) * size > largest:
-                packs.append(Pack.of(self.blocks, self.codes, first, block))
-                first = block
-        return tuple(packs)
+        """The blocks packed for sums over single levels."""
+        return packed(self.blocks, self.codes, min(_LARGEST_PACK, len(self.codes) // 4))
+
+    @cached_property
+    def pair_packs(self) -> tuple[Pack, ...]:
+        """The blocks packed for sums over pairs of levels, so that no two packs make too large a table."""
+        cells = min(_LARGEST_TABLE, _CELLS_PER_ROW * len(self.codes))
+        return packed(self.blocks, self.codes, min(math.isqrt(cells), cells // max(self.blocks.levels)))
 
     @cached_property
     def root_starts(self) -> NDArray[np.intp]:
@@ -135,21 +115,11 @@ class TiltedRows:
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""
-        return np.concatenate([part for pack in self.rows.packs for part in pack.marginals(self.weights)])
+        return np.concatenate([pack.marginals(self.weights) for pack in self.rows.packs])
 
     def pairs(self) -> Reals:
-        """Probability of each pair of levels, by counting block against block."""
-        blocks, codes = self.rows.blocks, self.rows.codes
-        slices, sizes = blocks.slices, blocks.levels
-        result = np.diag(self.levels)
-        for first, part in enumerate(slices):
-            column = codes[:, first].astype(np.intp)
-            for second in range(first):
-                cells = column * sizes[second] + codes[:, second]
-                table = tally(cells, self.weights, sizes[first] * sizes[second])
-                result[part, slices[second]] = table.reshape(sizes[first], sizes[second])
-                result[slices[second], part] = result[part, slices[second]].T
-        return result
+        """Probability of each pair of levels, by counting."""
+        return pair_weights(self.rows.pair_packs, self.weights)
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks, by counting."""

@@ -68,11 +68,15 @@ class Tree:
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α)."""
-        roots = codes[:, 0]
-        result = self.log_root[roots].copy()
+        roots = codes[:, 0].astype(np.intp)
+        result = self.log_root.take(roots)
         for block, (parent, table) in enumerate(zip(self.parents, self.log_tables, strict=True), start=1):
-            above = codes[:, parent] if parent else 0
-            result += table[roots, above, codes[:, block]]
+            cells = roots * table.shape[1]  # in C order, as three indices at once are slow
+            if parent:
+                cells += codes[:, parent]
+            cells *= table.shape[2]
+            cells += codes[:, block]
+            result += table.ravel().take(cells)
         return result
 
     def thinned(self, rows: int) -> Tree:
@@ -109,11 +113,8 @@ class TiltedTree:
         """P(α_b | r) for blocks 1, 2, …, by passing down from the root."""
         tables: list[Reals] = [np.empty(0)] * len(self.conditionals)
         for block in self.tree.order:
-            parent, conditional = self.tree.parents[block - 1], self.conditionals[block - 1]
-            if parent:
-                tables[block - 1] = np.matmul(tables[parent - 1][:, None, :], conditional)[:, 0, :]
-            else:
-                tables[block - 1] = conditional[:, 0, :]
+            parent, table = self.tree.parents[block - 1], self.conditionals[block - 1]
+            tables[block - 1] = (np.matmul(tables[parent - 1][:, None, :], table) if parent else table)[:, 0, :]
         return tables
 
     @cached_property
@@ -123,18 +124,21 @@ class TiltedTree:
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels: exact within each level of the root, then mixed."""
-        slices, width = self.tree.blocks.slices, self.tree.blocks.width
+        slices = self.tree.blocks.slices
         result = np.diag(self.levels)
         for part, table in zip(slices[1:], self.given_root, strict=True):
             result[slices[0], part] = self.root[:, None] * table
             result[part, slices[0]] = result[slices[0], part].T
-        inner = slice(slices[0].stop, width)
-        result[inner, inner] = 0.0
-        live = np.flatnonzero(self.root > 0) if self.conditionals else np.empty(0, dtype=np.intp)
-        batch = max(1, _BUFFER // max(1, (width - slices[0].stop) ** 2))
+        order = self.tree.order
+        levels = np.arange(self.tree.blocks.width)
+        inner = np.concatenate([levels[:0], *(levels[slices[block]] for block in order)])
+        pairs = np.zeros((len(inner), len(inner)))  # with the blocks in the tree's order
+        live = np.flatnonzero(self.root > 0) if order else np.empty(0, dtype=np.intp)
+        batch = max(1, _BUFFER // max(1, len(inner) ** 2))
         for begin in range(0, len(live), batch):
             roots = live[begin : begin + batch]
-            result[inner, inner] += np.tensordot(self.root[roots], self._pairs_given_root(roots), axes=1)
+            pairs += np.tensordot(self.root[roots], self._pairs_given_root(roots), axes=1)
+        result[np.ix_(inner, inner)] = pairs
         return result
 
     def joint(self, wanted: Sequence[int]) -> Reals:
@@ -175,25 +179,22 @@ class TiltedTree:
         return [Choice.rows_of(table.reshape(-1, table.shape[-1])) for table in self.conditionals]
 
     def _pairs_given_root(self, roots: NDArray[np.intp]) -> Reals:
-        """P(α_i, α_j | r): a block depends on all blocks placed before it only through its parent."""
-        blocks = self.tree.blocks
-        first = blocks.levels[0]
-        inner = [slice(part.start - first, part.stop - first) for part in blocks.slices[1:]]
-        marginals = np.concatenate([part[roots] for part in self.given_root], axis=1)
-        tables = np.zeros((len(roots), blocks.width - first, blocks.width - first))
-        placed = np.zeros(0, dtype=np.intp)
-        for block in self.tree.order:
-            own, parent = inner[block - 1], self.tree.parents[block - 1]
-            conditional = self.conditionals[block - 1][roots]
-            if parent:
-                cross = tables[:, placed, inner[parent - 1]] @ conditional
-            else:
-                cross = marginals[:, placed, None] * conditional
-            tables[:, placed, own] = cross
-            tables[:, own, placed] = cross.transpose(0, 2, 1)
-            diagonal = np.arange(own.start, own.stop)
-            tables[:, diagonal, diagonal] = marginals[:, own]
-            placed = np.concatenate([placed, diagonal])
+        """P(α_i, α_j | r) in the tree's order: a block depends on all blocks before it only through its parent."""
+        blocks, order = self.tree.blocks, self.tree.order
+        width = blocks.width - blocks.levels[0]
+        marginals = np.concatenate([self.given_root[block - 1][roots] for block in order], axis=1)
+        tables = np.zeros((len(roots), width, width))
+        parts: dict[int, slice] = {}
+        begin = 0
+        for block in order:
+            end, parent = begin + blocks.levels[block], self.tree.parents[block - 1]
+            table = self.conditionals[block - 1][roots]
+            cross = tables[:, :begin, parts[parent]] @ table if parent else marginals[:, :begin, None] * table
+            tables[:, :begin, begin:end] = cross
+            tables[:, begin:end, :begin] = cross.transpose(0, 2, 1)
+            diagonal = np.arange(begin, end)
+            tables[:, diagonal, diagonal] = marginals[:, begin:end]
+            parts[block], begin = slice(begin, end), end
         return tables
 
 

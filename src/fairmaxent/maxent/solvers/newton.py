@@ -21,11 +21,37 @@ class Newton:
 
     def solve(self, dual: Dual) -> Solution:
         """Minimise from λ = 0."""
+        last: _Last | None = None  # None: the next step needs a Hessian
 
         def step(point: Point) -> Point | None:
-            return backtrack(dual, point, -solve_regularised(point.hessian(), point.gradient))
+            nonlocal last
+            if last is not None and last.finishes(point, self.tolerance):
+                following, last = backtrack(dual, point, last.direction(point)), None
+                if following is not None:
+                    return following
+            last = _Last(regularised(point.hessian()), point.residual)
+            return backtrack(dual, point, last.direction(point))
 
         return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """The Hessian of the last step, and the residual that the step began with."""
+
+    hessian: Reals
+    residual: float
+
+    def direction(self, point: Point) -> Reals:
+        """−H⁻¹g."""
+        return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
+
+    def finishes(self, point: Point, tolerance: float) -> bool:
+        """Say whether one more step with this Hessian will do, so that the last one of all costs none.
+
+        Such a step shrinks the residual about as much as the step before (Shamanskii); half a digit is left to spare.
+        """
+        return 3 * point.residual**2 <= tolerance * self.residual
 
 
 def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:

@@ -1,0 +1,230 @@
+"""One column of the domain: its levels, and the raw values that each of them stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
+from fairmaxent.data.draws import Choice
+from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
+from fairmaxent.errors import InputError, LevelError, did_you_mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribute:
+    """One column of the domain (Ω_a): its levels, and the raw values each of them stands for."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    """One text per level, for people; unique within the attribute."""
+    features: FeatureKind
+    values: frames.Column
+    """Raw values in the column's own dtype, sorted by level; the missing value last, where it was seen."""
+    level_starts: NDArray[np.int64]
+    """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
+    counts: NDArray[np.float64]
+    """How often each raw value was seen, by weight."""
+    edges: NDArray[np.float64] | None
+    """Cut points between bins, half-open to the right; the outermost bins reach to ±∞. None: no bins."""
+    missing: int | None
+    """The level of missing values, always the last one. None: none was seen."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
+        return f"{self.name}: {self.kind}, {self.size} levels ({shown})"
+
+    @property
+    def size(self) -> int:
+        """Number of levels, k_a."""
+        return len(self.labels)
+
+    @property
+    def is_value_coded(self) -> bool:
+        """Whether each level stands for exactly one raw value."""
+        return len(self.counts) == self.size
+
+    def level(self, value: object) -> int:
+        """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
+        if frames.is_missing(value):
+            return self._missing_level()
+        level = self._known_level(value)
+        if level is None and isinstance(value, str) and value in self.labels:
+            level = self.labels.index(value)
+        if level is None:
+            raise LevelError(f"column {self.name!r} has no level {value!r}; {did_you_mean(value, self.labels)}")
+        return level
+
+    def exact_level(self, value: object) -> int:
+        """Return the level of a raw value that has one to itself, or of a label's text."""
+        position = self._find(value)
+        if position is None:
+            return self._label_level(value)
+        level = int(np.searchsorted(self.level_starts, position, side="right")) - 1
+        if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
+            raise LevelError(
+                f"column {self.name!r}: {value!r} shares its level with other values; "
+                f"name the whole level, {self.labels[level]!r}, or learn a Domain with finer bins"
+            )
+        return level
+
+    def narrowed(self, values: Sequence[object]) -> Attribute:
+        """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn."""
+        kept = np.zeros(len(self.counts), dtype=bool)
+        for value in values:
+            position = self._find(value)
+            if position is None:
+                level = self._label_level(value)
+                kept[self.level_starts[level] : self.level_starts[level + 1]] = True
+            else:
+                kept[position] = True
+        return replace(self, counts=np.where(kept, self.counts, 0.0))
+
+    def level_counts(self) -> NDArray[np.float64]:
+        """Return how often each level was seen, by weight."""
+        return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
+
+    def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
+        """Say which of a column's distinct values can be drawn, and last, whether missing can."""
+        found = [self._find(value) for value in values.to_list()]
+        missing = self.missing is not None and self.counts[-1] > 0
+        return np.array([*(place is not None and self.counts[place] > 0 for place in found), missing], dtype=bool)
+
+    def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
+        """Return where each of a column's distinct values stands among those seen, and last, where missing does."""
+        known = len(self.counts) - (self.missing is not None)
+        numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
+        if len(numbers) and np.all(np.diff(numbers) > 0):  # false where floats cannot tell large numbers or times apart
+            wanted = frames.to_numbers(values)
+            found = np.minimum(np.searchsorted(numbers, wanted), known - 1)
+            found[numbers[found] != wanted] = -1
+        else:
+            found = np.array([self._positions_by_key.get(value_key(value), -1) for value in values.to_list()], np.intp)
+        if (found < 0).any():
+            value = values.to_list()[int(np.argmax(found < 0))]
+            raise LevelError(f"column {self.name!r} holds {value!r}, which was not there when the domain was learned")
+        return np.append(found, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
+        if self.kind not in ("numeric", "boolean", "date"):
+            raise InputError(
+                f"column {self.name!r} is {self.kind}: its levels have no numeric value; name a column of numbers"
+            )
+        starts = self.level_starts[:-1]
+        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
+        totals = np.add.reduceat(self.counts, starts)
+        return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
+
+    def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
+        """Return the level of each of a column's distinct, non-missing values."""
+        if self.edges is not None:
+            if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
+                raise LevelError(
+                    f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}; convert it back"
+                )
+            return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
+        levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
+        if None in levels:
+            value = values.to_list()[levels.index(None)]
+            raise LevelError(
+                f"column {self.name!r} holds {value!r}, which was not there when the domain was learned; "
+                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain with it"
+            )
+        return np.array(levels, dtype=np.intp)
+
+    def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
+        """Return codes as raw values where each level is one value, else as labels."""
+        if self.is_value_coded:
+            return frames.take(self.values, codes)
+        return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
+
+    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
+        """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
+        if self.is_value_coded:
+            return codes
+        return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
+
+    def to_storage(self) -> tuple[Record, Arrays]:
+        """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
+        values, arrays = to_storage(self.values)
+        record = {
+            "name": self.name,
+            "kind": self.kind,
+            "labels": list(self.labels),
+            "features": self.features,
+            "missing": self.missing,
+            "values": values,
+        }
+        arrays = nest("values", arrays) | {"level_starts": self.level_starts, "counts": self.counts}
+        return record, arrays if self.edges is None else arrays | {"edges": self.edges}
+
+    @classmethod
+    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Attribute:
+        """Restore what `to_storage` wrote."""
+        return cls(
+            name=record["name"],
+            kind=record["kind"],
+            labels=tuple(record["labels"]),
+            features=record["features"],
+            values=from_storage(record["name"], record["values"], unnest("values", arrays)),
+            level_starts=arrays["level_starts"],
+            counts=arrays["counts"],
+            edges=arrays.get("edges"),
+            missing=record["missing"],
+        )
+
+    def _missing_level(self) -> int:
+        if self.missing is None:
+            raise LevelError(
+                f"column {self.name!r} had no missing values when the domain was learned; "
+                "fill them, or learn the domain with them"
+            )
+        return self.missing
+
+    def _known_level(self, value: object) -> int | None:
+        if self.edges is None:
+            return self._levels_by_key.get(value_key(value)) if is_hashable(value) else None
+        number = frames.number_of(value)
+        return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
+
+    def _find(self, value: object) -> int | None:
+        """Return where a raw value stands among those seen, None where it was not."""
+        if frames.is_missing(value):
+            return int(self.level_starts[self._missing_level()])
+        return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
+
+    def _label_level(self, value: object) -> int:
+        """Return the level that a text labels, or say what is wrong with a value that was never seen."""
+        if isinstance(value, str) and value in self.labels:
+            return self.labels.index(value)
+        level = self.level(value)
+        raise LevelError(
+            f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
+            f"{self.labels[level]!r}"
+        )
+
+    @cached_property
+    def _choice(self) -> Choice:
+        return Choice.grouped(self.counts, self.level_starts[:-1])
+
+    @cached_property
+    def _positions_by_key(self) -> dict[Hashable, int]:
+        stop = len(self.counts) if self.missing is None else int(self.level_starts[self.missing])
+        return {value_key(value): position for position, value in enumerate(self.values.to_list()[:stop])}
+
+    @cached_property
+    def _levels_by_key(self) -> dict[Hashable, int]:
+        levels = np.repeat(np.arange(self.size), np.diff(self.level_starts)).tolist()
+        return {
+            value_key(value): level
+            for value, level in zip(self.values.to_list(), levels, strict=True)
+            if level != self.missing
+        }

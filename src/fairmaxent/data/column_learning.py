@@ -1,0 +1,89 @@
+"""Learning one column: its attribute, its codes and what a user should know about it, from one pass over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.distinct_values import DistinctValues, distinct_values
+from fairmaxent.data.encoded import EncodedColumn
+from fairmaxent.data.identifiers import looks_like_identifier
+from fairmaxent.data.levels import ColumnOptions, group_values, unique_labels
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedColumn:
+    """An attribute, the column that it was learned from in its terms, and notes on that column."""
+
+    attribute: Attribute
+    encoded: EncodedColumn
+    notes: tuple[str, ...]
+
+
+def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
+    """Learn a column from its distinct values; ``weights`` are design weights, one per row."""
+    distinct = distinct_values(series)
+    values, rows, has_missing = distinct.values, distinct.rows, distinct.missing > 0
+    kind = options.kind_of(series, values)
+    counts = _counts(distinct, weights)
+    grouping = group_values(values, counts[: len(values)], kind, options)
+    levels, missing = grouping.levels, len(grouping.labels) if has_missing else None
+    if missing is not None:
+        levels, rows = np.append(levels, missing), np.append(rows, distinct.codes.argmin())
+    by_level = np.argsort(levels, kind="stable")
+    if has_missing or np.any(np.diff(by_level) < 0):
+        values = frames.take(series, rows[by_level])
+    labels = unique_labels([*grouping.labels, "missing"] if has_missing else grouping.labels)
+    starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
+    attribute = Attribute(
+        name=series.name,
+        kind=kind,
+        labels=labels,
+        features=options.features_of(series.name, kind),
+        values=values,
+        level_starts=starts,
+        counts=_drawable(counts[by_level], starts),
+        edges=grouping.edges,
+        missing=missing,
+    )
+    present = len(distinct.codes) - distinct.missing
+    notes = (*([grouping.note] if grouping.note else []), *_notes(attribute, present, options.max_levels))
+    return LearnedColumn(attribute, _encoded(attribute, distinct.codes, levels, by_level), notes)
+
+
+def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
+    """How often each value was seen, by weight, and last, how often none was."""
+    if weights is None:
+        return np.append(distinct.counts, distinct.missing).astype(np.float64)
+    return np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
+
+
+def _encoded(
+    attribute: Attribute, codes: NDArray[np.intp], levels: NDArray[np.intp], by_level: NDArray[np.intp]
+) -> EncodedColumn:
+    """Turn positions among the distinct values, where missing comes last, into levels and into positions by level."""
+    if attribute.is_value_coded:
+        return EncodedColumn(levels.take(codes))
+    positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))
+    positions[by_level] = np.arange(len(by_level))
+    return EncodedColumn(levels.take(codes), positions.take(codes))
+
+
+def _drawable(counts: Reals, starts: NDArray[np.int64]) -> Reals:
+    """Let each value of a level that has no weight at all count once, so that the level can be decoded."""
+    empty = np.add.reduceat(counts, starts[:-1]) == 0
+    return np.where(np.repeat(empty, np.diff(starts)), 1.0, counts)
+
+
+def _notes(attribute: Attribute, present: int, max_levels: int) -> list[str]:
+    name, notes = attribute.name, []
+    if attribute.size == 1:
+        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}): it tells nothing about the rows")
+    if looks_like_identifier(attribute, present, few=max_levels):
+        notes.append(f"column {name!r} differs in (nearly) every row, like an identifier: consider dropping it")
+    return notes

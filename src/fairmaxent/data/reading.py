@@ -1,0 +1,46 @@
+"""What was read of a table: its distinct rows in codes, and what it takes to give rows like its own back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.positions import DetailOption, Positions
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Counted
+from fairmaxent.errors import InputError, Option
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A table as every fit sees it, wherever its rows are."""
+
+    columns: tuple[str, ...]
+    """All columns of the table, in order, the weight column too."""
+    roles: Roles
+    table: Counted
+    """Distinct rows as block codes."""
+    design: Reals | None
+    """Design weights, one per input row; None: there are none, or an engine keeps the rows."""
+    weight_column: frames.Column | None
+    """A single 1 of the weight column's name and dtype."""
+    positions: Positions | None = None
+    """Raw values of the input rows; None: they are drawn inside their levels."""
+    notes: tuple[str, ...] = ()
+
+
+def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> tuple[str, ...]:
+    """Note that no row keeps its exact numbers; refuse that if they were asked for."""
+    if detail == "rows":
+        raise InputError(
+            Option("detail", "rows"),
+            f" is not available: {why}. Use ",
+            Option("detail", "bins"),
+            ", or fit a table in memory with its own Domain.",
+        )
+    shared = [attribute.name for attribute in domain.attributes if not attribute.is_value_coded]
+    if detail == "bins" or not shared:
+        return ()
+    return (f"values of {', '.join(map(repr, shared))} are drawn again inside their levels (detail='bins'): {why}",)

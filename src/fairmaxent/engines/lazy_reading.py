@@ -1,0 +1,66 @@
+"""Reading a lazy frame: its engine finds the values of each column, then counts the rows; none of them is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairmaxent.data import frames
+from fairmaxent.data.domain import Domain, check_domain
+from fairmaxent.data.positions import DetailOption
+from fairmaxent.data.reading import Reading, without_positions
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Counted
+from fairmaxent.engines.lazy.column_values import check_known, learn_domain
+from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, names_of
+from fairmaxent.engines.lazy.row_counts import check_lazy_weights, count_rows
+from fairmaxent.progress import Progress
+
+
+def read_lazy(
+    lazy: Lazy,
+    outcome: str,
+    protected: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | None,
+    detail: DetailOption | None,
+    progress: Progress,
+) -> Reading:
+    """Count the distinct rows."""
+    for name in (outcome, *protected):
+        check_column(lazy, name)
+    if weight is not None:
+        check_lazy_weights(lazy, weight)
+    domain = _domain(lazy, domain, weight, progress)
+    roles = Roles.of(domain, outcome, protected)
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(names_of(lazy)),
+        roles=roles,
+        table=_count(lazy, roles, weight),
+        design=None,
+        weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
+        notes=without_positions(detail, domain, "an engine keeps the rows"),
+    )
+
+
+def _domain(lazy: Lazy, domain: Domain | None, weight: str | None, progress: Progress) -> Domain:
+    """Learn the domain, or check the one that is given; the weight column is no attribute."""
+    if domain is None:
+        return learn_domain(lazy, weight=weight, progress=progress)
+    head = collect(lazy.head(1))
+    check_domain(domain, head if weight is None else head.drop(weight), weight)
+    check_known(lazy, domain, progress)
+    return domain
+
+
+def _count(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
+    """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
+    if lazy.implementation.is_dask():
+        from fairmaxent.engines.cluster.counting import count_on_workers
+        from fairmaxent.engines.cluster.tasks import active_client
+
+        client = active_client()
+        if client is not None:
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
+    return count_rows(lazy, roles.domain, roles.blocks, weight)

@@ -1,0 +1,68 @@
+"""Reading a table in memory: one pass over each column gives its levels and its raw values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.domain import Domain, check_domain
+from fairmaxent.data.encoded import Encoded
+from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.positions import DetailOption
+from fairmaxent.data.reading import Reading, without_positions
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Table
+from fairmaxent.data.weights import read_weights
+from fairmaxent.progress import Progress
+
+
+def read_in_memory(
+    frame: nw.DataFrame[Any],
+    outcome: str,
+    protected: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | None,
+    detail: DetailOption | None,
+    progress: Progress,
+) -> Reading:
+    """Encode the rows, and merge equal ones."""
+    progress("read", 0.0)
+    design = read_weights(frame, weight)
+    domain, encoded = _encode(frame, domain, weight=weight, design=design)
+    roles = Roles.of(domain, outcome, protected)
+    positions = None if detail == "bins" else encoded.positions
+    notes = without_positions(detail, domain, encoded.unknown) if encoded.unknown else ()
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(frame.columns),
+        roles=roles,
+        table=Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, design),
+        design=design,
+        weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
+        positions=positions,
+        notes=notes,
+    )
+
+
+def read_domain(
+    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
+) -> tuple[Domain, Codes]:
+    """Return the given domain, or one learned from the frame, and the frame in its codes."""
+    domain, encoded = _encode(frame, domain, weight=weight, design=design)
+    return domain, encoded.codes
+
+
+def _encode(
+    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
+) -> tuple[Domain, Encoded]:
+    """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
+    attributes = frame if weight is None else frame.drop(weight)
+    if domain is None:
+        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weight=design)
+    check_domain(domain, attributes, weight)
+    return domain, domain.encode_rows(attributes)
