@@ -18,7 +18,7 @@ from clifiles import ROWS, biased_table
 from fairmaxent.cli.group import group
 
 BASE = {"outcome": "income", "protected": "sex", "random_state": 1, "rows": 50}
-QUIET = {"downstream": "none"}
+QUIET = {"estimate": "none"}
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,11 @@ class Case:
 
 # The options that say how labels change and whether a model is foreseen, in one place.
 ABOUT_MODELS = {
-    "absorb": Case("relabel", "--absorb relabel"),
-    "parity": Case("predictions", "--parity predictions", {"absorb": "relabel"}),
-    "threshold": Case(0.3, "--threshold 0.3", {"absorb": "relabel", "parity": "predictions", "favourable": ">50K"}),
-    "downstream": Case("rows", "--downstream rows"),
+    "relabel": Case("predictions", "--relabel predictions"),
+    "threshold": Case(0.3, "--threshold 0.3", {"relabel": "predictions", "favourable": ">50K"}),
+    "estimate": Case("rows", "--estimate rows"),
 }
-ONLY_TOLD = {"downstream"}  # it changes what is said, not the table
+ONLY_TOLD = {"estimate"}  # it changes what is said, not the table
 CASES = ABOUT_MODELS | {
     # roles
     "outcome": Case("job", "--outcome job"),
@@ -135,5 +134,12 @@ def test_a_key_does_what_the_typed_option_does(folder, key):
 
 def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
-    names = {option.name for option in command.params if isinstance(option, click.Option)}
+    names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}
     assert set(CASES) == names - EACH_TIME
+
+
+def test_both_ways_to_relabel_matter(folder):
+    write_table("relabel")
+    tables = [run(folder, BASE | QUIET | {"relabel": way}) for way in ("none", "probabilities", "predictions")]
+    assert [code for code, *_ in tables] == [0, 0, 0]
+    assert len({table for _, table, _ in tables}) == 3
