@@ -42,7 +42,7 @@ class Option:
     def __str__(self) -> str:
         if self.name in _ELSEWHERE:
             return _ELSEWHERE[self.name]
-        if self.name == "mode":
+        if self.name == "mode" and self.value is not ...:
             return _OUTPUTS[str(self.value)]
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
