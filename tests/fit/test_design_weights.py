@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
-from fairmaxent import debias
+from fairmaxent import Estimate, debias
 from fairmaxent.fit.downstream import FOLDS
 from fairmaxent.relabelling.labellers import deal
 from fairmaxent.relabelling.profiles import Profiles
@@ -34,7 +34,7 @@ def estimated(frame, weight):
     """The fit of a survey on its rows alone, with the estimate for a logistic regression on its weights."""
     student = LogisticRegression(max_iter=2000, tol=1e-10)
     options = {"favourable": "p", "base_share": 0.0, "representation_rate": None, "weight": weight}
-    return debias(frame, "y", "z", downstream="weights", student=student, **options)
+    return debias(frame, "y", "z", estimate=Estimate(output="weights", student=student), **options)
 
 
 def inputs(frame):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairmaxent import debias
+from fairmaxent import Relabel, debias
 
 ROWS = 500
 PROFILE = "zabcd"  # the group first, then the other columns
@@ -32,10 +32,10 @@ def skewed(seed, outcomes=2, groups=2):
 
 def relabelled(frame, *, parity, threshold=0.5, rate=1.0):
     """The fit on the rows alone that only changes labels."""
-    labeller = LogisticRegression(max_iter=300)
+    plan = Relabel(parity=parity, threshold=threshold, labeller=LogisticRegression(max_iter=300))
     favourable = "o1" if set(frame["y"]) == {"o0", "o1"} else None
     options = {"base_share": 0.0, "representation_rate": None, "statistical_rate": rate, "favourable": favourable}
-    return debias(frame, "y", "z", absorb="relabel", parity=parity, threshold=threshold, labeller=labeller, **options)
+    return debias(frame, "y", "z", relabel=plan, **options)
 
 
 def labels_of(fit):
