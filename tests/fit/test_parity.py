@@ -32,10 +32,10 @@ def skewed(seed, outcomes=2, groups=2):
 
 def relabelled(frame, *, parity, threshold=0.5, rate=1.0):
     """The fit on the rows alone that only changes labels."""
-    plan = Relabel(parity=parity, threshold=threshold, labeller=LogisticRegression(max_iter=300))
+    labeller = LogisticRegression(max_iter=300)
     favourable = "o1" if set(frame["y"]) == {"o0", "o1"} else None
     options = {"base_share": 0.0, "representation_rate": None, "statistical_rate": rate, "favourable": favourable}
-    return debias(frame, "y", "z", relabel=plan, **options)
+    return debias(frame, "y", "z", relabel=Relabel(parity=parity, threshold=threshold, labeller=labeller), **options)
 
 
 def labels_of(fit):

@@ -123,11 +123,11 @@ def algorithm_1(table: Array, tau: float) -> Array:
     return np.asarray(weighted / weighted.sum())
 
 
-def check_rate(name: object, rate: float, *, hint: object = "") -> float:
-    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message, as errors take them."""
+def check_rate(name: object, rate: float, *, hint: str = "") -> float:
+    """Refuse a wanted rate outside (0, 1]."""
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
         percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
-        raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint)
+        raise RateError(name, f" is {rate!r}; a rate lies above 0 and is at most 1{percent}{hint}")
     return float(rate)
 
 
