@@ -175,9 +175,9 @@ def test_one_hot_columns_that_are_not_exactly_one_stay_columns(frame):
 @pytest.mark.parametrize(
     ("unprivileged", "privileged", "message"),
     [
-        ([{"sexx": 0}], PRIVILEGED, r"'sexx' is no protected attribute of the data set; did you mean 'sex'\?"),
-        ([{"sex": 1}], PRIVILEGED, r"rows are privileged and unprivileged at once"),
-        ([{"sex": 5}], PRIVILEGED, r"no row is in unprivileged_groups"),
+        ([{"sexx": 0}], PRIVILEGED, r"'sexx' is not a protected attribute of the data set; did you mean 'sex'\?"),
+        ([{"sex": 1}], PRIVILEGED, r"rows are both privileged and unprivileged"),
+        ([{"sex": 5}], PRIVILEGED, r"no row belongs to unprivileged_groups"),
     ],
 )
 def test_bad_groups(frame, unprivileged, privileged, message):

@@ -324,7 +324,7 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
     [
         (FairMaxEnt(), {}, r"no protected column; name columns of X"),
         (FairMaxEnt("z7"), {}, r"no column 'z7'; known: 'z0'"),
-        (FairMaxEnt(9), {}, r"protected is column 9 of X, which has 5"),
+        (FairMaxEnt(9), {}, r"protected is column 9, but X has 5 columns"),
         (FairMaxEnt(0.5), {}, r"protected holds 0\.5; pass names"),
         (FairMaxEnt(pd.Series(["a"] * 400)), {}, r"protected holds a Series; .* go to fit as sensitive_features"),
         (FairMaxEnt(), {}, r"enable_metadata_routing=True\) and FairMaxEnt\(\)\.set_fit_resample_request"),
@@ -333,13 +333,17 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
         (FairMaxEnt("z0", random_state=np.random.RandomState(0)), {}, r"random_state is RandomState"),
         (FairMaxEnt("z0", base_share=2), {}, r"base_share is 2; it must lie between"),
         (FairMaxEnt(), {"sensitive_features": pd.Series(["a"] * 400, name="z0")}, r"'z0' is in X and in sensitive_fea"),
-        (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"y is called 'x1', as is another column"),
+        (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"y is called 'x1', and so is another column"),
         (FairMaxEnt("z0"), {"y": ["a"] * 400}, r"y has one class \('a'\)"),
         (FairMaxEnt("z0"), {"y": np.linspace(0, 1, 400)}, r"Unknown label type: continuous"),
         (FairMaxEnt("z0"), {"y": pd.Series([0, None] * 200)}, r"y has missing values; drop"),
         (FairMaxEnt("z0"), {"y": np.zeros((400, 2))}, r"y has 2 columns"),
         (FairMaxEnt("z0"), {"y": [0, 1]}, r"inconsistent numbers of samples"),
-        (FairMaxEnt("z0"), {"y": pl.Series([0, 1] * 200)}, r"y is of polars and X of pandas; pass both of one library"),
+        (
+            FairMaxEnt("z0"),
+            {"y": pl.Series([0, 1] * 200)},
+            r"y comes from polars and X from pandas; pass both from one library",
+        ),
         (FairMaxEnt("z0"), {"X": pl.LazyFrame({"z0": ["a"]})}, r"call \.collect\(\) first"),
     ],
 )

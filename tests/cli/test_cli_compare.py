@@ -94,7 +94,7 @@ def test_each_line_is_shown_as_soon_as_it_is_known(folder, monkeypatch):
     assert result.exit_code == 130
     head, *lines = result.stdout.splitlines()
     assert head.split("  ")[-2:] == ["rate of its predictions", " CPU s"]
-    assert [line.split("  ")[0] for line in lines] == list(methods(None))[:4]
+    assert [line.split("  ")[0] for line in lines] == list(methods())[:4]
     assert len({len(line) for line in (head, *lines)}) == 1
 
 

@@ -145,3 +145,10 @@ def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
     names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}
     assert set(CASES) == names - EACH_TIME
+
+
+def test_both_ways_to_relabel_matter(folder):
+    write_table("relabel")
+    tables = [run(folder, BASE | QUIET | {"relabel": way}) for way in ("none", "probabilities", "predictions")]
+    assert [code for code, *_ in tables] == [0, 0, 0]
+    assert len({table for _, table, _ in tables}) == 3

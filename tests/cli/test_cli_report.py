@@ -137,10 +137,10 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     result = run("debias", "data.csv", *FAVOURED, "--rows", 1, "--seed", 1, "-o", "fair.csv", "--report", "report.md")
     kept = pl.read_csv("fair.csv")["sex"][0]
     gone = {"Male": "Female", "Female": "Male"}[kept]
-    assert f"Note: no row of sex = {gone}: its share is 0" in result.stdout
+    assert f"Note: no row has sex = {gone}: its share is 0" in result.stdout
     assert re.search(rf"sex = {gone} +share +0\.\d+ +0\.0000", result.stdout)
     assert re.search(r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout)
-    assert f"no row of sex = {gone}" in Path("report.md").read_text()
+    assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
 def test_a_note_is_printed_once():

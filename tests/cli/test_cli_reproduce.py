@@ -42,7 +42,7 @@ def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, t
     monkeypatch.setattr("fairmaxent.cli.commands.reproduce._tenths", lambda what: interrupt_halfway)
     stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
     assert stopped.exit_code == 130
-    assert "the same command goes on from there" in stopped.stderr
+    assert "the same command continues from there" in stopped.stderr
     finished = len(list((broken / "cells").glob("*.json")))
     assert 0 < finished < len(list((whole / "cells").glob("*.json")))
     assert not (broken / "index.html").exists()

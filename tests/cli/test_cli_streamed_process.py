@@ -62,7 +62,7 @@ def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "Error: interrupted; nothing was left half-written"
+    assert said.splitlines()[-1] == "Error: interrupted; no incomplete file was left behind"
     assert listing(folder) == before
 
 

@@ -461,14 +461,14 @@ def test_the_command_lets_the_workers_write(cluster, folder):
     rate = float(fairmaxent.statistical_rate(rows, "income", "sex"))
     assert record["after"]["statistical_rate"]["sex"] == pytest.approx(rate, abs=1e-12)
     shown = typed(*asked)
-    assert "nothing was written; name a file with -o" in shown.output
+    assert "Nothing was written; to write the table, name a file with -o." in shown.output
 
 
 REFUSED = {
     "-o -": "the workers write Parquet files; name a folder",
     "-o fair --output-format csv": "the workers write Parquet files; name a folder",
     "-o fair --mode weights": "--scheduler writes new rows, not --mode weights",
-    "-o fair --report page.html": "--report needs the rows here",
+    "-o fair --report page.html": "--report needs the rows in memory",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }

@@ -178,7 +178,7 @@ def test_remedies_go_on_to_the_next_thing():
     [
         ("relabel", "Relabelling helps: relabel='predictions'"),
         ("predictions", "make its decisions equal too, use relabel='predictions'"),
-        ("weights", "Train on mode='weights' instead of mode='rows', or use a smaller base_share"),
+        ("weights", "Train on weights() instead of sample(), or use a smaller base_share"),
         ("none", "check the smallest groups, or try another kind of model"),
     ],
 )

@@ -177,7 +177,7 @@ LEVEL_CASES = {
 
 RATE_CASES = {
     f"{option} = {rate!r}": Case(
-        asking(**{option: rate}), RateError, (f"{option} is {rate!r}", "above 0", "at most 1", "use None")
+        asking(**{option: rate}), RateError, (f"{option} is {rate!r}", "above 0", "at most 1", f"use {option}=None")
     )
     for option in ("representation_rate", "statistical_rate")
     for rate in (0, 1.2, -1, float("nan"), "a", True, [0.5])
@@ -185,7 +185,7 @@ RATE_CASES = {
     "rate of one column": Case(
         asking(protected=["sex", "race"], representation_rate={"race": 1.2}),
         RateError,
-        ("representation_rate['race'] is 1.2", "at most 1", "use None"),
+        ("representation_rate['race'] is 1.2", "at most 1", "leave the column out"),
     ),
     "rates by column for intersections": Case(
         asking(protected=["sex", "race"], statistical_rate={"sex": 0.9}, groups="joint"),

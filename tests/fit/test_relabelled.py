@@ -360,7 +360,7 @@ def test_a_classifier_of_nobodys_kind():
         ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
         ({"threshold": 1.0}, "threshold is 1.0; .* a probability between 0 and 1"),
         ({"threshold": True}, "threshold is True; .* a probability between 0 and 1"),
-        ({"parity": "decisions"}, "parity is 'decisions'; known: 'probabilities', 'predictions'"),
+        ({"parity": "decisions"}, "parity is 'decisions'; did you mean 'predictions'"),
     ],
 )
 def test_refusals(plan, message):

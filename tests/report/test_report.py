@@ -193,7 +193,7 @@ def test_missing_values_are_compared_like_others():
 @pytest.mark.parametrize("change", ["rows", "order"])
 def test_another_table_is_refused(fit, frame, change):
     other = frame.iloc[:-1] if change == "rows" else frame.iloc[::-1]
-    with pytest.raises(fairmaxent.InputError, match="pass the table it was made from"):
+    with pytest.raises(fairmaxent.InputError, match="pass the table that it was made from"):
         build_report(fit, data=other, trade_off=False)
 
 
@@ -294,11 +294,11 @@ def test_every_wish_is_a_sentence():
         base_share=0.25,
     )
     *wishes, last = build_report(fit, trade_off=False).wishes
-    assert "with a share of 0.25 for the base 'tree', a model of the same rows that keeps the strongest ties" in last
+    assert "A share of 0.25 comes from the base 'tree', a model of the same rows that keeps the strongest" in last
     assert wishes == [
-        "y = yes in each group of sex at least 0.75 times as often as in any other.",
+        "y = yes is at least 0.75 times as common in each group of sex as in any other.",
         "Shares of sex: f 0.6, m 0.4.",
-        "The shares of u as they are in the data.",
+        "u keeps the shares that it has in the data.",
         "Never: sex = m, x = a.",
     ]
 

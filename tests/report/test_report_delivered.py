@@ -102,7 +102,7 @@ def test_weights_are_judged_as_weights_and_no_row_is_new(fit, frame):
         assert (rate.met, rate.interval) == (True, None)
     assert (report.copies, report.new_rows) == (None, 0)
     text = to_markdown(report)
-    assert "Every row is a real one" in text
+    assert "All rows are real" in text
     assert "Drawn rows" not in text
     assert "Drawn rows" not in to_html(report)
     np.testing.assert_array_equal(run(report.call, frame)["weights"], weights)
@@ -113,7 +113,7 @@ def test_wrong_weights_are_not_taken_for_fair(fit, frame):
     for rate in report.rates:
         assert rate.delivered == pytest.approx(rate.before)
         assert rate.met is False
-    with pytest.raises(fairmaxent.InputError, match="500 rows; pass one per row"):
+    with pytest.raises(fairmaxent.InputError, match="500 rows; pass one weight per row"):
         build_report(fit, delivered=np.ones(3), mode="weights", trade_off=False)
 
 
@@ -154,9 +154,9 @@ def test_a_group_without_a_row_has_share_zero(fit):
     rates = delivered_rates(fit, table)
     assert rates["representation_rate"] == {"z0": 0.0}
     assert rates["statistical_rate"] == {"z0": None}  # one group has nothing to be compared with
-    assert list(absences(fit, table)) == ["no row of z0 = g1: its share is 0, and it has no rate"]
+    assert list(absences(fit, table)) == ["no row has z0 = g1: its share is 0, and it has no rate"]
     report = build_report(fit, delivered=only, trade_off=False)
-    assert report.warnings[0].startswith("no row of z0 = g1")
+    assert report.warnings[0].startswith("no row has z0 = g1")
     assert by_kind(report)["statistical_rate"].met is False
     assert "| 0.0000 |" in to_markdown(report)
 
@@ -165,7 +165,7 @@ def test_an_outcome_without_a_row_compares_nothing(fit):
     only = fit.sample(40, given={"y": "o0"}, random_state=0)
     table = rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(only)))
     assert delivered_rates(fit, table)["statistical_rate"] == {"z0": None}
-    assert list(absences(fit, table)) == ["no row of y = o1: it compares no groups"]
+    assert list(absences(fit, table)) == ["no row has y = o1, so groups cannot be compared by it"]
     report = build_report(fit, delivered=only, trade_off=False)
     assert sentences.delivered(by_kind(report)["statistical_rate"]) == "–"
 
@@ -175,7 +175,7 @@ def test_a_group_that_was_removed_is_not_missed(frame):
     fit = fairmaxent.debias(three, "y", "z0", target={"z0": {"g0": 0.5, "g1": 0.5, "g2": 0.0}})
     report = build_report(fit, delivered=fit.sample(100, random_state=0), trade_off=False)
     assert by_kind(report)["representation_rate"].delivered == 1.0
-    assert not any(warning.startswith("no row of") for warning in report.warnings)
+    assert not any(warning.startswith("no row has") for warning in report.warnings)
 
 
 # ---------------------------------------------------------------- repeating it

@@ -125,7 +125,7 @@ def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(relabel
 
 
 def test_weights_of_another_shape_are_refused(relabelled):
-    with pytest.raises(InputError, match="one per row and outcome"):
+    with pytest.raises(InputError, match="one weight per row and outcome"):
         weighted_table(relabelled, np.ones(relabelled.table.size))
 
 

@@ -109,12 +109,12 @@ def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     exec(report.call, space)
     assert next(space["batches"]).equals(made.frame)
     fairmaxent.report.write_report(fit, "report.md", delivered=made, trade_off=False)
-    assert "Of 700 rows, the first 300 were looked at." in Path("report.md").read_text()
+    assert "Of 700 rows, the first 300 were checked." in Path("report.md").read_text()
 
 
 def test_another_table_is_refused():
     fit = debias(table().lazy(), "income", "sex", random_state=0)
-    with pytest.raises(InputError, match=f"data has 10 rows, the fit was made from {ROWS}"):
+    with pytest.raises(InputError, match=f"data has 10 rows, but the fit was made from {ROWS}"):
         build_report(fit, data=table().head(10).lazy())
     with pytest.raises(ColumnError, match="no column 'job'"):
         build_report(fit, data=table().drop("job").lazy())
@@ -124,6 +124,6 @@ def test_copies_are_looked_for_by_polars_alone():
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.from_arrow(table().to_arrow())
     fit = debias(relation, "income", "sex", random_state=0)
-    with pytest.raises(InputError, match="looked for by polars, not duckdb; leave data out"):
+    with pytest.raises(InputError, match="counted by polars, not by duckdb; leave data out"):
         build_report(fit, data=relation, trade_off=False)
     assert build_report(fit, trade_off=False).copies.same_values is None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, Option
 
 RandomState = int | np.random.Generator | None
 
@@ -156,7 +156,8 @@ def check_seed(seed: object) -> None:
     """Refuse what is not a non-negative whole number or None."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise InputError(
-            f"random_state is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)"
+            Option("random_state"),
+            f" is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)",
         )
 
 

@@ -182,7 +182,8 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
     """One wanted rate per grouping; None leaves it as it is."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
-        return tuple(_read_rate((Option(name),), option) for _ in groupings)
+        unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
+        return tuple(_read_rate(Option(name), option, unchanged) for _ in groupings)
     if groups == "joint":
         raise InputError(
             Option(name),
@@ -194,11 +195,12 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
     for key in option:
         if key not in known:
             raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")
-    return tuple(_read_rate((Option(name), f"[{column!r}]"), option.get(column)) for column in known)
+    left_out = "; leave the column out to keep its rate as it is in the data"
+    return tuple(_read_rate((Option(name), f"[{column!r}]"), option.get(column), left_out) for column in known)
 
 
-def _read_rate(name: tuple[object, ...], rate: float | None) -> float | None:
-    return None if rate is None else check_rate(name, rate, hint="; use None to leave it as it is in the data")
+def _read_rate(name: object, rate: float | None, hint: object) -> float | None:
+    return None if rate is None else check_rate(name, rate, hint=hint)
 
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
