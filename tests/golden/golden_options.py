@@ -1,0 +1,132 @@
+"""Golden cases: what debias can be asked for."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import fairmaxent
+from fairmaxent import Domain, debias
+from golden_results import array, csv, outputs, prefixed
+from golden_tables import discrete, every_kind_of_column, people_in_pandas
+
+
+def _fitted(rows=200, **options):
+    """The outputs and the weights of a fit, by default of people by sex."""
+    options = {"outcome": "income", "protected": "sex", "random_state": 3} | options
+    table = people_in_pandas()
+    fit = debias(table, **options)
+    return outputs(fit, table, rows) | {"weights": array(fit.weights())}
+
+
+def many_groups_and_outcomes():
+    table = discrete((3, 2), outcomes=3, rows=600)
+    fit = debias(table, "y", ["z0", "z1"], statistical_rate=0.9, representation_rate=0.8, random_state=0)
+    return outputs(fit, table) | {"weights": array(fit.weights())}
+
+
+def two_favourable_levels():
+    table = discrete((2,), outcomes=4, rows=600, seed=1)
+    fit = debias(table, "y", "z0", favourable=["o1", "o3"], statistical_rate=0.95, random_state=0)
+    return outputs(fit, table, 100)
+
+
+def target_joint_groups():
+    target = {"race": {"Black": 0.3, "Other": 0.2, "White": 0.5}, "income": None}
+    return _fitted(protected=["sex", "race"], groups="joint", target=target)
+
+
+def bases():
+    results = {}
+    for base in ("product", "uniform"):
+        results |= prefixed(base, _fitted(100, base=base, base_share=0.5))
+    return results
+
+
+def details():
+    results = {}
+    for detail in ("rows", "bins"):
+        fit = debias(people_in_pandas(), "income", "sex", detail=detail, random_state=3)
+        results |= {
+            detail: csv(fit.sample(150)),
+            f"{detail}, given": csv(fit.sample(50, given={"age": 40})),
+            f"{detail}, iid": csv(fit.sample(50, iid=True)),
+        }
+    return results
+
+
+def domain_options():
+    table = people_in_pandas()
+    domain = Domain.infer(
+        table,
+        bins={"age": [0, 18, 40, 65, 120], "hours": 5},
+        order={"job": ["nurse", "clerk", "cook"], "race": ["White", "Black", "Other"]},
+    )
+    fit = debias(table, "income", ["sex", "age"], domain=domain, statistical_rate=0.8, representation_rate=0.5)
+    return outputs(fit, table, random_state=1) | {
+        "levels": {attribute.name: [attribute.kind, list(attribute.labels)] for attribute in fit.domain.attributes},
+        "codes": array(domain.encode(table)),
+        "weights": array(fit.weights()),
+    }
+
+
+def moment_features():
+    table = people_in_pandas()
+    domain = Domain.infer(table, features={"age": "moment", "hours": "moment"})
+    fit = debias(table, "income", "sex", domain=domain, target={"age": None, "hours": None}, random_state=0)
+    means = {name: fit.distribution.expectation(name) for name in ("age", "hours")}
+    return outputs(fit, table) | {"means": means, "weights": array(fit.weights())}
+
+
+def missing_values():
+    table, results = every_kind_of_column(), {}
+    libraries = {
+        "polars": table,
+        "pandas": table.to_pandas().astype({"age": "Int64", "few": "Int64", "paid": "boolean"}),
+        "pyarrow": table.with_columns(pl.col("rank").cast(pl.String)).to_arrow(),
+    }
+    for name, native in libraries.items():
+        fit = debias(native, "paid", "sex", statistical_rate=0.9, representation_rate=0.5, random_state=1)
+        results |= prefixed(name, outputs(fit, native, 150))
+    return results | {"given": csv(fit.sample(40, given={"sex": None}))}
+
+
+def filled_cells():
+    """Nobody in one group has the favourable outcome, so only the base gives it to that group."""
+    table = people_in_pandas()
+    table.loc[(table["race"] == "Other") & (table["income"] == ">50K"), "income"] = "<=50K"
+    fit = debias(table, "income", "race", favourable=">50K", random_state=0)
+    return outputs(fit, table) | {"refused": {"weights": _error(fit.weights)}}
+
+
+def _error(function, *arguments, **options):
+    """The name of the error that a call raises, or None."""
+    try:
+        function(*arguments, **options)
+    except fairmaxent.FairMaxEntError as problem:
+        return type(problem).__name__
+    return None
+
+
+def refusals():
+    table = people_in_pandas()
+    wrong = {
+        "column": {"outcome": "incom"},
+        "protected": {"protected": ["sex", "sexx"]},
+        "rate": {"statistical_rate": 1.5},
+        "rate of no column": {"statistical_rate": {"job": 0.5}},
+        "level": {"favourable": "rich"},
+        "target": {"target": {"sex": {"Female": 0.5, "Male": 0.6}}},
+        "target of no level": {"target": {"sex": {"Female": 0.5, "Men": 0.5}}},
+        "everything forbidden": {"forbid": [{"sex": "Male"}]},
+        "base": {"base": "forest"},
+        "share": {"base_share": 2.0},
+        "weight": {"weight": "job"},
+        "seed": {"random_state": -1},
+    }
+    roles = {"outcome": "income", "protected": "sex"}
+    errors = {name: _error(debias, table, **roles | options) for name, options in wrong.items()}
+    fit = debias(table, **roles)
+    errors["evidence"] = _error(fit.sample, 10, given={"sex": "none"})
+    errors["count"] = _error(fit.sample, 0.5)
+    errors["no model"] = _error(fairmaxent.load, "no such file.fme")
+    return {"errors": errors}

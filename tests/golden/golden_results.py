@@ -1,0 +1,127 @@
+"""What a golden case returns: rows as CSV text, arrays of floats, and plain values; no sentence meant for people."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+CERTIFICATE = (
+    *("wanted", "before", "achieved", "bound", "delta", "dual", "iterations", "residual"),
+    *("multiplier_norm", "multiplier_bound", "effective_rows", "distance"),
+)
+CERTIFICATE_LISTS = ("small_groups", "filled_cells", "removed_levels")
+MODEL_SCORES = (
+    *("accuracy", "auc", "by_predictions", "by_probabilities"),
+    *("equal_opportunity", "equalised_odds", "calibration_gap"),
+)
+REPORT = (
+    *("rows", "distinct_rows", "columns", "points", "rates", "groupings", "moves", "marginals", "associations"),
+    *("trade_off", "relabelled", "iid", "new_rows", "for_report", "copies", "seed"),
+)
+LIST_ITEMS = 3  # kept from each list in a report
+
+
+def csv(table):
+    """Return any table or series as CSV text."""
+    if isinstance(table, pd.DataFrame | pd.Series):
+        return table.to_csv(index=False, lineterminator="\n")
+    return pl.DataFrame(table).write_csv()
+
+
+def schema(table):
+    """Return the dtypes of a table's columns as text."""
+    if isinstance(table, pd.DataFrame):
+        return {name: str(dtype) for name, dtype in table.dtypes.items()}
+    if isinstance(table, pl.DataFrame):
+        return {name: str(dtype) for name, dtype in table.schema.items()}
+    return {field.name: str(field.type) for field in table.schema}
+
+
+def array(values):
+    """Return numbers as an array of floats."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def without_column(name, table, column):
+    """Return a table's rows as text and, separately, one column of numbers that may differ by rounding."""
+    rows = pl.from_pandas(table) if isinstance(table, pd.DataFrame) else pl.DataFrame(table)
+    return {name: csv(rows.drop(column)), f"{name}, {column}": array(rows[column].to_numpy())}
+
+
+def certificate_numbers(certificate):
+    """Return the numbers of a certificate, or of the dict made from one."""
+    entries = certificate if isinstance(certificate, dict) else certificate.to_dict()
+    numbers = {name: entries[name] for name in CERTIFICATE}
+    lengths = {name: len(entries[name]) for name in CERTIFICATE_LISTS}
+    return numbers | lengths | {"downstream": model_numbers(entries["downstream"])}
+
+
+def model_numbers(downstream):
+    """Return what a model trained on the result is expected to do, or None without an estimate."""
+    if downstream is None:
+        return None
+    scores = {side: {name: downstream[side][name] for name in MODEL_SCORES} for side in ("before", "after")}
+    return scores | {name: downstream[name] for name in ("output", "folds", "threshold")}
+
+
+def report_numbers(report):
+    """Return the numbers of a report's dict."""
+    numbers = {name: without_texts(report[name]) for name in REPORT if report[name] is not None}
+    return numbers | {"certificate": certificate_numbers(report["certificate"])}
+
+
+def without_texts(value):
+    """Drop the texts from a tree of plain values, and shorten its lists; the keys stay."""
+    if isinstance(value, dict):
+        return {key: without_texts(item) for key, item in value.items() if not isinstance(item, str)}
+    if isinstance(value, list | tuple):
+        return [without_texts(item) for item in value if not isinstance(item, str)][:LIST_ITEMS]
+    return value
+
+
+def decimals(text):
+    """Return every number in a text that has four decimals or more, exactly as shown."""
+    return re.findall(r"(?<![\d.])\d+\.\d{4,}(?![\d.])", text)
+
+
+def rate_numbers(rate):
+    """Return everything a rate holds."""
+    return {
+        "value": float(rate),
+        "difference": rate.difference,
+        "interval": rate.interval,
+        "worst": asdict(rate.worst),
+        "groups": [asdict(group) for group in rate.groups],
+        "left out": [group.group for group in rate.left_out],
+    }
+
+
+def outputs(fit, table, rows=200, **options):
+    """Return the certificate, the fair table, sampled rows, and the probability of each row of a table."""
+    drawn = fit.sample(rows, **options)
+    return {
+        "certificate": certificate_numbers(fit.certificate),
+        "fair table": array(fit.certificate.table),
+        "rows": csv(drawn),
+        "schema": schema(drawn),
+        "probability": array(fit.distribution.probability(table)),
+    }
+
+
+def prefixed(prefix, results):
+    """Return results with a prefix before each name."""
+    return {f"{prefix}, {name}": result for name, result in results.items()}
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    """Work in a folder that is deleted afterwards."""
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        yield Path(name)

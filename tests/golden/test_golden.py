@@ -1,0 +1,36 @@
+"""Golden cases: small calls of all public parts give the rows and numbers that were recorded in golden.json.
+
+Rows and other texts must be the same, and floats equal except for rounding. A failure means that the same
+call with the same seed no longer gives the same result. If you meant to change it, record the results again and check
+the diff, which has one line for each result that changed:
+
+    python tests/golden/record.py
+
+The results were recorded with the versions in constraints.txt.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from golden_cases import CASES
+from golden_file import GOLDEN, differences, record
+
+pytest.importorskip("pyarrow", reason="pyarrow, which turns polars into pandas frames, is not installed")
+
+RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))
+SHOWN = 20  # differences shown for each case
+
+
+def test_the_same_cases():
+    assert sorted(RECORDED) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name):
+    current = {key: record(result) for key, result in CASES[name]().items()}
+    different = list(differences(RECORDED[name], current, name))
+    if different:
+        pytest.fail(f"{len(different)} difference(s):\n" + "\n".join(different[:SHOWN]), pytrace=False)
