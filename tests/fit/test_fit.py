@@ -13,8 +13,8 @@ import pytest
 import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, LevelError, WeightError
-from fairmaxent.fit.fit import fair_counts
 from fairmaxent.fit.pipeline import debias
+from fairmaxent.fit.top_up import fair_counts
 from tables import as_table, random_frame, rates_of
 
 
