@@ -140,12 +140,18 @@ class Domain:
 
     def encode(self, frame: Any) -> Codes:
         """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
-        return self.encode_rows(frame).codes
+        return self._encode(frame, positions=False).codes
 
     def encode_rows(self, frame: Any) -> Encoded:
         """Encode a table, including raw values, in one pass over each column."""
+        return self._encode(frame, positions=True)
+
+    def _encode(self, frame: Any, *, positions: bool) -> Encoded:
         table = frames.open_frame(frame)
-        columns = [encode_column(attribute, frames.column(table, attribute.name)) for attribute in self.attributes]
+        columns = [
+            encode_column(attribute, frames.column(table, attribute.name), positions=positions)
+            for attribute in self.attributes
+        ]
         return Encoded.stacked(columns, self.sizes)
 
     def decode(
