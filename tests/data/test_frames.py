@@ -260,7 +260,7 @@ def test_every_kind_of_nothing_is_missing(value):
         (pd.DataFrame(index=[0, 1]), InputError, "no columns"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ColumnError, "more than once: 'a'"),
         (pa.table([[1], [2]], names=["b", "b"]), ColumnError, "more than once: 'b'"),
-        (pd.DataFrame([[1]], columns=[7]), ColumnError, "must be text, found 7"),
+        (pd.DataFrame([[1]], columns=[7]), ColumnError, "must be text, but these are not: 7"),
     ],
 )
 def test_what_is_no_usable_table_is_refused_with_the_reason(frame, error, words):

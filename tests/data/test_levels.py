@@ -77,7 +77,7 @@ def test_edges_are_honoured_and_values_outside_join_the_outermost_bins():
     assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
     assert domain.attribute("age").level(5) == domain.attribute("age").level("< 30") == 0
     assert domain.notes == (
-        "column 'age': 2 rows outside the edges 18 … 90 count in the outermost bins, whose labels say so",
+        "column 'age': 2 rows outside the edges 18 … 90 are counted in the outermost bins, as their labels show",
     )
 
 
@@ -109,7 +109,7 @@ def test_a_bin_without_values_is_joined_to_its_neighbour_with_a_note():
     domain, codes = Domain.learn(pl.DataFrame({"age": [20, 70]}), bins={"age": [0, 10, 30, 50, 90]})
     assert domain.attribute("age").labels == ("[0, 50)", "[50, 90]")
     assert codes[:, 0].tolist() == [0, 1]
-    assert "2 of its bins held no value" in domain.notes[0]
+    assert "2 of its bins had no values and were merged with a neighbour" in domain.notes[0]
 
 
 def test_date_edges_may_be_dates():
@@ -126,7 +126,8 @@ def test_rare_values_are_lumped_by_frequency_then_canonical_order_with_a_note():
     attribute = domain.attribute("w")
     assert attribute.labels == ("b", "d", "other")
     assert domain.notes == (
-        "column 'w' has 5 values: the 2 most frequent stay, the other 3 (44.4% of the rows) are one level 'other'",
+        "column 'w' has 5 values: the 2 most frequent stay, "
+        "and the other 3 (44.4% of the rows) become one level, 'other'",
     )
     assert attribute.level("e") == attribute.level("other") == 2
     drawn = domain.decode(np.full((6_000, 1), 2, dtype=np.uint8), rng=generator())["w"].to_list()
@@ -157,8 +158,8 @@ def test_a_declared_order_fixes_the_levels():
 @pytest.mark.parametrize(
     ("order", "words"),
     [
-        (["S", "M"], "holds 'L', which its order does not name"),
-        (["S", "M", "L", "XL"], "order names 'XL', not in column 'size'"),
+        (["S", "M"], "holds 'L', which is not in its order"),
+        (["S", "M", "L", "XL"], "order names 'XL', which is not in column 'size'"),
         (["S", "M", "L", "L"], "names a value twice"),
     ],
 )
@@ -169,7 +170,7 @@ def test_an_order_that_does_not_fit_the_column_is_refused(order, words):
 
 def test_notes_name_constant_and_identifier_like_columns(table):
     notes = Domain.infer(table).notes
-    assert "column 'same' is constant ('one'): it tells nothing about the rows" in notes
+    assert "column 'same' is constant ('one') and carries no information" in notes
     assert any("column 'city' has 90 values" in note for note in notes)
     assert not any("identifier" in note for note in notes)
     people = pl.DataFrame({"id": range(200), "key": [f"k{i}" for i in range(200)], "x": np.linspace(0, 1, 200)})
@@ -257,7 +258,11 @@ def test_one_word_for_all_features_means_numbers_and_dates(table):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"kinds": ["x"]}, "kinds is"), ({"bins": 2.5}, "bins is 2.5"), ({"max_levels": "3"}, "max_levels is '3'")],
+    [
+        ({"kinds": ["x"]}, "kinds is"),
+        ({"bins": 2.5}, r"Domain.infer\(bins=…\) is 2.5; give a whole number, or bins by column"),
+        ({"max_levels": "3"}, r"Domain.infer\(max_levels=…\) is '3'; give a whole number"),
+    ],
 )
 def test_options_of_the_wrong_type_are_refused(options, message):
     with pytest.raises(InputError, match=message):

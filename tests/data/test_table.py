@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Table, grouped_rows, match_rows
 from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.maxent.forbidden import Rule, break_any
 
@@ -64,3 +64,34 @@ def test_thinned_rows_stand_for_all(rows):
     assert (thinned.distinct, thinned.total) == (40, pytest.approx(table.total))
     (exact,), (rough,) = table.tables([(0,)], SIZES), thinned.tables([(0,)], SIZES)
     assert np.abs(exact - rough).max() <= table.total / 40  # rows are sorted: a level is off by one step at most
+
+
+@pytest.mark.parametrize(
+    "sizes", [(3, 4, 2), (900, 900, 900), (2**30, 2**30, 2**30)], ids=["countable", "sorted", "ranked"]
+)
+def test_equal_rows_are_merged_in_lexicographic_order(sizes):
+    rng = np.random.default_rng(0)
+    few = np.column_stack([rng.integers(0, size, 40) for size in sizes])
+    codes = few[rng.integers(0, len(few), 500)]
+    table = Table.compress(codes, sizes)
+    assert [tuple(row) for row in table.codes] == sorted({tuple(row) for row in codes})
+    np.testing.assert_array_equal(table.codes[table.inverse], codes)
+    np.testing.assert_array_equal(table.counts, np.bincount(table.inverse))
+
+
+@pytest.mark.parametrize("count", [1, 7, 300, 70_000])
+def test_grouped_rows_keep_the_order_inside_each_group(count):
+    groups = np.random.default_rng(count).integers(-1, count, 1000)
+    order, starts = grouped_rows(groups, count)
+    ends = [*starts[1:], len(order)]
+    for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if end > start:
+            assert order[start:end].tolist() == np.flatnonzero(groups == group).tolist()
+    assert len(order) == np.count_nonzero(groups >= 0)
+
+
+def test_rows_are_matched_by_value():
+    known = np.array([[0, 1], [1, 0], [2, 2]])
+    assert match_rows(known, known.copy(), (3, 3)).tolist() == [0, 1, 2]
+    assert match_rows(known, known[[2, 0]], (3, 3)).tolist() == [2, 0]
+    assert match_rows(known, np.array([[1, 1], [2, 2]]), (3, 3)).tolist() == [-1, 2]

@@ -163,7 +163,7 @@ def test_a_domain_that_is_given():
     frame = table().drop("weight")
     domain = Domain.infer(frame, bins=4, max_levels=5)
     same_fit(*(debias(own, "income", "sex", domain=domain, detail="bins") for own in (frame.lazy(), frame)))
-    with pytest.raises(LevelError, match="'X', which was not there"):
+    with pytest.raises(LevelError, match="'X', which was not in the data"):
         debias(frame.with_columns(sex=pl.lit("X")).lazy(), "income", "sex", domain=domain)
     with pytest.raises(LevelError, match="no missing values"):
         debias(frame.with_columns(age=pl.lit(None, pl.Int64)).lazy(), "income", "sex", domain=domain)

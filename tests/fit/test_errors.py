@@ -119,7 +119,9 @@ COLUMN_CASES = {
     "rate of a column that is not protected": Case(
         asking(statistical_rate={"race": 0.9}), ColumnError, ("statistical_rate", "'race'", "known: 'sex'")
     ),
-    "outcome among protected": Case(asking(protected=["sex", "income"]), ColumnError, ("'income'", "take it out")),
+    "outcome among protected": Case(
+        asking(protected=["sex", "income"]), ColumnError, ("'income'", "only be one of the two")
+    ),
     "protected twice": Case(asking(protected=["sex", "sex"]), ColumnError, ("['sex', 'sex']", "name each once")),
     "no protected": Case(asking(protected=[]), ColumnError, ("protected", "pass at least one")),
     "protected is None": Case(asking(protected=None), ColumnError, ("protected is None", "pass the name")),
@@ -135,7 +137,7 @@ COLUMN_CASES = {
         lambda frame: asking(domain=Domain.infer(frame))(without(frame, "job")), ColumnError, ("'job'", "known: ")
     ),
     "domain is none": Case(asking(domain="sex"), InputError, ("domain is 'sex'", "Domain.infer(frame)")),
-    "cells are lists": Case(asking(), InputError, ("'job'", "unpack it"), {"job": [["nurse"]] * ROWS}),
+    "cells are lists": Case(asking(), InputError, ("'job'", "unpack the column"), {"job": [["nurse"]] * ROWS}),
     "infinite number": Case(asking(), InputError, ("'age'", "infinite", "replace it"), starting_with(np.inf, "age")),
 }
 
@@ -430,7 +432,7 @@ NOT_TABLES = {
     "no columns, pyarrow": (pa.table({}), InputError, "no columns; pass at least one"),
     "equal names, pandas": (TWINS, ColumnError, "more than once: 'sex'; rename"),
     "equal names, pyarrow": (pa.table([[1], [2]], names=["sex", "sex"]), ColumnError, "more than once: 'sex'; rename"),
-    "numbers as names": (pd.DataFrame([[1, 2]]), ColumnError, "must be text, found 0, 1; rename"),
+    "numbers as names": (pd.DataFrame([[1, 2]]), ColumnError, "must be text, but these are not: 0, 1; rename"),
     "dict": (COLUMNS, InputError, "dict is not a table; pass a pandas DataFrame"),
     "array": (np.zeros((2, 2)), InputError, "ndarray is not a table; pass a pandas DataFrame"),
     "series": (pd.Series([1, 2]), InputError, "Series is not a table; pass a pandas DataFrame"),

@@ -167,7 +167,7 @@ def test_evidence_on_a_binned_number_is_that_number():
     assert fit.sample(50, given={"age": label})["age"].nunique() > 1
     with pytest.raises(LevelError, match=r"'age' never holds 999"):
         fit.sample(5, given={"age": 999})
-    with pytest.raises(LevelError, match=r"30 shares its level.*name the whole level, '\["):
+    with pytest.raises(LevelError, match=r"30 shares its level.*name the complete level, '\["):
         debias(frame, "y", "z0", forbid=[{"age": 30, "x2": True}])
     with pytest.raises(EvidenceError, match="probability zero"):
         fit.distribution.condition({"age": 30}).condition({"age": 31})
@@ -185,7 +185,7 @@ def test_a_given_domain_keeps_the_order_of_the_frame():
     turned = frame[frame.columns[::-1]]
     drawn = debias(turned, "y", "z0", domain=Domain.infer(frame)).sample(10, random_state=0)
     assert list(drawn.columns) == list(turned.columns)
-    with pytest.raises(InputError, match="learned from a pandas table and the frame is of polars"):
+    with pytest.raises(InputError, match="learned from a pandas table, but the frame is a polars table"):
         debias(pl.from_pandas(frame), "y", "z0", domain=Domain.infer(frame))
 
 

@@ -11,14 +11,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table
 from fairmaxent.maxent.forbidden import Rule
-from fairmaxent.maxent.priors.bases import (
-    STRENGTHS,
-    best_strength,
-    build_base,
-    reachable_roots,
-    smoothed,
-    spanning_parents,
-)
+from fairmaxent.maxent.priors.bases import build_base, reachable_roots
+from fairmaxent.maxent.priors.tree_learning import STRENGTHS, best_strength, smoothed, spanning_parents
 from oracle import dense, points
 
 

@@ -14,7 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
-from fairmaxent.errors import InputError, LevelError, did_you_mean
+from fairmaxent.errors import InputError, LevelError, Option, did_you_mean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,15 +27,15 @@ class Attribute:
     """One text per level, for people; unique within the attribute."""
     features: FeatureKind
     values: frames.Column
-    """Raw values in the column's own dtype, sorted by level; the missing value last, where it was seen."""
+    """Raw values in the column's own dtype, sorted by level; the missing value last, if there was one."""
     level_starts: NDArray[np.int64]
     """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
     counts: NDArray[np.float64]
-    """How often each raw value was seen, by weight."""
+    """Total weight of the rows with each raw value."""
     edges: NDArray[np.float64] | None
-    """Cut points between bins, half-open to the right; the outermost bins reach to ±∞. None: no bins."""
+    """Cut points between bins, which are half-open to the right; the outermost bins reach to ±∞. None: no bins."""
     missing: int | None
-    """The level of missing values, always the last one. None: none was seen."""
+    """The level of missing values, always the last one. None: no value was missing."""
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
@@ -63,7 +63,7 @@ class Attribute:
         return level
 
     def exact_level(self, value: object) -> int:
-        """Return the level of a raw value that has one to itself, or of a label's text."""
+        """Return the level of a raw value that does not share its level, or of a label's text."""
         position = self._find(value)
         if position is None:
             return self._label_level(value)
@@ -71,7 +71,8 @@ class Attribute:
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
             raise LevelError(
                 f"column {self.name!r}: {value!r} shares its level with other values; "
-                f"name the whole level, {self.labels[level]!r}, or learn a Domain with finer bins"
+                f"name the complete level, {self.labels[level]!r}, or make bins narrower with ",
+                Option("bins"),
             )
         return level
 
@@ -88,35 +89,38 @@ class Attribute:
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
     def level_counts(self) -> NDArray[np.float64]:
-        """Return how often each level was seen, by weight."""
+        """Return the total weight of the rows with each level."""
         return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
 
     def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
-        """Say which of a column's distinct values can be drawn, and last, whether missing can."""
-        found = [self._find(value) for value in values.to_list()]
+        """Say which of a column's distinct values can be drawn; the last entry says whether missing can."""
+        positions = [self._find(value) for value in values.to_list()]
         missing = self.missing is not None and self.counts[-1] > 0
-        return np.array([*(place is not None and self.counts[place] > 0 for place in found), missing], dtype=bool)
+        return np.array([*(at is not None and self.counts[at] > 0 for at in positions), missing], dtype=bool)
 
     def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
-        """Return where each of a column's distinct values stands among those seen, and last, where missing does."""
+        """Return the position of each of a column's distinct values in `values`; the last entry is that of missing."""
         known = len(self.counts) - (self.missing is not None)
         numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
-        if len(numbers) and np.all(np.diff(numbers) > 0):  # false where floats cannot tell large numbers or times apart
+        if len(numbers) and np.all(np.diff(numbers) > 0):  # false if large numbers or times are equal as floats
             wanted = frames.to_numbers(values)
-            found = np.minimum(np.searchsorted(numbers, wanted), known - 1)
-            found[numbers[found] != wanted] = -1
+            positions = np.minimum(np.searchsorted(numbers, wanted), known - 1)
+            positions[numbers[positions] != wanted] = -1
         else:
-            found = np.array([self._positions_by_key.get(value_key(value), -1) for value in values.to_list()], np.intp)
-        if (found < 0).any():
-            value = values.to_list()[int(np.argmax(found < 0))]
-            raise LevelError(f"column {self.name!r} holds {value!r}, which was not there when the domain was learned")
-        return np.append(found, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
+            by_key = self._positions_by_key
+            positions = np.array([by_key.get(value_key(value), -1) for value in values.to_list()], dtype=np.intp)
+        if (positions < 0).any():
+            value = values.to_list()[int(np.argmax(positions < 0))]
+            raise LevelError(
+                f"column {self.name!r} holds {value!r}, which was not in the data that the domain was learned from"
+            )
+        return np.append(positions, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
 
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
             raise InputError(
-                f"column {self.name!r} is {self.kind}: its levels have no numeric value; name a column of numbers"
+                f"column {self.name!r} is {self.kind}, so its levels have no numeric value; name a column of numbers"
             )
         starts = self.level_starts[:-1]
         sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
@@ -135,13 +139,13 @@ class Attribute:
         if None in levels:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
-                f"column {self.name!r} holds {value!r}, which was not there when the domain was learned; "
-                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain with it"
+                f"column {self.name!r} holds {value!r}, which was not in the data that the domain was learned from; "
+                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain from data that has it"
             )
         return np.array(levels, dtype=np.intp)
 
     def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
-        """Return codes as raw values where each level is one value, else as labels."""
+        """Return codes as raw values if each level is one value, otherwise as labels."""
         if self.is_value_coded:
             return frames.take(self.values, codes)
         return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
@@ -185,7 +189,7 @@ class Attribute:
         if self.missing is None:
             raise LevelError(
                 f"column {self.name!r} had no missing values when the domain was learned; "
-                "fill them, or learn the domain with them"
+                "fill them in, or learn the domain from data that has them"
             )
         return self.missing
 
@@ -196,13 +200,13 @@ class Attribute:
         return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
 
     def _find(self, value: object) -> int | None:
-        """Return where a raw value stands among those seen, None where it was not."""
+        """Return the position of a raw value in `values`; None if it is not there."""
         if frames.is_missing(value):
             return int(self.level_starts[self._missing_level()])
         return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
 
     def _label_level(self, value: object) -> int:
-        """Return the level that a text labels, or say what is wrong with a value that was never seen."""
+        """Return the level with this label, or explain what is wrong with a value that was never seen."""
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
         level = self.level(value)

@@ -57,7 +57,7 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
 
 
 def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
-    """How often each value was seen, by weight, and last, how often none was."""
+    """Total weight of the rows with each value, and last, of those without one."""
     if weights is None:
         return np.append(distinct.counts, distinct.missing).astype(np.float64)
     return np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
@@ -83,7 +83,9 @@ def _drawable(counts: Reals, starts: NDArray[np.int64]) -> Reals:
 def _notes(attribute: Attribute, present: int, max_levels: int) -> list[str]:
     name, notes = attribute.name, []
     if attribute.size == 1:
-        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}): it tells nothing about the rows")
+        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}) and carries no information")
     if looks_like_identifier(attribute, present, few=max_levels):
-        notes.append(f"column {name!r} differs in (nearly) every row, like an identifier: consider dropping it")
+        notes.append(
+            f"column {name!r} has a different value in (nearly) every row, like an identifier; consider dropping it"
+        )
     return notes

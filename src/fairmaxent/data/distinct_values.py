@@ -99,7 +99,7 @@ def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray
 
 
 def _sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Sort by value; unlike types by type, then value; what cannot be compared by type, then order of appearance."""
+    """Sort by value; mixed types by type, then value; values that cannot be compared by type, then first appearance."""
     types = [type(value).__name__ for value in values]
     for keys in (values, list(zip(types, values, strict=True))):
         try:
@@ -110,7 +110,9 @@ def _sorted_positions(values: Sequence[Any]) -> list[int]:
 
 
 def _cannot_factorize(name: str, kind: object) -> InputError:
-    return InputError(f"column {name!r} holds {kind}; a cell must be one number, text, truth value or date: unpack it")
+    return InputError(
+        f"column {name!r} holds {kind}; each cell must be a single number, text, truth value or date: unpack the column"
+    )
 
 
 def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -139,16 +141,16 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
 
 def _factorize_objects(cells: Any) -> tuple[NDArray[np.intp], list[Any]]:
     """Do what pandas.factorize does, but keep True and 1 apart."""
-    found: dict[Any, int] = {}
+    positions: dict[Any, int] = {}
     values: list[Any] = []
     indices = np.full(len(cells), -1, dtype=np.intp)
     for row, cell in enumerate(cells):
         if not frames.is_missing(cell):
             key = isinstance(cell, bool | np.bool_), cell
-            if key not in found:
-                found[key] = len(values)
+            if key not in positions:
+                positions[key] = len(values)
                 values.append(cell)
-            indices[row] = found[key]
+            indices[row] = positions[key]
     return indices, values
 
 
@@ -162,9 +164,9 @@ def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
         return np.full(len(native), -1)
     if dtype == polars.Categorical:
         present = native.drop_nulls().unique()
-        places = present.to_physical().to_numpy()
-        ranks = np.full(int(places.max()) + 2, -1, dtype=np.intp)
-        ranks[places] = _rank_values(np.arange(len(places)), present.cast(polars.String).to_list())
+        physical = present.to_physical().to_numpy()
+        ranks = np.full(int(physical.max()) + 2, -1, dtype=np.intp)
+        ranks[physical] = _rank_values(np.arange(len(physical)), present.cast(polars.String).to_list())
         return np.asarray(ranks[native.to_physical().fill_null(len(ranks) - 1).to_numpy()])
     if dtype == polars.String:  # polars sorts text by bytes of UTF-8, which is the order of code points
         native = native.cast(polars.Enum(native.unique().drop_nulls().sort()))

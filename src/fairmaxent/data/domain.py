@@ -1,7 +1,7 @@
-"""What was learned about the columns of a table: their levels, and the way there and back.
+"""What was learned about the columns of a table: their levels, and how to encode and decode them.
 
 A *level* of an attribute stands for one or more raw values: a category for itself, a bin for the numbers seen in it,
-"other" for all rare categories. Decoding a level draws one of its raw values, as often as each was seen.
+"other" for all rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
 The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
 """
 
@@ -29,11 +29,11 @@ from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
-    """The product of the attributes' levels (Ω), with what it takes to encode a table and to decode it again."""
+    """The product of the attributes' levels (Ω): encodes tables, and decodes them again."""
 
     attributes: tuple[Attribute, ...]
     notes: tuple[str, ...]
-    """What a user should know about the columns, in plain sentences."""
+    """What a user should know about the columns, in complete sentences."""
 
     def __repr__(self) -> str:
         lines = [f"<Domain of {self.size:,} points>", *map(repr, self.attributes), *self.notes]
@@ -74,13 +74,13 @@ class Domain:
         Parameters
         ----------
         frame : a pandas DataFrame, polars DataFrame or pyarrow Table.
-        kinds : columns to be read as another kind than their dtype says.
-        bins : about how many bins a number or date gets if it has more distinct values than that, or its edges.
-            Bins have about equal weight; a value that alone has the weight of a bin is a bin of its own.
-        order : levels in the order wanted, for categorical columns.
+        kinds : kinds of columns, where the one implied by the dtype is wrong.
+        bins : roughly how many bins to make from a column of numbers or dates that has more distinct values than that,
+            or the edges of its bins. Bins have about equal weight; a value that has the weight of a bin gets its own.
+        order : the levels of categorical columns, in order.
         features : "moment" (the value alone) or "indicator" (one per level), by column or for all numbers and dates.
         max_levels : a categorical column with more values keeps the most frequent; the rest become "other".
-        weight : design weights, one per row; they count in bins, rare values and in what decoding draws.
+        weight : design weights, one per row, used for bins, for rare values and in decoding.
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
@@ -91,7 +91,7 @@ class Domain:
     def learn_rows(
         cls, frame: Any, options: ColumnOptions, *, weight: NDArray[np.floating] | None = None
     ) -> tuple[Domain, Encoded]:
-        """Learn the domain of a table and encode that table, raw values and all, in one pass over each column."""
+        """Learn the domain of a table and encode the table, including raw values, in one pass over each column."""
         table = frames.open_frame(frame)
         weights = None if weight is None else check_weights(weight, len(table))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
@@ -135,17 +135,23 @@ class Domain:
         return self.attributes[self.index(name)]
 
     def column_of(self, name: str, codes: NDArray[np.integer]) -> frames.Column:
-        """Return the codes of one column as raw values where each level is one value, else as labels."""
+        """Return the codes of one column as raw values if each level is one value, otherwise as labels."""
         return self.attribute(name).column_of(codes)
 
     def encode(self, frame: Any) -> Codes:
         """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
-        return self.encode_rows(frame).codes
+        return self._encode(frame, positions=False).codes
 
     def encode_rows(self, frame: Any) -> Encoded:
-        """Encode a table by what was learned, raw values and all, in one pass over each column."""
+        """Encode a table, including raw values, in one pass over each column."""
+        return self._encode(frame, positions=True)
+
+    def _encode(self, frame: Any, *, positions: bool) -> Encoded:
         table = frames.open_frame(frame)
-        columns = [encode_column(attribute, frames.column(table, attribute.name)) for attribute in self.attributes]
+        columns = [
+            encode_column(attribute, frames.column(table, attribute.name), positions=positions)
+            for attribute in self.attributes
+        ]
         return Encoded.stacked(columns, self.sizes)
 
     def decode(
@@ -158,7 +164,7 @@ class Domain:
         """Return a table of the learned kind: same columns, order, dtypes and categories.
 
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
-        ``known`` are positions of raw values of some columns that are not to be drawn, -1 where they are.
+        ``known`` holds, for some columns, positions of raw values to use instead of drawn ones; -1: draw this one.
         """
         self._check_codes(codes)
         drawn = {}
@@ -209,5 +215,6 @@ def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -
     learned_from, now = domain.library, frames.library_of(frame.get_column(frame.columns[0]))
     if learned_from != now:
         raise InputError(
-            f"the Domain was learned from a {learned_from} table and the frame is of {now}; infer it from the same kind"
+            f"the Domain was learned from a {learned_from} table, but the frame is a {now} table; infer it from the "
+            "same kind"
         )

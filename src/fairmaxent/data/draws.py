@@ -69,12 +69,12 @@ class Choice:
         point = np.minimum(point + groups, below.take(groups))
         item = self.guide.ravel().take(bucket)
         short = np.flatnonzero(self.bounds.take(item) <= point)
-        wanted, found = point.take(short), item.take(short)
+        wanted, reached = point.take(short), item.take(short)
         for _ in range(_STEPS):
-            found += 1
-            item[short] = found
-            still = np.flatnonzero(self.bounds.take(found) <= wanted)
-            short, wanted, found = short.take(still), wanted.take(still), found.take(still)
+            reached += 1
+            item[short] = reached
+            still = np.flatnonzero(self.bounds.take(reached) <= wanted)
+            short, wanted, reached = short.take(still), wanted.take(still), reached.take(still)
         item[short] = np.searchsorted(self.bounds, wanted, side="right")
         return np.asarray(item - self.starts.take(groups))
 
@@ -157,7 +157,7 @@ def check_seed(seed: object) -> None:
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise InputError(
             Option("random_state"),
-            f" is {seed!r}; pass a non-negative integer or None (a draw also takes a numpy Generator)",
+            f" is {seed!r}; pass a non-negative integer or None (when drawing, a numpy Generator works too)",
         )
 
 
@@ -166,5 +166,5 @@ def check_count(n: object) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
     if n > _MOST_ROWS:
-        raise InputError(f"n is {n:,}, more rows than anything holds; ask for fewer, at most {_MOST_ROWS:,}")
+        raise InputError(f"n is {n:,}, which is too many rows; ask for at most {_MOST_ROWS:,}")
     return int(n)

@@ -23,9 +23,9 @@ class EncodedColumn:
     levels: Codes
     """The level of each row."""
     positions: NDArray[np.unsignedinteger] | None = None
-    """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or see below."""
+    """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
     unknown: str = ""
-    """Why there are no positions: which value was not there when the attribute was learned."""
+    """Why there are no positions although they were wanted: which value the attribute does not know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +52,18 @@ class Encoded:
         return cls(codes, positions)
 
 
-def encode_column(attribute: Attribute, series: frames.Column) -> EncodedColumn:
-    """Encode a column by an attribute that was learned before.
+def encode_column(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
+    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too.
 
     Raises :class:`fairmaxent.LevelError` for a value that has no level.
     """
     distinct = distinct_values(series)
     missing = attribute.level(None) if distinct.missing else 0
     levels = np.append(attribute.levels_of(distinct.values), missing).take(distinct.codes)
-    if attribute.is_value_coded:
+    if attribute.is_value_coded or not positions:
         return EncodedColumn(levels)
     try:
-        positions = attribute.positions_of(distinct.values)
+        looked_up = attribute.positions_of(distinct.values)
     except LevelError as problem:  # a number in a bin that was not seen there
         return EncodedColumn(levels, unknown=str(problem))
-    return EncodedColumn(levels, positions.take(distinct.codes))
+    return EncodedColumn(levels, looked_up.take(distinct.codes))

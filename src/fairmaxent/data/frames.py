@@ -30,7 +30,7 @@ _MICROSECONDS = 1e6  # per second
 
 
 def open_frame(frame: Any) -> nw.DataFrame[Any]:
-    """Wrap an eager pandas, polars or pyarrow table, or say why it cannot be used."""
+    """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be used."""
     native = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
         raise InputError("a polars LazyFrame has no rows yet; call .collect() first")
@@ -54,7 +54,7 @@ def _check_names(names: list[Any]) -> None:
     strange = [name for name in names if not isinstance(name, str)]
     if strange:
         shown = ", ".join(repr(name) for name in strange[:5])
-        raise ColumnError(f"column names must be text, found {shown}; rename them, e.g. with str(name)")
+        raise ColumnError(f"column names must be text, but these are not: {shown}; rename them, e.g. with str(name)")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
@@ -99,7 +99,7 @@ def build(columns: Mapping[str, Column]) -> Any:
 
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
-    """Put the columns of a table of ours in this order; the name of ``ones`` stands for that value in every row."""
+    """Put the columns of a decoded table in this order, with ``ones`` repeated for every row under its name."""
     opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
     columns = {name: opened.get_column(name) for name in opened.columns}
     if ones is not None:
@@ -129,7 +129,7 @@ def library_of(series: Column) -> str:
 
 
 def load_library(library: str) -> Any:
-    """Import a library by name, or say what to install."""
+    """Import a library by name, or raise an error that says what to install."""
     try:
         return importlib.import_module(library)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""How the values of a column become levels: bins, rare values, declared orders, and the user's say in it."""
+"""How the values of a column become levels: bins, rare values, declared orders, and the user's options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
@@ -27,7 +27,7 @@ MAX_LEVELS = 64
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the user said about the columns; checked when made."""
+    """The user's options for the columns, checked on creation."""
 
     names: Sequence[str]
     kinds: Mapping[str, Kind] = field(default_factory=dict)
@@ -41,7 +41,8 @@ class ColumnOptions:
         for option in (self.kinds, self.bins, self.order, self.features):
             for name in option if isinstance(option, Mapping) else ():
                 if name not in self.names:
-                    raise ColumnError(f"an option names the column {name!r}; {did_you_mean(name, self.names)}")
+                    hint = did_you_mean(name, self.names)
+                    raise ColumnError(f"an option names the column {name!r}, which is not in the table; {hint}")
         features = self.features.values() if isinstance(self.features, Mapping) else [self.features]
         for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(FeatureKind))):
             for choice in given:
@@ -49,7 +50,7 @@ class ColumnOptions:
                     raise InputError(f"{choice!r} is not a choice; {did_you_mean(choice, choices)}")
         bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
-            raise InputError("bins must be at least 1 and max_levels at least 2")
+            raise InputError(Option("bins"), " must be at least 1 and ", Option("max_levels"), " at least 2")
 
     def _check_types(self) -> None:
         for name, option in (("kinds", self.kinds), ("order", self.order)):
@@ -57,12 +58,11 @@ class ColumnOptions:
                 raise InputError(f"{name} is {option!r}; give it by column, as {{column: …}}")
         for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
             if isinstance(number, bool) or not isinstance(number, int | Mapping):
-                raise InputError(
-                    f"{name} is {number!r}; give a whole number" + (", or bins by column" * (name == "bins"))
-                )
+                also = ", or bins by column" if name == "bins" else ""
+                raise InputError(Option(name), f" is {number!r}; give a whole number{also}")
 
     def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
-        """Return the kind asked for, if the column can be read so, else the one its dtype says."""
+        """Return the requested kind if the column can be read that way, or without a request what its dtype implies."""
         name, natural = series.name, _natural_kind(series, values)
         possible = list(_POSSIBLE_KINDS[natural])
         if natural == "numeric" and self.kinds.get(name) == "boolean" and _is_truth(values):
@@ -74,7 +74,7 @@ class ColumnOptions:
             hint = f"; to order its values, name them in order={{{name!r}: [...]}}" if kind == "ordered" else ""
             raise InputError(f"column {name!r} ({series.dtype}) cannot be {kind}, only {' or '.join(possible)}{hint}")
         if isinstance(self.bins, Mapping) and name in self.bins and kind not in ("numeric", "date"):
-            raise InputError(f"column {name!r} is {kind} and has no bins; leave it out of bins")
+            raise InputError(f"column {name!r} is {kind} and has no bins; leave it out of ", Option("bins"))
         return kind
 
     def bins_of(self, name: str) -> Bins:
@@ -82,12 +82,12 @@ class ColumnOptions:
         return self.bins.get(name, DEFAULT_BINS) if isinstance(self.bins, Mapping) else self.bins
 
     def features_of(self, name: str, kind: Kind) -> FeatureKind:
-        """Return the features of a column; one word for all columns means those that are numbers or dates."""
+        """Return the features of a column; one choice for all columns applies to numbers and dates."""
         if not isinstance(self.features, Mapping):
             return self.features if kind in ("numeric", "date") else "indicator"
         wanted = self.features.get(name, "indicator")
         if wanted == "moment" and kind not in ("numeric", "date", "boolean"):
-            raise InputError(f"column {name!r} is {kind}: it has no moment; use 'indicator'")
+            raise InputError(f"column {name!r} is {kind} and has no moment; use 'indicator'")
         return wanted
 
 
@@ -130,7 +130,7 @@ class LevelsOfValues:
 
 
 def group_values(values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions) -> LevelsOfValues:
-    """Group the distinct values of a column, seen so often, into levels."""
+    """Group the distinct values of a column into levels; ``counts`` are their total weights."""
     name = values.name
     if name in options.order:
         return _in_declared_order(values, options.order[name])
@@ -143,22 +143,22 @@ def group_values(values: frames.Column, counts: Reals, kind: Kind, options: Colu
 
 def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
     name, scalars = values.name, values.to_list()
-    place = {value_key(value): level for level, value in enumerate(order)}
-    if len(place) < len(order):
+    level_of = {value_key(value): level for level, value in enumerate(order)}
+    if len(level_of) < len(order):
         raise LevelError(f"order of column {name!r} names a value twice; name each once")
     known = {value_key(value) for value in scalars}
     for value in order:
         if value_key(value) not in known:
-            raise LevelError(f"order names {value!r}, not in column {name!r}; {did_you_mean(value, scalars)}")
+            raise LevelError(f"order names {value!r}, which is not in column {name!r}; {did_you_mean(value, scalars)}")
     for value in scalars:
-        if value_key(value) not in place:
-            raise LevelError(f"column {name!r} holds {value!r}, which its order does not name; add it there")
-    levels = np.array([place[value_key(value)] for value in scalars], dtype=np.intp)
+        if value_key(value) not in level_of:
+            raise LevelError(f"column {name!r} holds {value!r}, which is not in its order; add it there")
+    levels = np.array([level_of[value_key(value)] for value in scalars], dtype=np.intp)
     return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
 def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsOfValues:
-    """Keep the most frequent values, ties in canonical order, and make the rest one last level."""
+    """Keep the most frequent values (ties in canonical order), and put the rest into one last level."""
     kept = np.sort(np.argsort(-counts, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
     levels[kept] = np.arange(len(kept))
@@ -166,29 +166,29 @@ def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsO
     share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
     note = (
         f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
-        f"the other {len(values) - len(kept)} ({share:.1%} of the rows) are one level 'other'"
+        f"and the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
     )
     return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
 def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOfValues:
-    """Give each number a level if there are few, else put them into bins."""
-    numbers, first, place = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
+    """Give each number a level if there are few, otherwise put them into bins."""
+    numbers, first, rank = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
     if np.isinf(numbers).any():
         raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
     if not isinstance(bins, int):
-        return _group_by_edges(numbers[place], counts, list(bins), values.name)
+        return _group_by_edges(numbers[rank], counts, list(bins), values.name)
     distinct = frames.take(values, first) if len(first) < len(values) else values
     if len(numbers) <= bins:
-        return LevelsOfValues(place, [value_text(value) for value in distinct.to_list()])
-    begins, alone = _equal_weight_bins(np.bincount(place, counts).astype(np.float64), bins)
+        return LevelsOfValues(rank, [value_text(value) for value in distinct.to_list()])
+    begins, alone = _equal_weight_bins(np.bincount(rank, counts).astype(np.float64), bins)
     edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
-    levels = np.searchsorted(edges, numbers, side="right")[place]
+    levels = np.searchsorted(edges, numbers, side="right")[rank]
     return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
 def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np.bool_]]:
-    """Cut ascending values into bins: where each bin begins, and which values are a bin of their own.
+    """Cut ascending values into bins; return where each bin begins, and which values are a bin of their own.
 
     The values between two that stand alone share the remaining bins in proportion to their weight.
     """
@@ -221,7 +221,7 @@ def _bin_labels(ascending: frames.Column, begins: list[int], alone: NDArray[np.b
 
 
 def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) -> LevelsOfValues:
-    """Use the edges given; a bin without any value cannot be decoded, so its left neighbour takes it over."""
+    """Use the given edges; a bin without values cannot be decoded, so it is merged with its left neighbour."""
     edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
         raise InputError(f"bins of column {name!r} must be at least two ascending edges, or a number of bins")
@@ -231,7 +231,7 @@ def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) 
     texts = [value_text(given[edge]) for edge in kept]
     labels = _edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
     empty = len(edges) - 1 - len(filled)
-    notes = [f"column {name!r}: {empty} of its bins held no value and were joined to a neighbour"] if empty else []
+    notes = [f"column {name!r}: {empty} of its bins had no values and were merged with a neighbour"] if empty else []
     if (below | above).any():
         notes.append(_outside_note(name, texts, counts, below | above))
     cuts = edges[kept[1:-1]]
@@ -239,7 +239,7 @@ def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) 
 
 
 def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
-    """Write bins as "[0, 18)"; an outermost one that holds values beyond its edge says so.
+    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values beyond its edge.
 
     >>> _edge_labels(["0", "18", "65"], below=False, above=True)
     ['[0, 18)', '≥ 18']
@@ -256,8 +256,8 @@ def _outside_note(name: str, texts: Sequence[str], counts: Reals, outside: NDArr
     mass = float(counts[outside].sum())
     rows = f"{mass:,.0f} rows" if (counts == np.round(counts)).all() else f"{mass / counts.sum():.1%} of the weight"
     return (
-        f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} count in the outermost bins, whose labels "
-        "say so"
+        f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are counted in the outermost bins, as "
+        "their labels show"
     )
 
 
@@ -265,7 +265,7 @@ def _outside_note(name: str, texts: Sequence[str], counts: Reals, outside: NDArr
 
 
 def value_key(value: object) -> Hashable:
-    """Return what tells values apart: 1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not."""
+    """Return a key, equal for equal values: 1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not."""
     if isinstance(value, bool | np.bool_):
         return "truth", bool(value)
     if isinstance(value, Number):
@@ -284,7 +284,7 @@ def is_hashable(value: object) -> bool:
 
 
 def value_text(value: object) -> str:
-    """Return a value's text, the same whichever library it came from.
+    """Return a value's text, the same for every library.
 
     >>> value_text(25.0), value_text(0.5), value_text(True), value_text(datetime.date(2020, 2, 1))
     ('25', '0.5', 'True', '2020-02-01')
@@ -299,7 +299,7 @@ def value_text(value: object) -> str:
 
 
 def short_texts(values: Sequence[Any]) -> list[str]:
-    """Return the texts of different values, broken numbers with no more digits than tell them apart.
+    """Return the texts of different values; fractions get no more digits than it takes to distinguish them.
 
     >>> short_texts([-1.5188882297503954, 0.14291364966681958, 0.1429200, 17.0])
     ['-1.5189', '0.14291', '0.14292', '17']

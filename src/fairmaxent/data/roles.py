@@ -12,17 +12,17 @@ import numpy as np
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import ColumnError, LevelError, check_choice
+from fairmaxent.errors import ColumnError, LevelError, Option, check_choice
 
 GroupsOption = Literal["each", "joint"]
 
-# The table of outcome and protected columns is held whole; beyond this many cells it is refused.
+# The complete table of outcome and protected columns is held in memory; more cells than this are refused.
 LARGEST_ROOT = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Which attributes are the outcome and the protected ones, by place in the domain."""
+    """Which attributes are the outcome and the protected ones, by position in the domain."""
 
     domain: Domain
     outcome: int
@@ -32,9 +32,9 @@ class Roles:
     def of(cls, domain: Domain, outcome: str, protected: Sequence[str]) -> Roles:
         """Look the columns up, and refuse roles that make no sense."""
         if not protected:
-            raise ColumnError("no protected column was named; pass at least one, e.g. protected=['sex']")
+            raise ColumnError("no protected column was named; pass at least one as ", Option("protected"))
         if outcome in protected:
-            raise ColumnError(f"column {outcome!r} is both the outcome and protected; take it out of one of the two")
+            raise ColumnError(f"column {outcome!r} is both the outcome and protected; it can only be one of the two")
         if len(set(protected)) != len(protected):
             raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
         roles = cls(domain, domain.index(outcome), tuple(domain.index(name) for name in protected))
@@ -83,13 +83,13 @@ class Roles:
         return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(attributes, group, strict=True))
 
     def describe_level(self, level: int) -> str:
-        """Name a level by its place among the levels of all blocks."""
+        """Name a level by its position among the levels of all blocks."""
         number = next(n for n, part in enumerate(self.blocks.slices) if level < part.stop)
-        place = level - self.blocks.slices[number].start
+        within = level - self.blocks.slices[number].start
         if number == 0:
-            return self.describe_cell([int(c) for c in np.unravel_index(place, self.blocks.shape(0))])
+            return self.describe_cell([int(c) for c in np.unravel_index(within, self.blocks.shape(0))])
         attribute = self.domain.attributes[self.blocks.members[number][0]]
-        return f"{attribute.name} = {attribute.labels[place]}"
+        return f"{attribute.name} = {attribute.labels[within]}"
 
     def favourable_levels(self, favourable: object) -> tuple[int, ...]:
         """Outcome levels the statistical rate is about; None means every level."""
@@ -98,7 +98,7 @@ class Roles:
             return tuple(range(attribute.size))
         values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
         if not values:
-            raise LevelError("favourable is empty; name an outcome level, or pass None for every level")
+            raise LevelError(Option("favourable"), " is empty; name an outcome level, or leave it out for every level")
         return tuple(sorted({attribute.exact_level(value) for value in values}))
 
     def _check_size(self) -> None:
@@ -108,22 +108,26 @@ class Roles:
             shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
             raise LevelError(
                 f"outcome and protected columns together have {cells:,} combinations of levels ({shown}), more than "
-                f"{LARGEST_ROOT:,}. Merge levels, use fewer bins with a Domain, or protect fewer columns."
+                f"{LARGEST_ROOT:,}. Merge levels, use fewer bins (",
+                Option("bins"),
+                "), or protect fewer columns.",
             )
 
 
 def _check_levels(domain: Domain, name: str, role: str) -> None:
-    """Refuse an outcome or protected column that says nothing, or whose rare levels would be thrown together."""
+    """Refuse an outcome or protected column with a single level, or whose rare levels would be lumped together."""
     attribute = domain.attribute(name)
     if attribute.size < 2:
         raise LevelError(
             f"{role} column {name!r} has a single level ({attribute.labels[0]!r}); at least two are needed to compare. "
-            "Choose another column, or add the rows that are missing."
+            "Choose another column, or add rows with another level."
         )
     if attribute.edges is None and not attribute.is_value_coded:
         raise LevelError(
             f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "
-            "Merge levels beforehand, or pass a Domain inferred with a larger max_levels."
+            "Merge levels beforehand, or raise ",
+            Option("max_levels"),
+            ".",
         )
 
 
@@ -133,7 +137,7 @@ def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         plain = isinstance(names, str | int | float | tuple | list | set | None)
         shown = repr(names) if plain else f"a {type(names).__name__}"
-        raise ColumnError(f"{option} is {shown}; pass the name of a column (text), or a list of names")
+        raise ColumnError(Option(option), f" is {shown}; pass the name of a column (text), or a list of names")
     return list(listed)
 
 
@@ -141,6 +145,6 @@ def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> N
     """Refuse what is not the name of a column, and a weight column that has another role."""
     for option, name in (("outcome", outcome), ("weight", weight)):
         if not isinstance(name, str | None) or (option == "outcome" and name is None):
-            raise ColumnError(f"{option} is a {type(name).__name__}; pass the name of a column of the table")
+            raise ColumnError(Option(option), f" is a {type(name).__name__}; pass the name of a column of the table")
     if weight is not None and weight in (outcome, *protected):
         raise ColumnError(f"column {weight!r} is the weight, so it cannot be outcome or protected; name another one")

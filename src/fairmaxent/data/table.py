@@ -27,7 +27,7 @@ class Counted(Protocol):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it is known where each input row went."""
+        """Whether the distinct row of each input row is known."""
         ...
 
     @property
@@ -47,7 +47,7 @@ class Counted(Protocol):
 
     @property
     def worth(self) -> float:
-        """How many equally weighted input rows they are worth."""
+        """How many equally weighted input rows would carry as much information."""
         ...
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
@@ -63,7 +63,7 @@ class Counted(Protocol):
         ...
 
     def thinned(self, rows: int) -> Table:
-        """Take all rows into memory, or where there are more than ``rows``, that many of equal weight for all."""
+        """Take all rows into memory, or if there are more than ``rows``, that many of equal weight to represent all."""
         ...
 
     def collect(self) -> Table:
@@ -94,7 +94,7 @@ class Table:
         rows = tally(inverse, None, len(distinct))
         if weight is None:
             return cls(distinct, rows, rows, rows, inverse)
-        counts, squares = (tally(inverse, own, len(distinct)) for own in (weight, weight**2))
+        counts, squares = (tally(inverse, power, len(distinct)) for power in (weight, weight**2))
         return cls(distinct, counts, rows, squares, inverse)
 
     @property
@@ -102,14 +102,14 @@ class Table:
         """The distinct row of each input row."""
         if self.places is None:
             raise InputError(
-                "an engine counted the rows of this fit and none of them was kept; use what works without, such as "
-                "fit.weigh(lazy_frame), or fit a table in memory"
+                "an engine counted the rows of this fit, so single rows are not available; use fit.weigh(lazy_frame), "
+                "or fit a table in memory"
             )
         return self.places
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it is known where each input row went."""
+        """Whether the distinct row of each input row is known."""
         return self.places is not None
 
     @property
@@ -129,7 +129,7 @@ class Table:
 
     @property
     def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows: how many equally weighted ones they are worth (Kish)."""
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
         return float(effective_rows(self.total, float(self.squares.sum())))
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
@@ -148,8 +148,8 @@ class Table:
 
     def reweighed(self, factor: Reals) -> Table:
         """Multiply each row's count by the factor of its level in the first column."""
-        own = factor[self.codes[:, 0]]
-        return replace(self, counts=self.counts * own, squares=self.squares * own**2)
+        factors = factor[self.codes[:, 0]]
+        return replace(self, counts=self.counts * factors, squares=self.squares * factors**2)
 
     def counting(self, counts: Reals) -> Table:
         """Give the rows other counts, in which the input rows of one share as before."""
@@ -157,7 +157,7 @@ class Table:
         return replace(self, counts=counts, squares=share**2 * self.squares)
 
     def thinned(self, rows: int) -> Table:
-        """Return all rows, or where there are more than ``rows``, that many of equal weight for all."""
+        """Return all rows, or if there are more than ``rows``, that many of equal weight to represent all."""
         if len(self.codes) <= rows:
             return self
         equal, one = np.full(rows, self.total / rows), np.ones(rows)
@@ -174,7 +174,7 @@ def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
 
 
 def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
-    """Places at equal steps of the running weight; where rows are sorted, neighbours stand for each other."""
+    """Positions at equal steps of the running weight; in sorted rows, neighbours represent each other."""
     running = np.cumsum(weights)
     return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
 
@@ -215,8 +215,8 @@ def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.i
     keys, _ = row_keys(np.concatenate([known, codes]), sizes)
     known_keys, wanted = keys[: len(known)], keys[len(known) :]
     position = np.minimum(np.searchsorted(known_keys, wanted), max(len(known) - 1, 0))
-    found = known_keys[position] == wanted if len(known) else np.zeros(len(codes), dtype=bool)
-    return np.where(found, position, -1)
+    is_known = known_keys[position] == wanted if len(known) else np.zeros(len(codes), dtype=bool)
+    return np.where(is_known, position, -1)
 
 
 def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -1,4 +1,4 @@
-"""Design weights: read, checked, and what they are worth."""
+"""Design weights: reading, checking, and how much information they leave."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fairmaxent.errors import WeightError
 
 
 def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
-    """Refuse what no weighting can mean."""
+    """Refuse weights that make no sense."""
     try:
         numbers = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise WeightError(f"{what} is not a column or numbers, one per row; pass one of the two") from problem
+        raise WeightError(f"{what} must be a column, or numbers, one per row") from problem
     if numbers.shape != (rows,):
         raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
@@ -54,6 +54,6 @@ def _weight_numbers(column: frames.Column) -> Reals:
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
-    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN where there is no weight."""
+    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN if there is no weight."""
     squares = np.asarray(squares, dtype=np.float64)
     return np.asarray(np.divide(np.square(total), squares, out=np.full(squares.shape, np.nan), where=squares > 0))

@@ -45,7 +45,7 @@ class Dual:
     prior: Prior
     features: Features
     target: Reals  # θ
-    watch: Callable[[float], None] = unwatched  # told before each step how much of the way is done; it may raise
+    watch: Callable[[float], None] = unwatched  # called before each step with the share of the work done; it may raise
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Dual:
         return self.at(np.zeros(self.size))
 
     def at(self, multipliers: Reals) -> Point:
-        """Evaluate value and gradient; the Hessian is there for the asking."""
+        """Evaluate value and gradient; the Hessian is computed on request."""
         tilted = self.prior.tilt(self.features.potentials(multipliers))
         return Point(
             multipliers=multipliers,
@@ -69,7 +69,7 @@ class Dual:
         )
 
     def thinned(self, rows: int) -> Dual:
-        """Give a dual that curves alike and costs less; itself where its prior stands on no more rows."""
+        """Return a cheaper dual of similar curvature; itself if its prior has no more rows than this."""
         prior = self.prior.thinned(rows)
         return self if prior is self.prior else Dual(prior, self.features, self.target)
 

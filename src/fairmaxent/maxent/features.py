@@ -1,4 +1,4 @@
-"""Features φ: what of a level the target speaks about.
+"""Features φ: the properties of a level that the target is about.
 
 An attribute enters by one indicator per level (less a reference level, so that the Hessian is regular), or by its value
 alone, standardised (a *moment* feature). Features of a block depend on its level only, so they form one sparse matrix
@@ -35,7 +35,7 @@ class Features:
         return len(self.starts)
 
     def potentials(self, multipliers: Reals) -> Reals:
-        """⟨λ, φ⟩ of each level, −∞ where the level was removed."""
+        """⟨λ, φ⟩ of each level, −∞ for removed levels."""
         lengths = np.diff(np.append(self.starts, len(self.levels)))
         spread = tally(self.levels, self.values * np.repeat(multipliers, lengths), self.blocks.width)
         return spread + mask(self.possible)
@@ -86,7 +86,7 @@ class Features:
         return result
 
     def level_of(self, feature: int) -> int:
-        """Return a level that the feature speaks about, to name it by."""
+        """Return a level that the feature is about, to name it by."""
         return int(self.levels[self.starts[feature]])
 
     def _sum(self, per_level: Reals, values: Reals) -> Reals:
@@ -97,9 +97,9 @@ class Features:
 
 
 def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
-    """Exact mode: the root enters by one indicator per cell, so its whole table is prescribed.
+    """Exact mode: the root enters by one indicator per cell, so its complete table is prescribed.
 
-    ``moments`` holds for each attribute its scores where it enters as a moment, else None; ``levels`` is the
+    ``moments`` holds for each attribute its scores if it enters as a moment, else None; ``levels`` is the
     wanted probability of each level. Levels wanted at probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
@@ -107,18 +107,18 @@ def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
 
 
 def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
-    """Build the paper's own mode: every attribute enters by itself, also those pooled in the root.
+    """The paper's mode: every attribute enters by itself, including those pooled in the root.
 
-    The target then says nothing of single cells of the root, so none is removed for being wanted at zero.
+    The target then says nothing about single cells of the root, so none is removed for a target of zero.
     """
-    own = root_marginals(blocks, levels)
+    marginals = root_marginals(blocks, levels)
     level_of_cell = np.unravel_index(np.arange(blocks.levels[0]), blocks.shape(0))
     root = [
         _features_of(moments[attribute], share)[level]
-        for attribute, share, level in zip(blocks.members[0], own, level_of_cell, strict=True)
+        for attribute, share, level in zip(blocks.members[0], marginals, level_of_cell, strict=True)
     ]
     possible = levels > 0
-    possible[blocks.slices[0]] = reduce(np.multiply.outer, own).ravel() > 0
+    possible[blocks.slices[0]] = reduce(np.multiply.outer, marginals).ravel() > 0
     return _assemble(blocks, [np.hstack(root), *_attribute_features(blocks, moments, levels)], possible)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.errors import ForbiddenError
+from fairmaxent.errors import ForbiddenError, Option
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,9 @@ class Rule:
         )
         if len(others) > 2:
             raise ForbiddenError(
-                f"forbid {text}: it names {len(others)} columns besides the outcome and the protected ones, and "
-                "at most 2 can be honoured exactly. Join columns into one, or state it in pairs."
+                Option("forbid"),
+                f" {text}: it names {len(others)} columns besides the outcome and the protected ones, and at most 2 "
+                "can be honoured exactly. Join columns into one, or state it in pairs.",
             )
         return cls(text, roots, tuple(others))
 
@@ -70,3 +71,23 @@ def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     """Pairs of blocks that a tree must join, each once, in order."""
     pairs = {(rule.others[0][0], rule.others[1][0]) for rule in rules if len(rule.others) == 2}
     return sorted(pairs)
+
+
+def strike_out(rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]) -> None:
+    """Strike the forbidden cells out of freshly built tables."""
+    for rule in rules:
+        if len(rule.others) == 1:
+            block, level = rule.others[0]
+            tables[block - 1][rule.roots, :, level] = 0.0
+        elif len(rule.others) == 2:
+            (first, first_level), (second, second_level) = rule.others
+            if parents[second - 1] == first:
+                tables[second - 1][rule.roots, first_level, second_level] = 0.0
+            elif parents[first - 1] == second:
+                tables[first - 1][rule.roots, second_level, first_level] = 0.0
+            else:
+                raise ForbiddenError(
+                    Option("forbid"),
+                    f" {rule.text}: the forbidden pairs of columns form a cycle, which no tree can honour exactly. "
+                    "Drop this rule, or join two of the columns into one.",
+                )

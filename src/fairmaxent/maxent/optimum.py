@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import InfeasibleError, SolverError
+from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior
@@ -21,13 +21,13 @@ from fairmaxent.progress import unwatched
 DENSE_FEATURES = 3000
 # A Hessian visits every pair of blocks in every row; up to this many visits it is cheap enough to take at each step.
 _VISITS = 1 << 24
-# A thinned table needs several rows for each feature, or it says little of how features go together.
+# A thinned table needs several rows for each feature, or it says little about how features go together.
 _ROWS_PER_FEATURE = 16
 
 # A row that lost this much weight against another (as a logarithm) may be one that no solution uses.
 _VANISHED = 20.0
 
-Describe = Callable[[int], str]  # names a level, by its place among the levels of all blocks
+Describe = Callable[[int], str]  # names a level, by its position among the levels of all blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Optimum:
 
 
 def default_solver(dual: Dual) -> Solver:
-    """Newton; with a Hessian from a part of the rows where there are many, and without one for many features."""
+    """Newton; with a Hessian from a part of the rows if there are many, and without one for many features."""
     if dual.size > DENSE_FEATURES:
         return NewtonCG()
     blocks = len(dual.features.blocks.levels)
@@ -68,8 +68,8 @@ def maximise_entropy(
     """Solve for the multipliers that give the features the averages they have under ``levels``.
 
     A target on the boundary of what rows alone can reach is met by dropping, exactly, the rows that no solution
-    uses. A target outside raises InfeasibleError and names the levels that stand in the way. ``watch`` is told before
-    each step of the solver how much of the way is done.
+    uses. A target outside raises InfeasibleError and names the levels that stand in the way. ``watch`` is called before
+    each step of the solver with the share of the work that is done.
     """
     dual = Dual(prior, features, features.mean(levels), watch)
     _refuse_unreachable_levels(dual, levels, describe)
@@ -89,9 +89,10 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
     missing = np.flatnonzero((levels > 0) & ~reachable & dual.features.prescribed())
     if len(missing):
         raise InfeasibleError(
-            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no row "
-            "that is possible has it. Change the target or the forbidden combinations, or let a base reach it "
-            "with base_share > 0."
+            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
+            "possible row has it. Change the target or the forbidden combinations, or let a base reach it with ",
+            Option("base_share"),
+            " > 0.",
         )
 
 
@@ -143,8 +144,9 @@ def _infeasible_rows(values: Reals, features: Features, levels: Reals, describe:
     worst = int(np.argmax(np.abs(change)))
     return InfeasibleError(
         f"no weighting of the rows meets all targets at once; the nearest one misses "
-        f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use base_share > 0, which "
-        "adds rows that are not in the data, or change the target."
+        f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use ",
+        Option("base_share"),
+        " > 0, which adds rows that are not in the data, or change the target.",
     )
 
 
@@ -165,7 +167,7 @@ def _failure(solution: Solution, dual: Dual, describe: Describe) -> SolverError 
     level = describe(dual.features.level_of(worst))
     if solution.status is Status.UNBOUNDED:
         return InfeasibleError(
-            f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g} away from what is wanted. "
+            f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g} away from its target. "
             "Change that target or the forbidden combinations."
         )
     return SolverError(

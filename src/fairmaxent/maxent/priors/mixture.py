@@ -71,7 +71,7 @@ class Mixture:
 
 
 def rows_of(prior: Prior) -> Rows | None:
-    """Return the rows component of a prior; None where it has none."""
+    """Return the rows component of a prior; None if it has none."""
     parts = prior.parts if isinstance(prior, Mixture) else (prior,)
     return next((part for part in parts if isinstance(part, Rows)), None)
 
@@ -111,9 +111,9 @@ class TiltedMixture:
         codes = np.empty((len(roots), len(self.blocks.levels)), dtype=np.intp, order="F")
         places = np.empty(len(roots), dtype=np.intp)
         for number, part in enumerate(self.parts):
-            own = np.flatnonzero(chosen == number)
-            piece = part.draw(roots[own], rng, spread=spread)
-            codes[own], places[own] = piece.codes, piece.places
+            rows = np.flatnonzero(chosen == number)
+            piece = part.draw(roots[rows], rng, spread=spread)
+            codes[rows], places[rows] = piece.codes, piece.places
         return Drawn(codes, places)
 
     @cached_property

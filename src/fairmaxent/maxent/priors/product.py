@@ -43,7 +43,7 @@ class Product:
         return result
 
     def thinned(self, rows: int) -> Product:
-        """Return itself: it stands on no rows."""
+        """Return itself: it has no rows."""
         return self
 
     @property

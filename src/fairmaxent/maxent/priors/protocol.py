@@ -24,7 +24,7 @@ class Drawn:
     """Drawn rows of block codes."""
 
     codes: Codes
-    places: NDArray[np.intp]  # which row of the data's own each one is, as the rows component numbers them; -1: none
+    places: NDArray[np.intp]  # which row of the rows component each one copies; -1: none
 
 
 class Tilted(Protocol):
@@ -32,7 +32,7 @@ class Tilted(Protocol):
 
     @property
     def log_partition(self) -> float:
-        """log Σ q(α) e^{potential(α)}; −∞ where nothing is left, and then every probability below is zero."""
+        """log Σ q(α) e^{potential(α)}; −∞ if nothing is left; then every probability below is zero."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class Tilted(Protocol):
         """Draw one row for each wanted level of the root block.
 
         ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
-        What a base makes up is independent either way.
+        What a base adds is independent either way.
         """
         ...
 
@@ -74,12 +74,12 @@ class Prior(Protocol):
         ...
 
     def thinned(self, rows: int) -> Prior:
-        """Give a prior that curves alike and stands on at most this many rows; itself where it does already."""
+        """Return a prior of similar curvature with at most this many rows; itself if it has no more."""
         ...
 
     @property
     def rows(self) -> int:
-        """How many rows it stands on."""
+        """How many rows it has."""
         ...
 
     @property

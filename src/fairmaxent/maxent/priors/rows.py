@@ -57,7 +57,7 @@ class Rows:
         return np.where(position >= 0, self.log_weights[position], -np.inf)
 
     def thinned(self, rows: int) -> Rows:
-        """Take rows at equal steps of the running weight; being sorted, neighbours stand for each other."""
+        """Take rows at equal steps of the running weight; as rows are sorted, neighbours represent each other."""
         if len(self.codes) <= rows:
             return self
         chosen = equal_steps(np.exp(self.log_weights), rows)
@@ -65,7 +65,7 @@ class Rows:
 
     @property
     def rows(self) -> int:
-        """How many rows it stands on."""
+        """How many rows it has."""
         return len(self.codes)
 
     @property

@@ -35,7 +35,7 @@ class Tree:
 
     @classmethod
     def of(cls, blocks: Blocks, parents: Sequence[int], root: Reals, tables: Sequence[Reals]) -> Tree:
-        """Build from non-negative tables; zeros are honoured and the whole is normalised."""
+        """Build from non-negative tables; zeros are honoured and the result is normalised."""
         with np.errstate(divide="ignore"):
             log_root, logs = np.log(root), tuple(np.log(table) for table in tables)
         tree = cls(blocks, tuple(parents), log_root, logs)
@@ -80,7 +80,7 @@ class Tree:
         return result
 
     def thinned(self, rows: int) -> Tree:
-        """Return itself: it stands on no rows."""
+        """Return itself: it has no rows."""
         return self
 
     @property
@@ -199,7 +199,7 @@ class TiltedTree:
 
 
 def _parents_first(parents: Sequence[int]) -> tuple[int, ...]:
-    """Order the blocks so that each stands behind its parent."""
+    """Order the blocks so that each comes after its parent."""
     children: dict[int, list[int]] = {}
     for block, parent in enumerate(parents, start=1):
         children.setdefault(parent, []).append(block)

@@ -14,7 +14,7 @@ from fairmaxent.maxent.solvers.solution import Solution, backtrack, iterate
 
 @dataclass(frozen=True)
 class Newton:
-    """Newton's method with backtracking: a few iterations where the dual is regular."""
+    """Newton's method with backtracking: a few iterations if the dual is regular."""
 
     tolerance: float = 1e-12
     max_iterations: int = 200
