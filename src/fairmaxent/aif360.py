@@ -18,7 +18,7 @@ from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mea
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.request import Request
+from fairmaxent.fit.request import RelabelOption, Request
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]
@@ -51,6 +51,7 @@ class FairMaxEntPreprocessing:
         place. Either way the total weight stays. `relabel` needs ``"rows"``.
     """
 
+    relabel: RelabelOption | None
     fit_: Fit
     _coding: _Coding
     _members: Mask  # rows in one of the groups
@@ -59,6 +60,11 @@ class FairMaxEntPreprocessing:
     @storing_options_of(Request, without=_FROM_THE_DATA_SET)
     def __init__(self, unprivileged_groups: Groups, privileged_groups: Groups, *, output: Output = "weights") -> None:
         check_choice("output", output, Output)
+        if self.relabel is not None and output == "weights":
+            raise InputError(
+                "relabelling gives each row a weight for every label, and a data set of AIF360 has one label per row; "
+                "pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
+            )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
         self.output = output
@@ -75,11 +81,6 @@ class FairMaxEntPreprocessing:
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = self._coding.encode(dataset).assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
         options = {name: getattr(self, name) for name in type(self).__init__.options}  # type: ignore[attr-defined]
-        if options["relabel"] is not None and self.output == "weights":
-            raise InputError(
-                "relabelling gives each row a weight for every label, and a data set of AIF360 has one label per row; "
-                "pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
-            )
         self.fit_ = debias(
             frame.loc[members],
             dataset.label_names[0],

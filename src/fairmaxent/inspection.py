@@ -19,6 +19,7 @@ from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows, read_weights
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.fit.problem import compress
+from fairmaxent.maxent.logspace import entropy
 from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
 # A column that predicts at least this share of a protected one is worth naming.
@@ -222,17 +223,12 @@ def predicted_share(table: Reals, rows: float) -> float:
     """
     joint = table / table.sum()
     first, second = joint.sum(axis=1), joint.sum(axis=0)
-    entropy = _entropy(first)
+    total = entropy(first)
     chance = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1) / (2 * rows)
-    if entropy <= chance:
+    if total <= chance:
         return 0.0
-    predicted = entropy + _entropy(second) - _entropy(joint.ravel())
-    return float(np.clip((predicted - chance) / (entropy - chance), 0.0, 1.0))
-
-
-def _entropy(shares: Reals) -> float:
-    present = shares[shares > 0]
-    return float(-(present * np.log(present)).sum())
+    predicted = total + entropy(second) - entropy(joint.ravel())
+    return float(np.clip((predicted - chance) / (total - chance), 0.0, 1.0))
 
 
 # ---------------------------------------------------------------- cost, and plain records

@@ -329,3 +329,12 @@ def test_a_level_without_weight_takes_no_part_in_either_way_of_grouping(groups):
     frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
     fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w")
     np.testing.assert_allclose(fit.distribution.marginal("z0")["probability"], [0.5, 0.5, 0.0], atol=1e-9)
+
+
+def test_an_outcome_that_a_target_removes_does_not_spoil_the_bound():
+    frame = random_frame(np.random.default_rng(8), (2,), 3)
+    without = {"target": {"y": {"o0": 0.5, "o2": 0.5}}}
+    every = debias(frame, "y", "z0", **without).certificate
+    named = debias(frame, "y", "z0", favourable=["o0", "o2"], **without).certificate
+    assert every.bound == named.bound > 0.9
+    assert debias(frame, "y", "z0", favourable="o1", **without).certificate.bound == 1.0

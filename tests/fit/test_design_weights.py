@@ -73,7 +73,7 @@ def test_the_estimate_is_weighted_cross_validation():
     frame = survey()
     fit = estimated(frame, "weight")
     profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
-    fold = deal(profiles, FOLDS)[profiles.places][fit.table.inverse]
+    fold = deal(profiles, FOLDS)[profiles.profile_of_row][fit.table.inverse]
     weight = frame["weight"].to_numpy()
     lessons = {
         "before": lambda rest: rest["weight"].to_numpy() * ROWS / weight.sum(),

@@ -39,7 +39,7 @@ def hiring(seed=0, rows=900, outcomes=2):
 def cross_validated(fit, frame, weights_of):
     """Probabilities of the second outcome by plain scikit-learn on rows, with the folds of the estimate."""
     profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
-    fold = deal(profiles, FOLDS)[profiles.places][fit.table.inverse]
+    fold = deal(profiles, FOLDS)[profiles.profile_of_row][fit.table.inverse]
     inputs = pd.get_dummies(frame.drop(columns="y")).astype(float)
     found = np.empty(len(frame))
     for number in range(FOLDS):

@@ -81,14 +81,14 @@ def test_profiles_with_an_outcome_are_the_rows_again():
     _, table, profiles = profiles_of(some_frame())
     outcomes = profiles.counts.shape[1]
     rows = profiles.labelled().reshape(outcomes, len(profiles.codes), -1)
-    np.testing.assert_array_equal(rows[profiles.outcomes, profiles.places], table.codes)
+    np.testing.assert_array_equal(rows[profiles.outcomes, profiles.profile_of_row], table.codes)
     flat = profiles.labelled()
     assert sorted(map(tuple, flat.tolist())) == [tuple(row) for row in flat.tolist()]
 
 
 def test_a_row_finds_its_profile_whatever_its_outcome():
     _, table, profiles = profiles_of(some_frame())
-    np.testing.assert_array_equal(profiles.find(table.codes), profiles.places)
+    np.testing.assert_array_equal(profiles.find(table.codes), profiles.profile_of_row)
     everyone = np.arange(len(profiles.codes))
     np.testing.assert_array_equal(profiles.find(profiles.labelled()), np.tile(everyone, profiles.counts.shape[1]))
     _, _, some = profiles_of(some_frame().query("a != 'a0'").reset_index(drop=True))

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.relabelling import soft_labels as relabelling
-from fairmaxent.relabelling.soft_labels import decisions_of, level, tilt
+from fairmaxent.relabelling.soft_labels import decisions_of, match_decisions, tilt
 
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
 CASES = [(outcomes, groups) for outcomes in (2, 3, 5) for groups in (1, 2, 6)]
@@ -186,7 +186,7 @@ def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
         # any share that labels below and above the threshold can have with this mean
         low, high = np.maximum((wanted[1] - threshold) / (1 - threshold), 0), np.minimum(wanted[1] / threshold, 1)
         above = low + (high - low) * np.random.default_rng(seed).uniform(0.1, 0.9, groups)
-        labels = level(soft, mass, group, wanted, np.stack([1 - above, above]), handicap=handicap)
+        labels = match_decisions(soft, mass, group, wanted, np.stack([1 - above, above]), handicap=handicap)
         np.testing.assert_allclose(means(labels, mass, group, groups), wanted, rtol=0, atol=1e-8)
         np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-12)
         order = np.argsort(soft[:, 1])
@@ -209,7 +209,7 @@ def test_scores_are_only_moved_and_stretched_where_that_is_enough():
         made = 1 / (1 + np.exp(-3.0 * (odds - 1.0)))
         share = mass @ (made > 0.5) / mass.sum()
         mean = mass @ made / mass.sum()
-        labels = level(soft, mass, group, np.array([[1 - mean], [mean]]), np.array([[1 - share], [share]]))
+        labels = match_decisions(soft, mass, group, np.array([[1 - mean], [mean]]), np.array([[1 - share], [share]]))
         found = np.log(labels[:, 1] / labels[:, 0])
         slope, shift = np.polyfit(odds, found, 1)
         np.testing.assert_allclose(found, slope * odds + shift, atol=1e-3)
@@ -227,7 +227,7 @@ def test_more_outcomes_get_the_mean_and_shares_as_near_as_an_assignment_allows(o
         share = mass / mass.sum()
         natural = tilt(soft, mass, group, wanted)
         goal = 0.7 * decided_shares(natural, mass, group, 1, None)[:, 0] + 0.3 * wanted[:, 0]
-        labels = level(soft, mass, group, wanted, goal[:, None])
+        labels = match_decisions(soft, mass, group, wanted, goal[:, None])
         np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
         assert keeps_decisions(labels, np.zeros(outcomes)).max() <= 1e-12
         offsets = relabelling._match_shares(np.log(soft), share, goal)
@@ -250,7 +250,7 @@ def test_nobody_or_everybody_may_be_decided_for(decided):
         soft, mass, group, wanted = random_problem(seed, 2, 2)
         wanted[1] = 0.3 if decided == 0 else 0.7
         wanted[0] = 1 - wanted[1]
-        labels = level(soft, mass, group, wanted, np.tile([[1 - decided], [decided]], 2))
+        labels = match_decisions(soft, mass, group, wanted, np.tile([[1 - decided], [decided]], 2))
         np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
         assert (labels[:, 1] <= 0.5 + 1e-12 if decided == 0 else labels[:, 1] >= 0.5 - 1e-12).all()
 
@@ -259,7 +259,7 @@ def test_an_outcome_of_three_that_nobody_is_decided_for():
     for seed in range(5):
         soft, mass, group, _ = random_problem(seed, 3, 1)
         wanted = np.array([[0.5], [0.35], [0.15]])
-        labels = level(soft, mass, group, wanted, np.array([[0.6], [0.4], [0.0]]))
+        labels = match_decisions(soft, mass, group, wanted, np.array([[0.6], [0.4], [0.0]]))
         np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
         assert (labels[:, 2] <= labels.max(axis=1) + 1e-12).all()
         assert not (decisions_of(labels) == 2).any()
@@ -272,7 +272,7 @@ def test_easy_labels_whose_decisions_already_are_their_means():
     share = np.array([sure[group == g].round().mean() for g in (0, 1)])
     for wish in (share, np.full(2, share.mean())):
         wanted = np.stack([1 - wish, wish])
-        labels = level(soft, mass, group, wanted, wanted)
+        labels = match_decisions(soft, mass, group, wanted, wanted)
         np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
 
 
@@ -280,7 +280,7 @@ def test_a_tilt_that_has_the_decisions_already_is_left_alone():
     soft, mass, group, wanted = random_problem(7, 3, 3)
     tilted = tilt(soft, mass, group, wanted)
     shares = decided_shares(tilted, mass, group, 3, None)
-    np.testing.assert_array_equal(level(soft, mass, group, wanted, shares), tilted)
+    np.testing.assert_array_equal(match_decisions(soft, mass, group, wanted, shares), tilted)
 
 
 def test_where_no_slope_helps_the_closest_labels_that_keep_decisions_do():
@@ -317,7 +317,7 @@ def test_a_share_that_contradicts_the_mean_is_refused():
         InfeasibleError,
         match=r"both the wanted outcomes and the wanted decisions.*relabel='probabilities', another threshold",
     ):
-        level(soft, mass, group, wanted, shares)
+        match_decisions(soft, mass, group, wanted, shares)
 
 
 @pytest.mark.parametrize("barred", [0, 1])
@@ -329,6 +329,6 @@ def test_labels_that_are_forbidden_stay_at_zero(barred):
     soft /= soft.sum(axis=1, keepdims=True)
     wanted = np.array([[0.5], [0.5]])
     for decided in (0.3, 0.5, 0.7):
-        labels = level(soft, mass, group, wanted, np.array([[1 - decided], [decided]]))
+        labels = match_decisions(soft, mass, group, wanted, np.array([[1 - decided], [decided]]))
         assert (labels[forbidden, barred] == 0).all()
         np.testing.assert_allclose(means(labels, mass, group, 1), wanted, atol=1e-8)

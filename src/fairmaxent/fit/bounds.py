@@ -56,13 +56,16 @@ def rate_bound(
     prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
+    outcomes = [level for level in measure.favourable if achieved[level].any()]
+    if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
+        return 1.0, 0.0
     for grouping in measure.groupings:
-        joint = group_table(prior, grouping)[list(measure.favourable)]
-        reached = group_table(achieved, grouping)[list(measure.favourable)]
+        joint = group_table(prior, grouping)[outcomes]
+        reached = group_table(achieved, grouping)[outcomes]
         seen = group_table(achieved, grouping).sum(axis=0) > 0
         delta = float(np.max(np.abs(reached - joint)))
         ratio = float(smallest_over_largest(joint[:, seen]).min())
-        smallest = base_share * float(group_table(base_table, grouping)[list(measure.favourable)][:, seen].min())
+        smallest = base_share * float(group_table(base_table, grouping)[outcomes][:, seen].min())
         if tau is None:
             shares = representation_rate(achieved, grouping)
             bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))

@@ -80,7 +80,7 @@ def _lesson_without(
 ) -> Profiles:
     """What a student learns from, made by a fit that never saw some profiles."""
     try:
-        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.places])), output, seed=seed)
+        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.profile_of_row])), output, seed=seed)
     except (InfeasibleError, InputError) as problem:
         raise type(problem)(
             "the estimate fits the table again without some of its rows, and that failed: ",

@@ -64,9 +64,9 @@ def storing_options_of(
         @functools.wraps(init)
         def called(self: Any, *args: Any, **kwargs: Any) -> None:
             refuse_unknown(type(self).__name__, kwargs, (*first, *options))
-            init(self, *args, **{name: value for name, value in kwargs.items() if name in first})
             for name, option in options.items():
                 setattr(self, name, kwargs.get(name, option.default))
+            init(self, *args, **{name: value for name, value in kwargs.items() if name in first})
 
         called.__signature__ = inspect.Signature([*first.values(), *options.values()])  # type: ignore[attr-defined]
         called.options = tuple(options)  # type: ignore[attr-defined]

@@ -154,7 +154,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
 
 def refit(fit: Fit, request: Request) -> Fit:
     """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
-    return fit_rows(_reading(fit), request, silent, soft=fit.soft)
+    return fit_rows(_reading(fit), replace(request, estimate=None), silent, soft=fit.soft)
 
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:

@@ -36,7 +36,9 @@ class Sources:
     def profiles(cls, rows: Rows, table: Table) -> Sources:
         """Every row of the component has a profile, whatever its outcome."""
         profiles = Profiles.of(table, rows.blocks, table.counts)
-        return cls(profiles.find(rows.codes), *grouped_rows(profiles.places[table.inverse], len(profiles.codes)))
+        return cls(
+            profiles.find(rows.codes), *grouped_rows(profiles.profile_of_row[table.inverse], len(profiles.codes))
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit
 from fairmaxent.relabelling.profiles import Profiles, root_shape
-from fairmaxent.relabelling.soft_labels import FLOOR, Labels, decisions_of, level, tilt
+from fairmaxent.relabelling.soft_labels import FLOOR, Labels, decisions_of, match_decisions, tilt
 
 
 def relabelled_if_asked(
@@ -76,7 +76,7 @@ def relabel(problem: Problem, fair: Reals, plan: Relabel, soft: Reals) -> Proble
     labels = tilt(soft, mass, groups, wanted)
     if plan.parity == "predictions":
         decided = _decided_shares(problem, labels, mass, groups, handicap)
-        labels = level(soft, mass, groups, wanted, decided, handicap=handicap)
+        labels = match_decisions(soft, mass, groups, wanted, decided, handicap=handicap)
     return replace(problem, table=_labelled_table(problem, profiles, labels))
 
 
@@ -143,7 +143,7 @@ def _labelled_table(problem: Problem, profiles: Profiles, labels: Reals) -> Tabl
     """Every profile once per outcome; what it counts is shared out by its labels."""
 
     def shared(per_row: Reals) -> Reals:
-        return np.asarray((tally(profiles.places, per_row, len(labels)) * labels.T).ravel())
+        return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
     return Table(

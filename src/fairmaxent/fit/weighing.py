@@ -40,8 +40,8 @@ def distinct_weights(fit: Learned) -> Reals:
     profiles = Profiles.of(table, fit.roles.blocks, _kept(fit).collect().counts)
     mass = profiles.mass
     by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
-    forbidden = fit.soft[profiles.places, profiles.outcomes] <= 0
-    return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.places]).T)
+    forbidden = fit.soft[profiles.profile_of_row, profiles.outcomes] <= 0
+    return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.profile_of_row]).T)
 
 
 def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Sums of exponentials, in log space."""
+"""Sums of exponentials and entropies, in log space."""
 
 from __future__ import annotations
 
@@ -26,3 +26,13 @@ def softmax(scores: Reals) -> tuple[float, Reals]:
     if np.isneginf(log_partition):
         return log_partition, np.zeros_like(scores)
     return log_partition, np.exp(scores - log_partition)
+
+
+def entropy(shares: Reals) -> float:
+    """H = −Σ p log p in nats; shares of zero add nothing.
+
+    >>> round(entropy(np.array([0.5, 0.5, 0.0])), 6)
+    0.693147
+    """
+    present = shares[shares > 0]
+    return float(-(present * np.log(present)).sum())

@@ -24,7 +24,7 @@ class Profiles:
     blocks: Blocks
     codes: Codes  # (profiles, blocks): block codes, with the group z instead of the root
     counts: Reals  # (profiles, outcomes): n(x, z, y)
-    places: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
+    profile_of_row: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
     outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
 
     @classmethod
@@ -40,7 +40,7 @@ class Profiles:
             blocks=blocks,
             codes=merged.codes,
             counts=tally(cells, counts, size * outcomes).reshape(size, outcomes),
-            places=merged.inverse,
+            profile_of_row=merged.inverse,
             outcomes=outcome.astype(np.intp),
         )
 

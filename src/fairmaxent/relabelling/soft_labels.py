@@ -49,7 +49,7 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     return result
 
 
-def level(
+def match_decisions(
     soft: Reals, mass: Reals, groups: Labels, wanted: Reals, shares: Reals, *, handicap: Reals | None = None
 ) -> Reals:
     """g whose mean in group z is ``wanted[:, z]``, and whose decisions have the shares ``shares[:, z]``.

@@ -67,8 +67,15 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
 
 
 def _shown(value: object) -> str:
-    """Write a value as Python; a record as its class, by the name that users import it by."""
-    return f"fairmaxent.{value!r}" if isinstance(value, Relabel | Estimate) else repr(value)
+    """Write a value as Python; a plan as its class, with models, which have no text, by the name of their option."""
+    if not isinstance(value, Relabel | Estimate):
+        return repr(value)
+    given = [
+        f"{option.name}={repr(part) if isinstance(part, str | float | int) else option.name}"
+        for option in fields(value)
+        if not _is_default(part := getattr(value, option.name), option.default)
+    ]
+    return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 
 
 def _is_default(value: object, default: object) -> bool:

@@ -33,19 +33,21 @@ def _rates(fit: Fit) -> Iterator[str]:
     for name, rate in wanted["statistical_rate"].items():
         if rate is not None:
             yield (
-                f"{_outcomes(fit)} is equally common in all groups of {name}."
+                f"{_outcomes(fit)} equally common in all groups of {name}."
                 if rate == 1
-                else f"{_outcomes(fit)} is at least {rate:.3g} times as common in each group of {name} as in any other."
+                else f"{_outcomes(fit)} at least {rate:.3g} times as common in each group of {name} as in any other."
             )
 
 
 def _outcomes(fit: Fit) -> str:
-    """Name the outcomes that the statistical rate is about."""
+    """Name the outcomes that the statistical rate compares, with the verb."""
     outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
     if len(levels) == outcome.size > 1:
-        return f"Each level of {outcome.name}"
+        return f"Each level of {outcome.name} is"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
-    return shown if len(levels) <= _OUTCOMES else f"Each of {shown} and {len(levels) - _OUTCOMES} more levels"
+    if len(levels) == 1:
+        return f"{shown} is"
+    return f"Each of {shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'} is"
 
 
 def _targets(request: Request | PaperRequest) -> Iterator[str]:

@@ -10,6 +10,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
+from fairmaxent.maxent.logspace import entropy
 from fairmaxent.maxent.priors.tree import Tree
 
 # Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
@@ -69,9 +70,7 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
 
 def _entropy(cells: Codes, weights: Reals) -> float:
     """−Σ p log p of weighted cells."""
-    table = tally(cells, weights, 0)
-    table = table[table > 0]
-    return float(-(table * np.log(table)).sum())
+    return entropy(tally(cells, weights, 0))
 
 
 def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> list[int]:
