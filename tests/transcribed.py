@@ -1,4 +1,4 @@
-"""The paper's setting and its algorithms, transcribed line by line: the slow twins of tests/test_paper.py."""
+"""The paper's setting and its algorithms, transcribed line by line: the slow twins of tests/paper/test_paper.py."""
 
 from __future__ import annotations
 

@@ -213,10 +213,7 @@ def test_moment_features_keep_the_mean():
 
 def test_options_of_the_front_door():
     options = inspect.signature(debias).parameters
-    assert list(options) == [
-        "frame", "outcome", "protected", "representation_rate", "statistical_rate", "favourable", "groups", "target",
-        "base", "base_share", "relabel", "estimate", "detail", "weight", "forbid", "random_state", "domain", "progress",
-    ]  # fmt: skip
+    assert list(options)[:3] == ["frame", "outcome", "protected"]
     assert all(option.kind is option.KEYWORD_ONLY for option in list(options.values())[3:])
     documented = re.findall(r"^(\w.*)\n    \S", inspect.getdoc(debias), re.MULTILINE)
     assert [name for line in documented for name in line.split(", ") if name in options] == list(options)

@@ -9,7 +9,7 @@ import pytest
 
 import fairmaxent
 from fairmaxent.fit import certificate
-from fairmaxent.report import Source, build_report, formats, sentences
+from fairmaxent.report import Source, build_report, number_text, sentences
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
 from fairmaxent.report.html import to_html
 from fairmaxent.report.markdown import to_markdown
@@ -237,7 +237,7 @@ def test_a_distance_of_zero_has_no_sign():
     report = build_report(fairmaxent.debias(table, "y", "sex"), trade_off=False)
     assert abs(report.certificate["distance"]["to_prior"]) < 1e-9
     assert "-0.0000" not in to_markdown(report) + to_html(report)
-    assert formats.nats(-1e-12) == "0.0000"
+    assert number_text.nats(-1e-12) == "0.0000"
 
 
 def test_one_more_is_one():

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import fairmaxent
 from fairmaxent.cli.commands.report import command
 from fairmaxent.fit import certificate
-from fairmaxent.report import Source, build_report, formats, sentences, write_report
+from fairmaxent.report import Source, build_report, number_text, sentences, write_report
 from fairmaxent.report.html import SHOWN_COLUMNS, SHOWN_GROUPS, SHOWN_LEVELS, SHOWN_WARNINGS, to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
@@ -150,8 +150,8 @@ def test_the_page_shows_the_numbers(page, report):
         assert column.name in cells
         for shift in column.shifts:
             assert shift.label in cells
-            assert formats.percent(shift.before) in cells
-            assert formats.percent(shift.after) in cells
+            assert number_text.percent(shift.before) in cells
+            assert number_text.percent(shift.after) in cells
     for rate in report.rates:
         assert f"{rate.before:.4f}" in cells
         assert rate.worst_before in cells
@@ -190,7 +190,7 @@ def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
     rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("|")]
     for column in report.marginals:
         for shift in column.shifts:
-            assert [formats.percent(shift.before), formats.percent(shift.after)] in [row[1:3] for row in rows]
+            assert [number_text.percent(shift.before), number_text.percent(shift.after)] in [row[1:3] for row in rows]
     for rate in report.rates:
         assert [f"{rate.before:.4f}", f"{rate.achieved:.4f}", f"{rate.delivered:.4f}"] in [row[2:5] for row in rows]
     for point in report.trade_off.points:

@@ -1,6 +1,6 @@
 """The command line: ``fairmaxent --help``.
 
-Each command is a module of this package with a click command called ``command``; `group` finds them by name.
+Each command is a module in `commands` with a click command called ``command``; `group` finds them by name.
 """
 
 from __future__ import annotations

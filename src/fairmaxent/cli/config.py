@@ -12,7 +12,7 @@ import click
 
 from fairmaxent.cli.option_types import KEEP, NOTHING
 from fairmaxent.cli.options import DomainOptions, ReadingOptions, RoleOptions
-from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.errors import InputError, StorageError, did_you_mean

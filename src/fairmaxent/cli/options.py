@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,14 +15,14 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
+from fairmaxent.files.formats import FileFormat
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.formats import FileFormat
     from fairmaxent.files.tables import TableFile
     from fairmaxent.report import Source
 
-FORMATS = click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl"])
+FORMATS = click.Choice(get_args(FileFormat))
 
 
 def taking(kind: type, name: str, *options: Decorator) -> Decorator:

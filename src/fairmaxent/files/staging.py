@@ -136,7 +136,7 @@ def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, sc
             lazy.sink_ipc(file)
         elif kind == "jsonl":
             lazy.sink_ndjson(file, compression=compression, check_extension=False)
-        else:
+        elif kind in ("csv", "tsv"):
             lazy.sink_csv(
                 file,
                 separator="\t" if kind == "tsv" else ",",
@@ -144,6 +144,8 @@ def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, sc
                 compression=compression,
                 check_extension=False,
             )
+        else:
+            raise StorageError(f"fairmaxent cannot write {kind} files; choose another format")
     except (polars.exceptions.PolarsError, OSError) as problem:
         if isinstance(problem, BrokenPipeError):
             raise

@@ -163,7 +163,9 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
             return polars.read_parquet(content)
         if format == "arrow":
             return polars.read_ipc(content)
-        return polars.read_ndjson(content, infer_schema_length=None)
+        if format == "jsonl":
+            return polars.read_ndjson(content, infer_schema_length=None)
+        raise ValueError("fairmaxent cannot read this format")
     except polars.exceptions.DuplicateError as problem:
         raise ColumnError(f"{path} has two columns of the same name ({first_line(problem)}); rename one") from problem
     except (polars.exceptions.PolarsError, OSError, ValueError) as problem:

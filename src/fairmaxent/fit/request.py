@@ -159,7 +159,10 @@ class Request:
 
 @dataclass(frozen=True)
 class PaperRequest:
-    """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names."""
+    """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names.
+
+    An option of `Request` that an output reads after the fit needs a field here too, with the value that means nothing.
+    """
 
     outcome: str
     protected: str

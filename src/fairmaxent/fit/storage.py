@@ -64,9 +64,6 @@ def load(path: str | PathLike[str]) -> Learned:
         raise damaged(path, problem) from problem
 
 
-# ---------------------------------------------------------------- the file
-
-
 # ---------------------------------------------------------------- the fit
 
 
@@ -257,6 +254,3 @@ def _check_attribute(attribute: Attribute) -> None:
         raise ValueError(f"a level of column {attribute.name!r} has no values to draw")
     if attribute.edges is not None:
         sound(attribute.edges, "f", (attribute.size - 1 - (attribute.missing is not None),))
-
-
-# ---------------------------------------------------------------- priors

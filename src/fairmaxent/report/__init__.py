@@ -1,6 +1,6 @@
-"""A report on a fit for a reader who was not in the room: one HTML, Markdown or JSON file.
+"""A report on a fit, for readers who did not run it: one HTML, Markdown or JSON file.
 
-`report` holds the numbers, its neighbours compute them, and `html`, `markdown` and `json` only show them.
+`build` collects the numbers, which the files beside it compute; `html`, `markdown` and `json` only show them.
 """
 
 from fairmaxent.report.build import Report, build_report

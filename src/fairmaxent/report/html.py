@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.report import formats, model_estimate, sentences, svg
+from fairmaxent.report import model_estimate, number_text, sentences, svg
 from fairmaxent.report.build import Report
 from fairmaxent.report.shares import Grouping, Marginal, Shift
 from fairmaxent.report.trade_off import TradeOffPoint, Varied
@@ -56,7 +56,7 @@ def to_html(report: Report) -> str:
     return template.render(
         report=report,
         words=sentences,
-        formats=formats,
+        number_text=number_text,
         student=model_estimate,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
         groups=[_group_bars(grouping, report.outcome) for grouping in report.groupings],
@@ -77,7 +77,7 @@ def _environment() -> Environment:
             "or write .md or .json instead"
         ) from problem
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["percent"] = formats.percent
+    environment.filters["percent"] = number_text.percent
     return environment
 
 
@@ -90,7 +90,7 @@ def _trusted(text: str) -> Any:
 
 def _column_bars(column: Marginal) -> Bars:
     role = "" if column.role == "other" else f"{column.role}, "
-    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {formats.percent(column.distance)}"
+    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {number_text.percent(column.distance)}"
     return _bars(column.name, about, column.shifts, SHOWN_LEVELS, shares=True)
 
 
@@ -112,7 +112,7 @@ def _bars(name: str, about: str, shifts: Sequence[Shift], room: int, *, shares: 
 
 def _rest(hidden: Sequence[Shift]) -> Shift:
     before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
-    return Shift(formats.more(len(hidden), "level"), before, after)
+    return Shift(number_text.more(len(hidden), "level"), before, after)
 
 
 def _maps(report: Report) -> list[Picture]:

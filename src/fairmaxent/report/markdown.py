@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import formats, model_estimate, sentences
+from fairmaxent.report import model_estimate, number_text, sentences
 from fairmaxent.report.build import Report
 
 # Characters that would begin markup; each is written as text.
@@ -100,7 +100,7 @@ def _model(report: Report) -> Iterator[str]:
 
 def _moves(report: Report) -> str:
     rows = [
-        (move.column, move.level, *_change(move.before, move.after), formats.points(move.before, move.after))
+        (move.column, move.level, *_change(move.before, move.after), number_text.points(move.before, move.after))
         for move in report.moves
     ]
     return table(("Column", "Level", "Before", "After", "Change, points"), rows)
@@ -109,7 +109,7 @@ def _moves(report: Report) -> str:
 def _columns(report: Report) -> Iterator[str]:
     for column in report.marginals:
         yield f"### {text(column.name)}"
-        yield text(f"{column.role}, {column.kind}, distance {formats.percent(column.distance)}")
+        yield text(f"{column.role}, {column.kind}, distance {number_text.percent(column.distance)}")
         levels = [(shift.label, *_change(shift.before, shift.after)) for shift in column.shifts]
         yield table(("Level", "Before", "After"), levels)
 
@@ -139,12 +139,12 @@ def _trade_off(report: Report) -> Iterator[str]:
             rows.append((name, f"cannot be reached: {point.problem}", "", ""))
         else:
             distance = "–" if point.distance is None else f"{point.distance:.4f}"
-            rows.append((name, distance, f"{point.effective_rows:,.0f}", formats.percent(point.seen)))
+            rows.append((name, distance, f"{point.effective_rows:,.0f}", number_text.percent(point.seen)))
     yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:
-    return formats.percent(before), formats.percent(after)
+    return number_text.percent(before), number_text.percent(after)
 
 
 def text(raw: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairmaxent.report.build import Report
-from fairmaxent.report.formats import nats, percent
+from fairmaxent.report.number_text import nats, percent
 from fairmaxent.report.rates import Reached
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}

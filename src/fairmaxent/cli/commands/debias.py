@@ -20,7 +20,7 @@ from fairmaxent.cli.options import (
     role_options,
     source_of,
 )
-from fairmaxent.cli.output import OutputOptions, output_options
+from fairmaxent.cli.output_options import OutputOptions, output_options
 from fairmaxent.cli.renamed import renamed_options
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, request_options

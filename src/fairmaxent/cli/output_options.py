@@ -65,7 +65,7 @@ class OutputOptions:
 
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.output import OutputOptions
+    from fairmaxent.cli.output_options import OutputOptions
 
 
 def _check_scheduler(wanted: OutputOptions) -> None:
