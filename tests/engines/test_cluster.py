@@ -28,7 +28,7 @@ from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import active_client, results
 from fairmaxent.engines.cluster.worker_prior import attached
 from fairmaxent.maxent import optimum as maxent
-from fairmaxent.maxent.priors import bases
+from fairmaxent.maxent.priors import tree_learning
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
@@ -144,8 +144,8 @@ def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
     """A Hessian from a part of the rows: where the iteration ends is decided by the gradient of all of them."""
     monkeypatch.setattr(maxent, "_VISITS", 1)
     monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
-    monkeypatch.setattr(bases, "_VISITS", 1)
-    monkeypatch.setattr(bases, "_ENOUGH_ROWS", 200)
+    monkeypatch.setattr(tree_learning, "_VISITS", 1)
+    monkeypatch.setattr(tree_learning, "_ENOUGH_ROWS", 200)
     table = frame().drop(columns="w")
     there = debias(parted(table), **ROLES, **SHIFT)
     assert there.certificate.method == "thinned-newton"
