@@ -30,6 +30,7 @@ from fairmaxent.engines.cluster.worker_prior import attached
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors import tree_learning
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
 
@@ -423,7 +424,7 @@ def test_a_partition_without_rows_leaves_the_base():
     """Its share of the base is all that a partition with no row of positive weight has."""
     here = debias(frame()[["y", "z", "a"]], **ROLES, base_share=0.5)
     prior, blocks = here.distribution.prior, here.distribution.blocks
-    none = bases.Product.of(blocks, np.ones(blocks.width))
+    none = Product.of(blocks, np.ones(blocks.width))
     empty = type(prior.parts[1])(blocks, here.table.codes[:0], np.empty(0))
     assert attached(empty, empty) is None
     own = attached(prior, empty, -np.log(4))
