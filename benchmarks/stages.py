@@ -24,7 +24,7 @@ from benchmarks.process import fresh
 # Stage, the module or class that holds the step, and its name there. No step is part of another.
 STEPS = (
     ("read", "fairmaxent.files.tables", "read_table"),
-    ("encode", "fairmaxent.data.domain:Domain", "learn"),
+    ("encode", "fairmaxent.data.domain:Domain", "learn_rows"),
     ("compress", "fairmaxent.data.table:Table", "compress"),
     ("fair table", "fairmaxent.fit.problem:Problem", "fair_table"),
     ("weights", "fairmaxent.fit.pipeline", "reweigh"),

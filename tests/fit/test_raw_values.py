@@ -130,8 +130,8 @@ def test_a_saved_fit_draws_the_same_rows(table, tmp_path):
 def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     lazy = pl.from_pandas(table).lazy()
     fit = fitted(lazy)
-    assert any("'age', 'amount'" in note and "drawn again" in note for note in fit.certificate.notes)
-    assert not any("drawn again" in note for note in fitted(lazy, detail="bins").certificate.notes)
+    assert any("'age', 'amount' are redrawn within their bins" in note for note in fit.certificate.warnings)
+    assert fitted(lazy, detail="bins").certificate.redrawn is None
     with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' is not available"):
         fitted(lazy, detail="rows")
 
@@ -139,7 +139,7 @@ def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
 def test_a_domain_that_does_not_know_the_values(table):
     domain = fairmaxent.Domain.infer(table)
     other = table.assign(age=table["age"] + 0.5)
-    assert any("'age' holds" in note for note in fitted(other, domain=domain).certificate.notes)
+    assert "'age' holds" in fitted(other, domain=domain).certificate.redrawn.reason
     with pytest.raises(fairmaxent.errors.InputError, match="'age' holds"):
         fitted(other, domain=domain, detail="rows")
 

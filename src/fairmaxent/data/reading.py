@@ -13,6 +13,14 @@ from fairmaxent.data.table import Counted
 from fairmaxent.errors import InputError, Option
 
 
+@dataclass(frozen=True)
+class RedrawnValues:
+    """Columns whose raw values are drawn again within their levels, though nobody asked for that, and the reason."""
+
+    columns: tuple[str, ...]
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """A table as every fit sees it, wherever its rows are."""
@@ -28,11 +36,11 @@ class Reading:
     """A single 1 of the weight column's name and dtype."""
     positions: Positions | None = None
     """Raw values of the input rows; None: they are drawn inside their levels."""
-    notes: tuple[str, ...] = ()
+    redrawn: RedrawnValues | None = None
 
 
-def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> tuple[str, ...]:
-    """Note that no row keeps its exact numbers; refuse that if they were asked for."""
+def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> RedrawnValues | None:
+    """Say which exact values no row keeps; refuse that if they were asked for."""
     if detail == "rows":
         raise InputError(
             Option("detail", "rows"),
@@ -40,7 +48,5 @@ def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> 
             Option("detail", "bins"),
             ", or fit a table in memory with its own Domain.",
         )
-    shared = [attribute.name for attribute in domain.attributes if not attribute.is_value_coded]
-    if detail == "bins" or not shared:
-        return ()
-    return (f"values of {', '.join(map(repr, shared))} are drawn again inside their levels (detail='bins'): {why}",)
+    shared = tuple(attribute.name for attribute in domain.attributes if not attribute.is_value_coded)
+    return None if detail == "bins" or not shared else RedrawnValues(shared, why)

@@ -36,7 +36,7 @@ def read_in_memory(
     domain, encoded = _encode(frame, domain, weight=weight, design=design)
     roles = Roles.of(domain, outcome, protected)
     positions = None if detail == "bins" else encoded.positions
-    notes = without_positions(detail, domain, encoded.unknown) if encoded.unknown else ()
+    redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
     progress("count", 0.0)
     return Reading(
         columns=tuple(frame.columns),
@@ -45,7 +45,7 @@ def read_in_memory(
         design=design,
         weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
         positions=positions,
-        notes=notes,
+        redrawn=redrawn,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quota
+from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
 from fairmaxent.errors import InputError, spelled
@@ -153,7 +154,7 @@ def certify(
     base_share: float,
     filled: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
-    notes: Sequence[str] = (),
+    redrawn: RedrawnValues | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -187,7 +188,8 @@ def certify(
         compared_missing=compared_missing(problem),
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
-        notes=(*roles.domain.notes, *notes),
+        notes=roles.domain.notes,
+        redrawn=redrawn,
         measure=measure,
         table=achieved,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.distribution import Distribution
@@ -65,6 +66,7 @@ class Facts:
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
     notes: tuple[str, ...]  # what reading the columns showed
+    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     downstream: Downstream | None = None  # None: it was not asked for
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.column_storage import Record
+from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
@@ -67,6 +68,8 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
     }
     for name, kind in _FACTS.items():
         values[name] = tuple(kind(**_tuples(fact)) for fact in values[name])
+    if values.get("redrawn") is not None:
+        values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
     downstream = values.get("downstream")
     if downstream is not None:
         outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}

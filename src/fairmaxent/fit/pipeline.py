@@ -145,7 +145,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             base=base,
             base_share=share,
             filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
-            notes=data.notes,
+            redrawn=data.redrawn,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,

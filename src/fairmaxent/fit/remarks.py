@@ -46,6 +46,13 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
     yield from ((note,) for note in facts.notes)
+    if facts.redrawn is not None:
+        columns = ", ".join(map(repr, facts.redrawn.columns))
+        yield (
+            f"values of {columns} are redrawn within their bins (",
+            Option("detail", "bins"),
+            f"), because {facts.redrawn.reason}",
+        )
     for column in facts.binned_columns:
         shown = ", ".join(column.bins[:3])
         yield (f"column {column.column!r} is compared in {len(column.bins)} levels, which are bins: {shown}, …",)
