@@ -152,7 +152,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --rows 1000000000000", 3, ("memory",)),
     Case(f"debias good.csv {OUT} --max-levels 1", 2, ("--max-levels", "x>=2")),
     Case(f"debias good.csv {OUT} --max-levels 0", 2, ("--max-levels", "x>=2")),
-    Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("'age' already",)),
+    Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("already has a column 'age'",)),
     Case(f"debias good.csv {OUT} --delimiter ab", 3, ("one character",)),
     Case(f"debias good.csv {OUT} --encoding klingon", 3, ("'klingon' is not known",)),
     Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "known:", ".gz or .zst")),
@@ -171,7 +171,7 @@ CASES = [
     Case("inspect good.csv --outcome income --protected job,job", 3, ("twice",)),
     Case(f"compare good.csv {R} --favourable 50K", 3, ("'50K'", "did you mean")),
     Case("compare good.csv --outcome sex --protected sex", 3, ("both the outcome and protected",)),
-    # what was asked for cannot be reached
+    # what was asked for is impossible
     Case(f"debias split.csv {OUT} --base-share 0", 4, ("income", "set --base-share > 0", "or lower the rate")),
     Case(f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)),
     Case("sample rows_only.fme -n 5 --given sex=F,income=1", 4, ("probability zero",)),

@@ -130,8 +130,8 @@ def test_a_saved_fit_draws_the_same_rows(table, tmp_path):
 def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     lazy = pl.from_pandas(table).lazy()
     fit = fitted(lazy)
-    assert any("'age', 'amount'" in note and "drawn again" in note for note in fit.certificate.notes)
-    assert not any("drawn again" in note for note in fitted(lazy, detail="bins").certificate.notes)
+    assert any("'age', 'amount'" in note and "redrawn" in note for note in fit.certificate.notes)
+    assert not any("redrawn" in note for note in fitted(lazy, detail="bins").certificate.notes)
     with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' is not available"):
         fitted(lazy, detail="rows")
 

@@ -1,4 +1,4 @@
-"""A report on a fit for a reader who was not in the room: one HTML, Markdown or JSON file.
+"""A report on a fit for readers who did not run the fit: one HTML, Markdown or JSON file.
 
 `report` holds the numbers, its neighbours compute them, and `html`, `markdown` and `json` only show them.
 """
