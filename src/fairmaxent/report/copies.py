@@ -70,8 +70,8 @@ def check_data(fit: Fit, data: Any) -> None:
     other = np.flatnonzero((pooled != known).any(axis=1))
     if len(other):
         raise InputError(
-            f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); pass "
-            "the table that it was made from, in the same order"
+            f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); "
+            "pass the table that it was made from, in the same order"
         )
 
 
