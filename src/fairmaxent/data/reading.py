@@ -43,4 +43,4 @@ def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> 
     shared = [attribute.name for attribute in domain.attributes if not attribute.is_value_coded]
     if detail == "bins" or not shared:
         return ()
-    return (f"values of {', '.join(map(repr, shared))} are redrawn within their levels (detail='bins'): {why}",)
+    return (f"values of {', '.join(map(repr, shared))} are redrawn within their levels, because {why}",)

@@ -21,8 +21,8 @@ NOT_ESTIMATED = (
 ONE_NOTION = (
     "The statistical rate is one idea of fairness: all groups get the outcome equally often. It says nothing about "
     "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "
-    "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what each is "
-    'for, on the page "Is statistical parity all there is to fairness?".'
+    "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what each "
+    'is for, on the page "Is statistical parity all there is to fairness?".'
 )
 
 _MEANINGS = {
