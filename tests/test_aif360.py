@@ -196,7 +196,7 @@ def test_bad_use(frame):
     with pytest.raises(fairmaxent.ColumnError, match="the data set has a column 'group'"):
         adapter.fit(stand_in(frame.assign(group=1.0), ["sex"]))
     adapter.fit(stand_in(frame, ["sex"]))
-    with pytest.raises(fairmaxent.InputError, match="not the data set of the fit"):
+    with pytest.raises(fairmaxent.InputError, match="not the data set that was fitted"):
         adapter.transform(stand_in(frame.assign(hours=40.0), ["sex"]))
 
 

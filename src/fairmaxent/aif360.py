@@ -37,8 +37,8 @@ class FairMaxEntPreprocessing:
 
     The first two arguments are those of AIF360's Reweighing: lists of ``{attribute: value}``, each naming a part of
     the group. The fit compares the two groups as the column ``"group"`` with the levels ``"privileged"`` and
-    ``"unprivileged"``; rows in neither stay as they are. Columns that one-hot code an attribute (``education=HS``)
-    are one column (``education``) in the fit.
+    ``"unprivileged"``; rows in neither stay as they are. One-hot columns of an attribute (``education=HS``) are
+    one column (``education``) in the fit.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FairMaxEntPreprocessing:
         labels, the weights are those of Reweighing.
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the same number of new rows in their
-        place. Either way the total weight stays. `relabel` needs ``"rows"``.
+        place. Either way, the total weight stays the same. `relabel` needs ``"rows"``.
     """
 
     relabel: RelabelOption | None
@@ -62,7 +62,7 @@ class FairMaxEntPreprocessing:
         check_choice("output", output, Output)
         if self.relabel is not None and output == "weights":
             raise InputError(
-                "relabelling gives each row a weight for every label, and a data set of AIF360 has one label per row; "
+                "relabelling gives each row a weight for every label, but an AIF360 data set has one label per row; "
                 "pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
             )
         self.unprivileged_groups = unprivileged_groups
@@ -95,12 +95,12 @@ class FairMaxEntPreprocessing:
         return self
 
     def transform(self, dataset: Any) -> Any:
-        """Return the data set of the fit made fair, as a new data set."""
+        """Return a fair version of the fitted data set, as a new data set."""
         if not hasattr(self, "fit_"):
             raise InputError("nothing has been fitted yet; call fit or fit_transform with the data set")
         for known, now in zip(self._seen, _contents(dataset), strict=True):
             if not np.array_equal(known, now):
-                raise InputError("this is not the data set of the fit; call fit_transform with it")
+                raise InputError("this is not the data set that was fitted; call fit_transform with it")
         result, members = dataset.copy(deepcopy=True), self._members
         average = dataset.instance_weights[members].mean()
         if self.output == "weights":

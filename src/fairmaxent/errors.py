@@ -13,10 +13,10 @@
     ├── InfeasibleError       no distribution meets what was asked for
     ├── EvidenceError         conditioning on an event of probability zero
     ├── SolverError           a solver stopped before reaching its tolerance
-    ├── StorageError          a model or data file is damaged, foreign, missing, or cannot be written
+    ├── StorageError          a model or data file is missing, damaged or of another kind, or cannot be written
     └── DependencyError       an optional library is needed; the message names what to install
 
-Each message says what is wrong, where, and what to do next. An option that a message speaks of stands in it as data
+Each message says what is wrong, where, and what to do next. An option that a message mentions is kept as data
 (`Option`), so that each front end can spell it the way its users type it.
 """
 
@@ -30,7 +30,7 @@ from typing import get_args
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a message speaks of, by its name in `fairmaxent.debias`, with the value meant, if one is.
+    """An option that a message mentions, by its name in `fairmaxent.debias`, with the value meant, if one is.
 
     >>> f"set {Option('base_share')} > 0, or {Option('groups', 'each')}; use {Option('mode', 'top-up')}"
     "set base_share > 0, or groups='each'; use top_up()"
@@ -123,7 +123,7 @@ class SolverError(FairMaxEntError, RuntimeError):
 
 
 class StorageError(FairMaxEntError, OSError):
-    """A model or data file is damaged, foreign, missing, or cannot be written."""
+    """A model or data file is missing, damaged or of another kind, or cannot be written."""
 
 
 class DependencyError(FairMaxEntError, ImportError):

@@ -152,7 +152,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sample_weight_(self) -> Reals:
-        """One weight per row of X, 1 on average; `InfeasibleError` where these alone cannot be fair."""
+        """One weight per row of X, 1 on average; raises `InfeasibleError` if weights alone cannot be fair."""
         check_is_fitted(self)
         fitted: Fit = self.fit_
         if fitted.soft is not None:
@@ -192,7 +192,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             if not extra:
                 raise InputError(
                     "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
-                    "sensitive_features. Through a pipeline they come only with "
+                    "sensitive_features. In a pipeline they arrive only with "
                     "sklearn.set_config(enable_metadata_routing=True) and "
                     "FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
                 )
@@ -315,8 +315,8 @@ def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iter
     for name in outcome:
         if name in features or name in extra:
             raise ColumnError(
-                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series of another "
-                "name"
+                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series with "
+                "another name"
             )
 
 

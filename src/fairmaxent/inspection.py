@@ -56,7 +56,7 @@ class GroupingRates:
 
 @dataclass(frozen=True)
 class Proxy:
-    """How well a column predicts a protected one: 0 is no better than chance, 1 is perfectly."""
+    """How well a column predicts a protected one: 0 is no better than chance, 1 is perfect."""
 
     column: str
     protected: str
@@ -98,7 +98,7 @@ class Inspection:
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """Columns that differ in nearly every row and have no role; better leave them out."""
+        """Columns that differ in nearly every row and have no role; they are best left out."""
         roles = (self.outcome, *self.protected)
         return tuple(column.name for column in self.columns if column.identifier and column.name not in roles)
 

@@ -128,7 +128,7 @@ def test_a_taken_name_of_the_weights_is_refused(folder):
     taken = ["--mode", "weights", "--weight-name", "job", "-o", "y.csv", *QUIET]
     result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *taken])
     assert result.exit_code == 3
-    assert "has a column 'job' already; choose another name with --weight-name" in result.stderr
+    assert "already has a column 'job'; choose another name with --weight-name" in result.stderr
 
 
 # ---------------------------------------------------------------- what a model will do
@@ -172,7 +172,7 @@ def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("large", ", because it takes long for 235 distinct rows; to do so, use --estimate rows"),
+        ("large", ", because that takes long for 235 distinct rows; to do it anyway, use --estimate rows"),
         ("no scikit-learn", ", because scikit-learn is not installed; install it, or use --estimate rows"),
         ("top-up", "to estimate it, use --estimate rows or weights"),
     ],

@@ -272,7 +272,7 @@ def test_encode_refuses_what_was_not_learned():
         domain.encode(pl.DataFrame({"word": ["aple"], "number": [1]}))
     with pytest.raises(LevelError, match="column 'word' had no missing values"):
         domain.encode(pl.DataFrame({"word": [None, "pear"], "number": [1, 2]}))
-    with pytest.raises(LevelError, match="column 'number' was learned as numeric but now is String"):
+    with pytest.raises(LevelError, match="column 'number' was learned as numeric but is now String"):
         domain.encode(pl.DataFrame({"word": ["pear"], "number": ["1"]}))
     extra = domain.encode(pl.DataFrame({"extra": [0], "number": [99], "word": ["pear"]}))
     assert extra.tolist() == [[1, 1]]

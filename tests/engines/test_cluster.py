@@ -468,7 +468,7 @@ def test_the_command_lets_the_workers_write(cluster, folder):
 REFUSED = {
     "-o -": "the workers write Parquet files; name a folder",
     "-o fair --output-format csv": "the workers write Parquet files; name a folder",
-    "-o fair --mode weights": "--scheduler writes new rows, not --mode weights",
+    "-o fair --mode weights": "--scheduler only works with --mode rows, not with --mode weights",
     "-o fair --report page.html": "--report needs the rows in memory",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",

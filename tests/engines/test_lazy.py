@@ -250,7 +250,7 @@ def test_what_needs_the_rows_says_so():
     fit = debias(frame, "income", "sex")
     with pytest.raises(InputError, match=r"fit\.weigh"):
         fit.weights()
-    with pytest.raises(InputError, match="row 0 is not one of those that were fitted"):
+    with pytest.raises(InputError, match="row 0 was not in the fitted table"):
         fit.weigh(table().with_columns(age=pl.lit(1_000_000)))
     shuffled = table().sample(fraction=1, shuffle=True, seed=1)
     weighed, twin = fit.weigh(shuffled), debias(shuffled, "income", "sex", detail="bins")

@@ -217,7 +217,7 @@ def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
 def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
     found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
     assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]
-    assert found.notes == ("a comma was read as the decimal mark, and a point as separating thousands (a, b)",)
+    assert found.notes == ("a comma was read as the decimal mark, and a point as the thousands separator (a, b)",)
     without = read_table(put("a;b\n1;1.234\n2;2.500\n"))
     assert without.frame["b"].to_list() == [1.234, 2.5]
     assert without.notes == ()

@@ -204,7 +204,7 @@ def test_what_a_careful_reader_should_know_is_noted():
     certificate = debias(frame, "y", "x1").certificate
     (binned,) = certificate.binned_columns
     assert (binned.column, len(binned.bins)) == ("x1", 16)
-    assert any("column 'x1' is compared in 16 levels, which are bins: " in line for line in certificate.warnings)
+    assert any("column 'x1' is compared in 16 bins: " in line for line in certificate.warnings)
     assert certificate.notes == ()  # nothing to say about how the columns were read
 
 

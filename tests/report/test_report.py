@@ -309,7 +309,7 @@ def test_design_weights_count_before():
     report = build_report(fit, data=frame, trade_off=False)
     mass = frame.groupby("sex")["w"].sum() / frame["w"].sum()
     assert {shift.label: shift.before for shift in report.groupings[0].shifts} == pytest.approx(mass.to_dict())
-    assert "Rows count by the design weights in w." in report.wishes
+    assert "Rows are weighted by the design weights in w." in report.wishes
 
 
 def test_a_stored_fit_has_the_same_report(fit, frame, tmp_path):

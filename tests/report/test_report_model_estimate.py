@@ -65,7 +65,7 @@ def test_every_form_has_every_number(report, relabelled):
         for number in numbers:
             assert f"{number:.3f}" in text
         assert "gradient boosting" in text
-        assert "Is statistical parity all of fairness?" in text.replace("&#34;", '"')
+        assert "Is statistical parity all there is to fairness?" in text.replace("&#34;", '"')
     assert json.loads(to_json(report))["certificate"]["downstream"]["after"]["auc"] == known.after.auc
 
 

@@ -35,7 +35,7 @@ Exit codes:
   1    unexpected: a bug in fairmaxent
   2    wrong usage
   3    the data or the options cannot be used
-  4    what was asked for cannot be reached
+  4    what was asked for is impossible
   5    a file cannot be read or written
   130  interrupted
 """

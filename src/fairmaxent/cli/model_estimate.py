@@ -22,7 +22,7 @@ LARGEST = 20_000
 # A relabelled fit learns labels in each fold as well: so many times the work.
 _RELABELLED = 4
 
-_NOT_ESTIMATED = "it was not estimated what a model trained on the result will do"
+_NOT_ESTIMATED = "how a model trained on the result will behave was not estimated"
 
 
 def with_outlook(fit: Fit, asked: EstimateChoice, mode: Mode, progress: Progress) -> tuple[Fit, str | None]:
@@ -43,7 +43,8 @@ def with_outlook(fit: Fit, asked: EstimateChoice, mode: Mode, progress: Progress
     if work > LARGEST:
         return (
             fit,
-            f"{_NOT_ESTIMATED}, because it takes long for {distinct:,} distinct rows; to do so, use --estimate {mode}",
+            f"{_NOT_ESTIMATED}, because that takes long for {distinct:,} distinct rows; to do it anyway, use "
+            f"--estimate {mode}",
         )
     if not has_library("sklearn"):
         return fit, (

@@ -85,7 +85,7 @@ class ReadingOptions:
         names = table.frame.collect_schema().names()
         for name in self.drop or ():
             if name not in names:
-                raise ColumnError(f"--drop names the column {name!r}; {did_you_mean(name, names)}")
+                raise ColumnError(f"--drop names {name!r}, which is not a column; {did_you_mean(name, names)}")
         return replace(table, frame=table.frame.drop(self.drop), whole=table.frame) if self.drop else table
 
 
@@ -173,7 +173,7 @@ def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> No
     for target in written:
         for source in read:
             if source not in (None, "-") and target != "-" and os.path.realpath(source) == os.path.realpath(target):
-                raise click.UsageError(f"{target} is read, and would be overwritten; name another file")
+                raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
 
 
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
@@ -209,7 +209,7 @@ def _column_hint(name: str, names: Sequence[str], path: str) -> str:
     hint = did_you_mean(name, names)
     mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
-        return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or name that one"
+        return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or set it to that"
     if any(map(_is_number, names)):
         return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
     return hint

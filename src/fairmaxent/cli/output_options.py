@@ -71,14 +71,15 @@ if TYPE_CHECKING:
 def _check_scheduler(wanted: OutputOptions) -> None:
     """Refuse what workers do not do."""
     if wanted.estimate in ("rows", "weights"):
-        raise click.UsageError("--estimate needs the rows in memory, and with --scheduler they stay on the cluster")
+        raise click.UsageError("--estimate needs the rows in memory, but with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
         raise click.UsageError(
-            f"--scheduler writes new rows, not --mode {wanted.mode}; for weights, use fit.weigh() in Python"
+            f"--scheduler only works with --mode rows, not with --mode {wanted.mode}; for weights, use fit.weigh() "
+            "in Python"
         )
     if wanted.report is not None:
         raise click.UsageError(
-            "--report needs the rows in memory, and with --scheduler they stay on the cluster; leave one out"
+            "--report needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
         )
     if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
         raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")

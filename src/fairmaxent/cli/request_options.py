@@ -130,9 +130,9 @@ _ASKED = section(
         type=click.Choice(["tree", "product", "uniform"]),
         default="tree",
         show_default=True,
-        help="What is mixed into the rows, so that combinations without a row are possible too.",
+        help="Model that is mixed into the rows, so that combinations without a row are possible too.",
     ),
-    click.option("--base-share", type=float, default=0.2, show_default=True, help="How much of it, from 0 to 1."),
+    click.option("--base-share", type=float, default=0.2, show_default=True, help="Share of the base, from 0 to 1."),
     click.option(
         "--detail",
         type=click.Choice(["rows", "bins"]),

@@ -30,7 +30,7 @@ def connected(address: str) -> Iterator[None]:
         client = distributed.Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as problem:
         raise InputError(
-            f"no Dask scheduler answers at {address} ({first_line(problem)}); look at the address, or start one there: "
+            f"no Dask scheduler answers at {address} ({first_line(problem)}); check the address, or start one there: "
             "dask scheduler"
         ) from problem
     with client:

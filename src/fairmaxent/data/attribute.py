@@ -132,7 +132,7 @@ class Attribute:
         if self.edges is not None:
             if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
                 raise LevelError(
-                    f"column {self.name!r} was learned as {self.kind} but now is {values.dtype}; convert it back"
+                    f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back"
                 )
             return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
         levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]

@@ -47,7 +47,7 @@ class ColumnOptions:
         for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(FeatureKind))):
             for choice in given:
                 if choice not in choices:
-                    raise InputError(f"{choice!r} is not a choice; {did_you_mean(choice, choices)}")
+                    raise InputError(f"{choice!r} is not one of the choices; {did_you_mean(choice, choices)}")
         bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
             raise InputError(Option("bins"), " must be at least 1 and ", Option("max_levels"), " at least 2")

@@ -102,8 +102,8 @@ class Table:
         """The distinct row of each input row."""
         if self.places is None:
             raise InputError(
-                "an engine counted the rows of this fit, so single rows are not available; use fit.weigh(lazy_frame), "
-                "or fit a table in memory"
+                "an engine counted the rows of this fit, so individual rows are not available; use "
+                "fit.weigh(lazy_frame), or fit a table in memory"
             )
         return self.places
 

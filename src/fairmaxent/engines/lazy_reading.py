@@ -40,7 +40,7 @@ def read_lazy(
         table=_count(lazy, roles, weight),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
-        redrawn=without_positions(detail, domain, "the engine keeps the rows"),
+        redrawn=without_positions(detail, domain, "the rows are not kept in memory"),
     )
 
 

@@ -236,7 +236,7 @@ def _european_notes(typed: Sequence[tuple[Any, _Parser | None]]) -> Iterator[str
     numbers = [column.name for column, parse in typed if parse in _COMMA_NUMBERS]
     dates = [column.name for column, parse in typed if parse is _european_date]
     if numbers:
-        yield f"a comma was read as the decimal mark, and a point as separating thousands ({', '.join(numbers)})"
+        yield f"a comma was read as the decimal mark, and a point as the thousands separator ({', '.join(numbers)})"
     if dates:
         yield f"dates were read as day.month.year ({', '.join(dates)})"
 

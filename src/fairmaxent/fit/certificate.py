@@ -68,8 +68,8 @@ class Certificate(Facts):
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
-        Rows drawn by quota have one table, and so one value; independent draws are simulated from the exact table with
-        a fixed seed. A rate is a minimum over pairs of groups, so that of independent draws lies below the exact one.
+        Rows drawn by quota always have the same table, and so one value; independent draws are simulated from the exact
+        table with a fixed seed. A rate is a minimum over pairs of groups, so independent draws mostly have a lower one.
         """
         count = check_count(n)
         if not isinstance(confidence, float) or not 0 < confidence < 1:

@@ -36,7 +36,7 @@ LARGEST_MARGINAL = 10_000_000
 class Distribution:
     """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
 
-    Binned numbers and rare values count by their level: a probability is that of the whole bin.
+    Binned numbers and rare values are treated as levels: the probability of a number is that of its whole bin.
     """
 
     domain: Domain

@@ -110,7 +110,7 @@ class Fit(Learned):
         return with_design(self._distinct_weights[self.distinct_rows.inverse], self.design_weights)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the table that was fitted with a column of weights, ready to train on.
+        """Return the fitted table with a column of weights added, ready to train on.
 
         The weights are those of :meth:`weights`. If the fit is relabelled, every row appears once for each outcome that
         it has a weight for. Columns that took no part in the fit are kept. A lazy frame is joined with its weights

@@ -81,7 +81,8 @@ def debias(frame: Any, request: Request) -> Fit:
         How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
     progress
         Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
-        and how much of it is done, from 0 to 1; while solving, before each iteration. What it raises stops the fit.
+        and how much of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops
+        the fit.
     """
     return fit_frame(frame, request)
 

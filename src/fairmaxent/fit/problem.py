@@ -153,7 +153,7 @@ class Problem:
                 )
             if np.count_nonzero(new) < 2:
                 raise LevelError(
-                    f"column {column.name!r} has rows of positive weight in a single level "
+                    f"all rows with positive weight have the same level of column {column.name!r} "
                     f"({column.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
                     "Check the weights, or choose another column."
                 )

@@ -42,7 +42,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for group in facts.small_groups:
         yield (f"small group: {group.name} ({group.rows:,} rows)",)
     for cell in facts.filled_cells:
-        yield (f"nobody in the data has {cell}: the base fills this combination",)
+        yield (f"no row in the data has {cell}: the base fills in this combination",)
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
     yield from ((note,) for note in facts.notes)
@@ -55,7 +55,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
         )
     for column in facts.binned_columns:
         shown = ", ".join(column.bins[:3])
-        yield (f"column {column.column!r} is compared in {len(column.bins)} levels, which are bins: {shown}, …",)
+        yield (f"column {column.column!r} is compared in {len(column.bins)} bins: {shown}, …",)
     for name in facts.compared_missing:
         yield (f"missing values of {name!r} are compared as a group of their own; to leave them out, drop those rows",)
     if facts.effective_rows < facts.rows * FEW_ROWS:

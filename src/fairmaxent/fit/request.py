@@ -40,8 +40,8 @@ class Relabel:
     Parameters
     ----------
     parity
-        What such a model should have in equal measure for all groups, up to the statistical rate: the mean of its
-        ``"probabilities"``, or also its ``"predictions"``: the share of each group that it decides for.
+        What should be equal for all groups, up to the statistical rate: the mean of the model's ``"probabilities"``,
+        or also its ``"predictions"``, that is, the share of each group that it decides for.
     threshold
         The probability of the favourable outcome from which the model decides for it. With more than two outcomes the
         likeliest is predicted.
@@ -59,7 +59,7 @@ class Relabel:
         check_choice("parity", self.parity, ParityOption)
         if not _is_number(self.threshold) or not 0 < self.threshold < 1:
             raise InputError(
-                Option("threshold"), f" is {self.threshold!r}; it is a probability between 0 and 1, such as 0.5"
+                Option("threshold"), f" is {self.threshold!r}; it must be a probability between 0 and 1, such as 0.5"
             )
         check_model("labeller", self.labeller)
 

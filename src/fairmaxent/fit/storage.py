@@ -53,7 +53,7 @@ def load(path: str | PathLike[str]) -> Learned:
         raise foreign(path)
     if record.get("version") not in (1, VERSION):
         raise StorageError(
-            f"{path} has format version {record.get('version')!r}, and this fairmaxent reads versions up to {VERSION}; "
+            f"{path} has format version {record.get('version')!r}, but this fairmaxent reads versions up to {VERSION}; "
             "upgrade fairmaxent, or fit and save again"
         )
     try:

@@ -21,15 +21,15 @@ def missing_rows(fit: Learned) -> NDArray[np.intp]:
     average = old.sum() / fit.table.size
     if not 0.2 <= average <= 5:
         raise WeightError(
-            f"rows to add weigh 1, but the design weights are {average:.3g} on average; scale them to about 1 on "
-            "average before fitting"
+            f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
+            "average of about 1 before fitting"
         )
     rows = np.round(old)
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
     if least - rows.sum() > LARGEST_TOP_UP:
         raise InfeasibleError(
-            f"meeting the fair table takes {least - int(rows.sum()):,} more rows, over {LARGEST_TOP_UP:,}, because a "
-            "group should be far rarer than it is. Use ",
+            f"meeting the fair table takes {least - int(rows.sum()):,} more rows (the limit is {LARGEST_TOP_UP:,}), "
+            "because a group must become far rarer than it is. Use ",
             Option("mode", "rows"),
             " or ",
             Option("mode", "weights"),

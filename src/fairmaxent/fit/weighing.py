@@ -50,7 +50,7 @@ def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str
     outcome = fit.roles.names[0]
     if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
         raise InputError(
-            f"outcome {outcome!r} is made of bins, so a relabelled row has no value to show; turn it into levels "
+            f"outcome {outcome!r} consists of bins, so a relabelled row has no value to show; turn it into levels "
             "before the fit, or use ",
             Option("mode", "rows"),
         )
@@ -108,8 +108,8 @@ def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals
     distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
     if (distinct_row < 0).any():
         raise InputError(
-            f"row {int(np.argmax(distinct_row < 0))} is not one of those that were fitted; pass the table of the fit, "
-            "with its rows in any order"
+            f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
+            "any order"
         )
     return with_design(weights[distinct_row], read_weights(frame, _weight_name(fit)))
 
@@ -125,7 +125,7 @@ def _weight_name(fit: Learned) -> str | None:
 
 def _check_name(name: str, columns: list[str]) -> None:
     if name in columns:
-        raise ColumnError(f"the table has a column {name!r} already; choose another name with ", Option("weight_name"))
+        raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
 
 
 def _kept(fit: Learned) -> Counted:
@@ -138,7 +138,7 @@ def _fitted_weights(fit: Learned) -> Optimum:
     """The fair distribution on the rows alone (C = 0)."""
     if fit.certificate.filled_cells:
         raise InfeasibleError(
-            f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} has a share there, and no rows to "
+            f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} needs a share, but has no rows to "
             "weigh. Use ",
             Option("mode", "rows"),
             " or ",

@@ -70,8 +70,8 @@ def check_data(fit: Fit, data: Any) -> None:
     other = np.flatnonzero((pooled != known).any(axis=1))
     if len(other):
         raise InputError(
-            f"row {other[0]} of data is not a row that the fit was made from, nor are {len(other) - 1} others; pass "
-            "the table that it was made from, in the same order"
+            f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); "
+            "pass the table that it was made from, in the same order"
         )
 
 
@@ -99,7 +99,9 @@ def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
 def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
     """How many rows that an engine has equal each drawn row: only rows with the hash of a drawn one are counted."""
     if not data.implementation.is_polars():
-        raise InputError(f"copies are counted by polars, not by {data.implementation.value}; leave data out")
+        raise InputError(
+            f"copies are not counted in {data.implementation.value} lazy frames, only polars ones; leave data out"
+        )
     polars, names = frames.load_library("polars"), list(fit.domain.names)
     real = data.to_native().select(_plain(polars, name, data.collect_schema()[name]) for name in names)
     new = frames.open_frame(sample).select(names).to_polars().cast(dict(real.collect_schema()))

@@ -136,7 +136,7 @@ def _trade_off(report: Report) -> Iterator[str]:
     for point in report.trade_off.points:
         name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_this_fit else "")
         if point.effective_rows is None:
-            rows.append((name, f"cannot be reached: {point.problem}", "", ""))
+            rows.append((name, f"not possible: {point.problem}", "", ""))
         else:
             distance = "–" if point.distance is None else f"{point.distance:.4f}"
             rows.append((name, distance, f"{point.effective_rows:,.0f}", number_text.percent(point.seen)))

@@ -21,8 +21,8 @@ NOT_ESTIMATED = (
 ONE_NOTION = (
     "The statistical rate is one idea of fairness: all groups get the outcome equally often. It says nothing about "
     "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "
-    'against the outcomes in the data, which may carry the old bias themselves. The page "Is statistical parity all of '
-    'fairness?" of the documentation explains what each is for.'
+    "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what each "
+    'is for, on the page "Is statistical parity all there is to fairness?".'
 )
 
 _MEANINGS = {
@@ -33,8 +33,11 @@ _MEANINGS = {
         "lowest share of yes in any group divided by the highest",
     ),
     "by_probabilities": ("Statistical rate of its probabilities", "the same for the mean probability of yes"),
-    "equal_opportunity": ("Equal opportunity", "how equally groups are recognised, among people who have the outcome"),
-    "equalised_odds": ("Equalised odds", "the same, and how equally the others are taken for them by mistake"),
+    "equal_opportunity": (
+        "Equal opportunity",
+        "how equally often it recognises people who have the outcome, across groups",
+    ),
+    "equalised_odds": ("Equalised odds", "the same, and how equally often it mistakes other people for them"),
     "calibration_gap": (
         "Calibration gap",
         "how much groups differ in observed minus predicted rate; 0 means no difference",

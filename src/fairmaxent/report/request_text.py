@@ -72,7 +72,7 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
     for combination in request.forbid or ():
         yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
     if request.weight is not None:
-        yield f"Rows count by the design weights in {request.weight}."
+        yield f"Rows are weighted by the design weights in {request.weight}."
     yield (
         f"Otherwise the result is as close to the data as possible. A share of {request.base_share:.3g} comes from the "
         f"base {request.base!r}, {_BASES[request.base]}; it makes combinations possible that no row has."

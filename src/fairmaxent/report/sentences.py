@@ -54,7 +54,7 @@ LIMITS = (
     "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
     "intersections if each column was asked about on its own.",
     "Fair data do not make every model trained on them fair: if other columns predict the outcome well, a classifier "
-    "can bring the old gap back. The section on a model trained on this has an estimate, if one was made; measure the "
+    "can bring the old gap back. The section 'A model trained on this' gives an estimate, if one was made; measure the "
     "rate of your own model's predictions too.",
     "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that was "
     "asked for, and by drawing new rows. It does not explain why the data were unequal, and does not correct wrong "

@@ -58,8 +58,8 @@ def command(
 
     Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
-    --relabel, once for each kind. The options ask fairmaxent; the other methods have their own aims, and compare the
-    intersections of the protected columns. Without --seed, the seed is 0.
+    --relabel, once for each kind. What you ask for applies to fairmaxent only; the other methods have goals of their
+    own, and always compare the intersections of the protected columns. Without --seed, the seed is 0.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'

@@ -116,7 +116,7 @@ def command(
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
         if asked.relabels:
-            raise click.UsageError("--relabel needs the rows in memory, and with --scheduler they stay on the cluster")
+            raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return

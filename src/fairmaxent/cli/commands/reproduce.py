@@ -13,7 +13,7 @@ from fairmaxent.cli.exit_codes import INTERRUPTED
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer repetitions: a few minutes.")
+@click.option("--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -21,12 +21,12 @@ from fairmaxent.cli.exit_codes import INTERRUPTED
     show_default=True,
     help="Folder for tables, figures, the page, and finished cells.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes at a time.  [default: one per core]")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of parallel processes.  [default: one per core]")
 def command(*, quick: bool, out: Path, workers: int | None) -> None:
     """Repeat the experiments of the paper: Table 2 and every figure.
 
-    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows printed numbers,
-    those of the authors' code and those of fairmaxent side by side. You can stop it at any time: the same command
+    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows the numbers of
+    the paper, of the authors' code and of fairmaxent side by side. You can stop it at any time: the same command
     continues where it stopped. COMPAS large needs two files that are not shipped; without them it is left out, and you
     are told what to do.
     """
