@@ -80,7 +80,7 @@ class FairMaxEntPreprocessing:
         self._coding = _Coding.of(dataset)
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = self._coding.encode(dataset).assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
-        options = {name: getattr(self, name) for name in type(self).__init__.options}  # type: ignore[attr-defined]
+        options = {name: getattr(self, name) for name in FairMaxEntPreprocessing.__init__.options}  # type: ignore[attr-defined]
         self.fit_ = debias(
             frame.loc[members],
             dataset.label_names[0],

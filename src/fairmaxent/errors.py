@@ -38,8 +38,11 @@ class Option:
 
     name: str
     value: object = ...  # ...: no value is meant
+    column: str | None = None  # the column that its value is for, if it has one for each
 
     def __str__(self) -> str:
+        if self.column is not None:
+            return f"{self.name}[{self.column!r}]"
         if self.name in _ELSEWHERE:
             return _ELSEWHERE[self.name]
         if self.name == "mode" and self.value in _OUTPUTS:

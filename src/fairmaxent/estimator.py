@@ -120,7 +120,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
         _check_distinct(features.columns, extra, outcome)
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
-        options = {name: getattr(self, name) for name in self.get_params(deep=False) if name != "rows"}
+        options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
         options["protected"] = self._protected_names(features.columns, list(extra))
         options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
         self.fit_ = debias(table, self._y_form.names[0], **options)

@@ -75,6 +75,20 @@ def test_ours_is_asked_what_debias_is_asked(folder):
     assert found["fairmaxent, weights"]["representation_rate"] == pytest.approx(found["raw"]["representation_rate"])
 
 
+def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkeypatch):
+    result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--relabel", "predictions"])
+    assert result.exit_code == 2
+    assert "tries every kind of relabelling; leave --relabel out" in result.stderr
+    asked = []
+    fit_frame = comparison.fit_frame
+    monkeypatch.setattr(
+        comparison, "fit_frame", lambda frame, request: asked.append(request) or fit_frame(frame, request)
+    )
+    run("data.csv", *FAVOURED, "--threshold", "0.2", "--folds", "2")
+    plans = [fairmaxent.Relabel(parity=parity, threshold=0.2) for parity in ("probabilities", "predictions")]
+    assert [request.relabelling for request in asked[::2]] == [None, None, *plans]
+
+
 def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
     def refuse(*_, **__):
         raise fairmaxent.InputError("far too large; drop columns")

@@ -141,6 +141,13 @@ def test_a_key_does_what_the_typed_option_does(folder, key):
     assert 0 in (in_file[0], plain[0])  # one of them works
 
 
+def test_other_spellings_and_keys_of_other_commands_are_known(folder):
+    write_table("")
+    seeded = BASE | QUIET | {"random_state": None, "seed": 2, "favorable": ">50K", "folds": 4}
+    named = BASE | QUIET | {"random_state": 2, "favourable": ">50K"}
+    assert run(folder, seeded) == run(folder, named)
+
+
 def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
     names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}

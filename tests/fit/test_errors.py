@@ -215,7 +215,7 @@ CHOICE_CASES = {
     },
     **{
         f"{where} with random_state = {seed!r}": Case(
-            call(seed), InputError, (f"random_state is {seed!r}", "non-negative integer")
+            call(seed), InputError, (f"random_state is {seed!r}", "not negative")
         )
         for seed in (-1, 2.5, "3", True)
         for where, call in {
@@ -261,7 +261,7 @@ TARGET_CASES = {
         f"target of {share!r}": Case(
             asking(target={"sex": {"Male": share, "Female": 0.6}}),
             TargetError,
-            (f"target['sex']['Male'] is {share!r}", "between 0 and 1"),
+            (f"target['sex'] gives 'Male' the share {share!r}", "between 0 and 1"),
         )
         for share in (-0.6, 1.6, float("nan"), "a", None)
     },

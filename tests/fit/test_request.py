@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields, replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import fairmaxent
-from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, Relabel, debias
+from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, RateError, Relabel, debias
 from fairmaxent.fit.json_records import pack_request, unpack_request
 from fairmaxent.fit.keywords import RENAMED, storing_options_of, with_options_of
 from fairmaxent.fit.request import PaperRequest, Request
@@ -34,8 +36,6 @@ FULL = Request(
 
 
 def frame():
-    import numpy as np
-
     return random_frame(np.random.default_rng(3), (2,), 2, rows=200)
 
 
@@ -49,6 +49,8 @@ def frame():
         ({"base": "tre"}, InputError, "did you mean 'tree'"),
         ({"base_share": 1.5}, InputError, "between 0"),
         ({"base_share": True}, InputError, "between 0"),
+        ({"representation_rate": 1.5}, RateError, "representation_rate is 1.5"),
+        ({"statistical_rate": {"z": 0}}, RateError, r"statistical_rate\['z'\] is 0"),
         ({"random_state": -1}, InputError, "random_state"),
         ({"detail": "row"}, InputError, "detail"),
         ({"relabel": "prediction"}, InputError, "did you mean 'predictions'"),
@@ -97,6 +99,44 @@ def test_models_inside_a_request_are_not_stored():
     assert stored == replace(asked, relabel=Relabel())
 
 
+@pytest.mark.parametrize("kind", [np.float32, Fraction, int])
+def test_numbers_of_any_kind_are_stored_as_numbers(kind):
+    asked = Request(
+        "y",
+        "z",
+        base_share=kind(1),
+        representation_rate=kind(1),
+        statistical_rate={"z": kind(1)},
+        relabel=Relabel(threshold=0.5 if kind is int else kind(0.25)),
+    )
+    assert unpack_request(pack_request(asked)) == asked
+    assert all(type(asked.__dict__[name]) is float for name in ("base_share", "representation_rate"))
+
+
+def test_a_fit_is_not_changed_by_what_the_caller_does_later():
+    forbid, target = [{"z0": "g0", "x0": "v0"}], {"x2": None}
+    fit = debias(frame(), "y", "z0", forbid=forbid, target=target)
+    kept = replace(fit.request)
+    forbid.append({"z0": "g1", "x0": "v1"})
+    target["x0"] = None
+    assert fit.request == kept
+    assert len(fit.request.forbid) == len(fit.request.target) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "zzz"}, "zzz"),
+        ({"options": {"map": [["outcome", "y"], ["protected", "z"], ["progress", "x"]]}}, "do not belong"),
+        ({"options": {"map": [["outcome", "y"], ["protected", "z"], ["base_share", "x"]]}}, "base_share"),
+    ],
+)
+def test_a_stored_request_is_not_trusted(change, words):
+    record = pack_request(Request("y", "z")) | change
+    with pytest.raises((KeyError, ValueError), match=words):
+        unpack_request(record)
+
+
 def test_a_fit_keeps_what_was_asked_for_but_not_the_callback():
     calls = []
     asked = {"representation_rate": 0.7, "base_share": 0.4, "random_state": 5, "favourable": "o1"}
@@ -135,7 +175,7 @@ def test_old_names_are_refused_with_the_new_spelling(name):
 def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():
     with pytest.raises(TypeError, match=r"debias\(\) has no option 'grops'; did you mean 'groups'"):
         debias(frame(), "y", "z0", grops="joint")
-    with pytest.raises(TypeError, match="missing a required argument: 'protected'"):
+    with pytest.raises(TypeError, match=r"debias\(\): missing a required argument: 'protected'"):
         debias(frame(), "y")
     with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'row'"):
         fairmaxent.FairMaxEnt(row=3)
@@ -169,3 +209,20 @@ def test_a_new_field_needs_no_other_line():
     assert Door(largest_weight=2).largest_weight == 2
     assert Door().largest_weight is None
     assert unpack_request(pack_request(Request("y", "z"))) == Request("y", "z")
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    from fairmaxent.aif360 import FairMaxEntPreprocessing
+
+    class Adapter(FairMaxEntPreprocessing):
+        def __init__(self):
+            super().__init__([{"sex": 0}], [{"sex": 1}], base_share=0.4)
+
+    class Sampler(fairmaxent.FairMaxEnt):
+        def __init__(self, protected=None, extra=1):
+            super().__init__(protected)
+            self.extra = extra
+
+    assert Adapter().base_share == 0.4
+    table = frame()
+    assert len(Sampler("z0").fit_resample(table.drop(columns="y"), table["y"])[0]) == len(table)

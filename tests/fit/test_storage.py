@@ -340,6 +340,11 @@ def members_of(content):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def put(tagged, name, value):
+    """Replace one entry of a mapping as it is stored."""
+    tagged["map"] = [[key, value if key == name else item] for key, item in tagged["map"]]
+
+
 def with_header(change):
     """Return the small file with a changed header and sound checksums."""
     members = members_of(small_file())
@@ -436,6 +441,14 @@ HEADERS = {
     "options as a number": lambda header: header["request"].update(options={"map": 3}),
     "an option that nobody has": lambda header: header["request"]["options"]["map"].append(["luck", 1]),
     "an option that makes no sense": lambda header: header["request"].update(relabel="luck"),
+    "rows as a text": lambda header: put(header["certificate"]["values"], "rows", "x"),
+    "wanted rates as a number": lambda header: put(header["certificate"]["values"], "wanted", 3),
+    "other columns asked for": lambda header: put(header["request"]["options"], "outcome", "work"),
+    "a rate as a text": lambda header: put(header["request"]["options"], "statistical_rate", "x"),
+    "a rule on a column that is not there": lambda header: put(
+        header["request"]["options"], "forbid", {"list": [{"map": [["nowhere", "x"]]}]}
+    ),
+    "a callback": lambda header: header["request"]["options"]["map"].append(["progress", "x"]),
     "a plan that makes no sense": lambda header: header["request"].update(estimate={"output": "luck"}),
 }
 

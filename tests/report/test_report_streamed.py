@@ -124,6 +124,6 @@ def test_copies_are_looked_for_by_polars_alone():
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.from_arrow(table().to_arrow())
     fit = debias(relation, "income", "sex", random_state=0)
-    with pytest.raises(InputError, match="counted by polars, not by duckdb; leave data out"):
+    with pytest.raises(InputError, match="not counted in duckdb lazy frames, only polars ones; leave data out"):
         build_report(fit, data=relation, trade_off=False)
     assert build_report(fit, trade_off=False).copies.same_values is None

@@ -16,7 +16,7 @@ from fairmaxent import baselines
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.request import ParityOption, Request
+from fairmaxent.fit.request import ParityOption, Relabel, Request
 from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Compared:
 
     method: str
     scores: Scores | None
-    refused: str | None
+    refused: FairMaxEntError | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Comparison:
             try:
                 scores = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
-                yield Compared(name, None, str(problem))
+                yield Compared(name, None, problem)
                 continue
             yield Compared(name, Scores(*(_mean(column) for column in zip(*scores, strict=True))), None)
 
@@ -155,7 +155,8 @@ def _rows(train: Any, request: Request, seed: int) -> Training:
 
 def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption | None) -> Training:
     """The rows with weights, which need no seed."""
-    weighed = fit_frame(train, replace(request, relabel=relabel)).weigh(train, name=_WEIGHT)
+    plan = None if relabel is None else replace(request.relabelling or Relabel(), parity=relabel)
+    weighed = fit_frame(train, replace(request, relabel=plan)).weigh(train, name=_WEIGHT)
     return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
 
 

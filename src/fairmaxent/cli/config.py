@@ -28,7 +28,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     accepted = _keys(ctx.command)
-    values = _read(path)
+    values = {_SPELLINGS.get(name, name): value for name, value in _read(path).items()}
     for name in values:
         if name in _NOT_IN_A_FILE:
             option = name.replace("as_", "").replace("_", "-")
@@ -46,9 +46,13 @@ def _keys(command: click.Command) -> list[str]:
     return [name for name in names if name not in _NOT_IN_A_FILE]
 
 
+# Other names of options on the command line.
+_SPELLINGS = {"seed": "random_state", "favorable": "favourable"}
+
 # One file serves all commands: what any of them may read there.
 _KEYS = [
     *REQUEST_NAMES,
+    *("folds", "classifier"),  # of compare
     *(
         field.name
         for kind in (RoleOptions, OutputOptions, DomainOptions, ReadingOptions)

@@ -96,8 +96,12 @@ def as_typed(option: Option) -> str:
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
     ('--base-share', '--groups each', '--statistical-rate none')
+    >>> as_typed(Option("target", column="sex"))
+    "--target for 'sex'"
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
+    if option.column is not None:
+        return f"--{name} for {option.column!r}"
     value = "none" if option.value is None else option.value
     return f"--{name}" if value is ... else f"--{name} {value}"
 

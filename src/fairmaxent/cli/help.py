@@ -33,7 +33,7 @@ def options_of(function: Callable[..., None]) -> list[click.Parameter]:
 
 
 class SectionedCommand(click.Command):
-    """A command whose help begins with its ``main`` options."""
+    """A command whose help begins with its `main_options`."""
 
     main_options: tuple[str, ...] = ()
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fairmaxent.report.delivered import Mode
 
 
+WEIGHT_NAME = "fair_weight"
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """What is written, and where."""
@@ -54,6 +57,8 @@ class OutputOptions:
             output_format(self.output, self.output_format)
         if self.data_on_stdout and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
+        if self.mode != "weights" and self.weight_name != WEIGHT_NAME:
+            raise click.UsageError(f"--weight-name is for --mode weights, not for --mode {self.mode}")
         if self.mode != "rows" and (self.rows is not None or self.iid):
             raise click.UsageError(f"--rows and --iid are for --mode rows, not for --mode {self.mode}")
         if "-" in (self.model, self.report):
@@ -62,10 +67,6 @@ class OutputOptions:
             from fairmaxent.report.writer import check_path
 
             check_path(self.report)
-
-
-if TYPE_CHECKING:
-    from fairmaxent.cli.output_options import OutputOptions
 
 
 def _check_scheduler(wanted: OutputOptions) -> None:
@@ -105,7 +106,7 @@ output_options = taking(
         click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
         click.option(
             "--weight-name",
-            default="fair_weight",
+            default=WEIGHT_NAME,
             show_default=True,
             help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
         ),

@@ -44,9 +44,11 @@ class AskedOptions:
             return self
         return replace(self, values={**self.values, "random_state": secrets.randbelow(2**32)})
 
-    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
-        """Refuse, before any work, options that contradict each other."""
-        if self.values["threshold"] is not None and not self.relabels:
+    def check(self, ctx: click.Context, roles: RoleOptions, *, always_relabels: bool = False) -> None:
+        """Refuse, before any work, options that contradict each other, or the command, if it relabels anyway."""
+        if always_relabels and self.relabels:
+            raise click.UsageError("this command tries every kind of relabelling; leave --relabel out")
+        if self.values["threshold"] is not None and not (self.relabels or always_relabels):
             raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
         said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
         rates = self.values["representation_rate"]
@@ -66,7 +68,7 @@ class AskedOptions:
         values = dict(self.values)
         relabel, threshold = values.pop("relabel"), values.pop("threshold")
         if threshold is not None:
-            relabel = Relabel(parity=relabel, threshold=threshold)
+            relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
         return Request(
             roles.outcome,
             roles.protected,

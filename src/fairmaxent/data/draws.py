@@ -157,7 +157,7 @@ def check_seed(seed: object) -> None:
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
         raise InputError(
             Option("random_state"),
-            f" is {seed!r}; pass a non-negative integer or None (when drawing, a numpy Generator works too)",
+            f" is {seed!r}; pass a whole number that is not negative",
         )
 
 

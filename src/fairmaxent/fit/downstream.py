@@ -83,11 +83,11 @@ def _lesson_without(
         return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.profile_of_row])), output, seed=seed)
     except (InfeasibleError, InputError) as problem:
         raise type(problem)(
-            "the estimate fits the table again without some of its rows, and that failed: ",
+            "the estimate fits the table again without some of its rows, and that failed (",
             problem,
-            " Or leave ",
+            "); leave ",
             Option("estimate"),
-            " out.",
+            " out",
         ) from problem
 
 

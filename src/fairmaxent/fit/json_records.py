@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,11 @@ def pack_request(request: Request | PaperRequest) -> Record:
 def unpack_request(record: Record) -> Request | PaperRequest:
     """Restore what `pack_request` wrote; options that make no sense are refused as they are in a call."""
     values = _untag(record["options"])
-    if record["kind"] == "paper":
+    kind = {"paper": PaperRequest, "debias": Request}[record["kind"]]
+    stored = {option.name for option in fields(kind) if option.init and option.compare}
+    if not values.keys() <= stored:
+        raise ValueError("the request has options that do not belong there")
+    if kind is PaperRequest:
         return PaperRequest(**values)
     relabel, estimate = record["relabel"], record["estimate"]
     return Request(
@@ -50,10 +55,13 @@ def unpack_request(record: Record) -> Request | PaperRequest:
 
 
 def _without_models(plan: Any) -> Any:
-    """A choice by its name stays; of a record, classifiers are left out."""
+    """A choice by its name stays; of a record, classifiers are left out, but for the tree, which has a name."""
     if plan is None or isinstance(plan, str):
         return plan
-    return {name: value if isinstance(value, str | float | int) else None for name, value in vars(plan).items()}
+    return {
+        name: None if name in ("labeller", "student") and not isinstance(value, str) else value
+        for name, value in vars(plan).items()
+    }
 
 
 def pack_certificate(certificate: Certificate) -> Record:
@@ -98,6 +106,8 @@ def _tag(value: Any) -> Any:
         return _tag(value.item())
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Real):  # a Fraction, say
+        return float(value)
     return str(value)
 
 

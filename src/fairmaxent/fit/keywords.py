@@ -39,7 +39,7 @@ def with_options_of(
         @functools.wraps(function)
         def called(frame: Any, *args: Keywords.args, **kwargs: Keywords.kwargs) -> Result:
             refuse_unknown(function.__name__, kwargs, signature.parameters)
-            signature.bind(frame, *args, **kwargs)  # so that a missing argument is named as one of this function
+            _check_complete(function.__name__, signature, (frame, *args), kwargs)
             return function(frame, record(*args, **kwargs))
 
         called.__signature__ = signature  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def storing_options_of(
 
         @functools.wraps(init)
         def called(self: Any, *args: Any, **kwargs: Any) -> None:
-            refuse_unknown(type(self).__name__, kwargs, (*first, *options))
+            refuse_unknown(type(self).__name__, kwargs, [*list(first)[1:], *options])
             for name, option in options.items():
                 setattr(self, name, kwargs.get(name, option.default))
             init(self, *args, **{name: value for name, value in kwargs.items() if name in first})
@@ -83,4 +83,12 @@ def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) ->
             continue
         if name in RENAMED:
             raise InputError(f"{name} is no longer an option of {function}; use {RENAMED[name]}")
-        raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, names)}")
+        raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, [*names, *RENAMED])}")
+
+
+def _check_complete(function: str, signature: inspect.Signature, args: Iterable[Any], kwargs: dict[str, Any]) -> None:
+    """Name a missing argument as one of this function, not of the record behind it."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        raise TypeError(f"{function}(): {problem}") from None

@@ -162,8 +162,8 @@ class Problem:
         if np.count_nonzero(share) < 2:
             column = self.roles.attributes[axis]
             raise TargetError(
-                Option("target"),
-                f"[{column.name!r}] leaves a single level, {column.labels[int(np.argmax(share))]!r}; at least two are "
+                Option("target", column=column.name),
+                f" leaves a single level, {column.labels[int(np.argmax(share))]!r}; at least two are "
                 "needed to compare. Use those rows alone, or give another level a share.",
             )
 

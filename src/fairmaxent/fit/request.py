@@ -1,4 +1,4 @@
-"""Request: what was asked for, made once, checked once, and read by everything after it.
+"""Request: what was asked for, made once, checked at the door, and read by everything after it.
 
 A new option of :func:`fairmaxent.debias` is one field here, with its check; the front doors (debias, the estimator, the
 AIF360 adapter) take their keywords from the fields.
@@ -6,6 +6,7 @@ AIF360 adapter) take their keywords from the fields.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
@@ -61,6 +62,7 @@ class Relabel:
             raise InputError(
                 Option("threshold"), f" is {self.threshold!r}; it must be a probability between 0 and 1, such as 0.5"
             )
+        object.__setattr__(self, "threshold", float(self.threshold))
         check_model("labeller", self.labeller)
 
 
@@ -90,7 +92,11 @@ EstimateOption = OutputOption | Estimate
 
 @dataclass(frozen=True)
 class Request:
-    """What :func:`fairmaxent.debias` was asked for, option by option; anything wrong is refused when it is made."""
+    """What :func:`fairmaxent.debias` was asked for, option by option.
+
+    Whatever is wrong without looking at the data is refused when a request is made; `Problem.of` refuses the rest, such
+    as columns and levels that the data do not have.
+    """
 
     outcome: str
     protected: str | Sequence[str]
@@ -116,7 +122,9 @@ class Request:
         check_roles(self.outcome, self.protected_names, self.weight)
         check_choice("groups", self.groups, GroupsOption)
         check_choice("base", self.base, BaseKind)
-        check_share("base_share", self.base_share)
+        object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
+        for name in ("representation_rate", "statistical_rate"):
+            object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
         check_seed(self.random_state)
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
@@ -147,14 +155,10 @@ class Request:
         """The probability of the favourable outcome from which a model decides for it."""
         return Relabel().threshold if self.relabelling is None else float(self.relabelling.threshold)
 
-    @property
-    def labeller(self) -> Any:
-        """The classifier that relabelling starts from."""
-        return None if self.relabelling is None else self.relabelling.labeller
-
     def kept(self) -> Request:
-        """Return what a fit keeps of its request."""
-        return replace(self, domain=None, progress=None)
+        """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
+        own = {name: copy.deepcopy(getattr(self, name)) for name in ("protected", "favourable", "target", "forbid")}
+        return replace(self, **own, domain=None, progress=None)
 
 
 @dataclass(frozen=True)
@@ -181,12 +185,23 @@ class PaperRequest:
     forbid: None = field(default=None, init=False, repr=False)
 
 
+def _checked_rates(name: str, option: RateOption) -> RateOption:
+    """Refuse rates outside (0, 1], alone or by column; None asks for nothing."""
+    if isinstance(option, Mapping):
+        left_out = "; leave the column out to keep its rate as it is in the data"
+        return {
+            column: None if rate is None else check_rate(Option(name, column=str(column)), rate, hint=left_out)
+            for column, rate in option.items()
+        }
+    unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
+    return None if option is None else check_rate(Option(name), option, hint=unchanged)
+
+
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
     """One wanted rate per grouping; None leaves it as it is."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
-        unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
-        return tuple(_read_rate(Option(name), option, unchanged) for _ in groupings)
+        return (option,) * len(groupings)
     if groups == "joint":
         raise InputError(
             Option(name),
@@ -198,12 +213,7 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
     for key in option:
         if key not in known:
             raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")
-    left_out = "; leave the column out to keep its rate as it is in the data"
-    return tuple(_read_rate((Option(name), f"[{column!r}]"), option.get(column), left_out) for column in known)
-
-
-def _read_rate(name: object, rate: float | None, hint: object) -> float | None:
-    return None if rate is None else check_rate(name, rate, hint=hint)
+    return tuple(option.get(column) for column in known)
 
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
@@ -266,21 +276,21 @@ def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals 
 def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
     if not isinstance(wanted, Mapping):
         raise TargetError(
-            Option("target"), f"[{attribute.name!r}] is {wanted!r}; give each level its share: {{level: share}}"
+            Option("target", column=attribute.name), f" is {wanted!r}; give each level its share: {{level: share}}"
         )
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not 0 <= probability <= 1:
             raise TargetError(
-                Option("target"),
-                f"[{attribute.name!r}][{value!r}] is {probability!r}; a share lies between 0 and 1",
+                Option("target", column=attribute.name),
+                f" gives {value!r} the share {probability!r}; a share lies between 0 and 1",
             )
         result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
         hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
         raise TargetError(
-            Option("target"),
-            f"[{attribute.name!r}] adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
+            Option("target", column=attribute.name),
+            f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
         )
     return np.asarray(result / result.sum())

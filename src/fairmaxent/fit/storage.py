@@ -28,6 +28,8 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.json_records import pack_certificate, pack_request, unpack_certificate, unpack_request
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.prior_storage import pack_prior, unpack_prior
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.request import PaperRequest, Request
 from fairmaxent.fit.stored_arrays import distinct_codes, masses, sound
 from fairmaxent.fit.version_1 import upgraded
 from fairmaxent.maxent.dual import Dual
@@ -152,8 +154,12 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     distribution = Distribution.of(domain, optimum).detailed(positions, table, design, relabelled=soft is not None)
     if not abs(distribution.root_table.sum() - 1) < 1e-6:
         raise ValueError("the distribution does not sum to one")
+    certificate = unpack_certificate(record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0)))
+    str(certificate)  # raises if a fact has a kind or a range that it cannot have
+    request = unpack_request(record["request"])
+    _check_request(request, roles, table)
     return Learned(
-        request=unpack_request(record["request"]),
+        request=request,
         columns=columns,
         roles=roles,
         table=table,
@@ -162,12 +168,19 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
         target=masses(arrays["target"], roles.blocks.width),
         optimum=optimum,
         distribution=distribution,
-        certificate=unpack_certificate(
-            record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0))
-        ),
+        certificate=certificate,
         design_weights=design,
         weight_column=weight,
     )
+
+
+def _check_request(request: Request | PaperRequest, roles: Roles, table: Table) -> None:
+    """Refuse a request that is about other columns, or that makes no sense for these."""
+    protected = [request.protected] if isinstance(request, PaperRequest) else request.protected_names
+    if (request.outcome, *protected) != roles.names:
+        raise ValueError("the request names other columns than the model has")
+    if isinstance(request, Request):
+        Problem.of(roles, table, request)
 
 
 def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:

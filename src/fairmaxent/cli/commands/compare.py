@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 @domain_options
 @reading_options
 @config_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     data: str,
     roles: RoleOptions,
     asked: AskedOptions,
@@ -67,6 +70,7 @@ def command(
     from fairmaxent.baselines.comparison import Comparison
     from fairmaxent.data.domain import Domain
 
+    asked.check(ctx, roles, always_relabels=True)
     if roles.weight is not None:
         raise click.UsageError("the other methods do not support design weights; leave --weight out")
     table = reading.read(data)
@@ -97,7 +101,7 @@ _METHOD = 22  # characters
 def _line(result: Compared) -> str:
     scores = result.scores
     if scores is None:
-        return f"{result.method} refused: {result.refused}"
+        return f"{result.method} refused: {_reason(result)}"
     rates = (scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate)
     return _row((result.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
 
@@ -109,4 +113,8 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _record(result: Compared) -> dict[str, object]:
-    return {"method": result.method, "refused": result.refused, **(vars(result.scores) if result.scores else {})}
+    return {"method": result.method, "refused": _reason(result), **(vars(result.scores) if result.scores else {})}
+
+
+def _reason(result: Compared) -> str | None:
+    return None if result.refused is None else result.refused.spelled(as_typed)
