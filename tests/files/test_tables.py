@@ -362,3 +362,13 @@ def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, 
 def test_an_empty_line_is_no_row_of_a_single_column(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n\n2\n")
     assert read_table(tmp_path / "t.csv").frame["a"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "options", [{"delimiter": ";"}, {"encoding": "latin-1"}, {"decimal": ","}, {"columns": ["a"]}, {"missing": ["?"]}]
+)
+def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options, tmp_path):
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"a": [1, 2]}).write_parquet(path)
+    with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files, and .* is parquet; leave it out"):
+        read_table(path, **options)

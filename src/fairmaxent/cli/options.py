@@ -74,11 +74,15 @@ class ReadingOptions:
         """Open Parquet files without reading them; None for what must be read whole."""
         from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD
         from fairmaxent.files.parquet import scan_table
-        from fairmaxent.files.tables import TableFile
+        from fairmaxent.files.tables import TableFile, refuse_csv_options
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
-        return None if lazy is None else self.without_dropped(TableFile(lazy, ()))
+        if lazy is None:
+            return None
+        names = ("delimiter", "encoding", "decimal", "missing", "columns")
+        refuse_csv_options(path, "parquet", {name: getattr(self, name) for name in names})
+        return self.without_dropped(TableFile(lazy, ()))
 
     def without_dropped(self, table: TableFile) -> TableFile:
         """Leave out the columns to drop."""

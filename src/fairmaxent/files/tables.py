@@ -11,13 +11,13 @@ import contextlib
 import gzip
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import ColumnError, InputError, StorageError, check_choice, did_you_mean, first_line
+from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, did_you_mean, first_line
 from fairmaxent.files.atomic import reason_of
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
 from fairmaxent.files.formats import COMPRESSED, STANDARD, SUFFIXES, FileFormat, output_format, suffixes_of
@@ -88,10 +88,19 @@ def read_table(
             columns=columns,
         )
     else:
+        given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "columns": columns}
+        refuse_csv_options(path, kind, given | {"missing": None if missing is MISSING else missing})
         frame, notes = _read_typed(content, kind, path), []
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
     return TableFile(frame, tuple(notes))
+
+
+def refuse_csv_options(path: object, kind: FileFormat, given: Mapping[str, object]) -> None:
+    """Refuse options of a CSV for a file that stores its columns and types itself; None or empty was not given."""
+    for name, value in given.items():
+        if value:
+            raise InputError(Option(name), f" is for CSV files, and {path} is {kind}; leave it out")
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:

@@ -34,13 +34,13 @@ def build_base(
     ``counted`` are the distinct rows with how many rows each stands for, ``weighted`` the same with their fair weights
     w, and ``root`` is the distribution wanted for the root block.
     """
-    if kind == "tree":
-        return learn_tree(blocks, counted, weighted, root=root, rules=rules)
-    levels = np.ones(blocks.width)
+    if kind == "uniform":
+        return _independent(blocks, np.ones(blocks.width), rules)
     if kind == "product":
         levels = np.concatenate(weighted.tables([(block,) for block in range(len(blocks.levels))], blocks.levels))
         levels[blocks.slices[0]] = root
-    return _independent(blocks, levels, rules)
+        return _independent(blocks, levels, rules)
+    return learn_tree(blocks, counted, weighted, root=root, rules=rules)
 
 
 def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
