@@ -166,11 +166,11 @@ def test_no_warning_where_no_rate_was_asked_for():
 
 def test_remedies_go_on_to_the_next_thing():
     fit = debias(hiring(3, rows=300), "y", "z", relabel=Relabel(labeller=STUDENT), **PLAIN)
-    assert _remedy(replace(fit, request=replace(fit.request, relabel=None)), "weights") == "relabel"
-    assert _remedy(fit, "weights") == "predictions"
+    assert _remedy(None, "weights") == "relabel"
+    assert _remedy(fit.request.relabelling, "weights") == "predictions"
     levelled = replace(fit, request=replace(fit.request, relabel="predictions"))
-    assert _remedy(levelled, "rows") == "weights"
-    assert _remedy(levelled, "weights") == "none"
+    assert _remedy(levelled.request.relabelling, "rows") == "weights"
+    assert _remedy(levelled.request.relabelling, "weights") == "none"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ class _People:
 
 def foresee(
     fit: Fit,
+    request: Request,
     refit: Refit,
     student: Labeller,
     *,
@@ -68,10 +69,10 @@ def foresee(
         student=name_of(student),
         output=output,
         folds=folds,
-        threshold=_threshold(fit),
-        remedy=_remedy(fit, output),
-        before=_outlook(fit, people, before),
-        after=_outlook(fit, people, after),
+        threshold=request.threshold,
+        remedy=_remedy(request.relabelling, output),
+        before=_outlook(fit, people, before, request.threshold),
+        after=_outlook(fit, people, after, request.threshold),
     )
 
 
@@ -91,18 +92,13 @@ def _lesson_without(
         ) from problem
 
 
-def _remedy(fit: Fit, output: OutputOption) -> Remedy:
+def _remedy(plan: Relabel | None, output: OutputOption) -> Remedy:
     """Name the next thing to try."""
-    plan = fit.request.relabelling if isinstance(fit.request, Request) else None
     if plan is None:
         return "relabel"
     if plan.parity == "probabilities":
         return "predictions"
     return "weights" if output == "rows" else "none"
-
-
-def _threshold(fit: Fit) -> float:
-    return fit.request.threshold if isinstance(fit.request, Request) else Relabel().threshold
 
 
 def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
@@ -131,7 +127,7 @@ def _everybody(profiles: Profiles) -> _People:
     return _People(truth, profiles.groups[profile], profiles.counts[profile, truth], profile)
 
 
-def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
+def _outlook(fit: Fit, people: _People, chances: Reals, threshold: float) -> Outlook:
     """Judge the probabilities for each grouping."""
     measure, shape = fit.certificate.measure, fit.roles.blocks.shape(0)
     _, groups = root_shape(fit.roles.blocks)
@@ -147,7 +143,7 @@ def _outlook(fit: Fit, people: _People, chances: Reals) -> Outlook:
             people.weights,
             favourable=measure.favourable,
             group_count=int(np.prod(sizes)),
-            threshold=_threshold(fit),
+            threshold=threshold,
         )
     first = next(iter(judgements.values()))
 

@@ -172,7 +172,7 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
         return fit_rows(replace(data, table=table, positions=None), request, silent)
 
     student = choose_labeller(fit.roles, estimate.student)
-    downstream = foresee(fit, fit_others, student, output=estimate.output, progress=progress)
+    downstream = foresee(fit, request, fit_others, student, output=estimate.output, progress=progress)
     return replace(
         fit,
         request=replace(request, estimate=estimate),

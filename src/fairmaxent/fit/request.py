@@ -157,8 +157,9 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        own = {name: copy.deepcopy(getattr(self, name)) for name in ("protected", "favourable", "target", "forbid")}
-        return replace(self, **own, domain=None, progress=None)
+        mutable = ("protected", "favourable", "target", "forbid")
+        copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
+        return replace(self, **copies, domain=None, progress=None)
 
 
 @dataclass(frozen=True)
