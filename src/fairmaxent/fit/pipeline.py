@@ -12,7 +12,7 @@ from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import foresee

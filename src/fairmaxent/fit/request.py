@@ -21,7 +21,7 @@ from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, did_you_mean
-from fairmaxent.fairness.fair_table import check_rate
+from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.progress import Progress
