@@ -16,9 +16,9 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
+from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit

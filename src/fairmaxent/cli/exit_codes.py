@@ -100,6 +100,8 @@ def as_typed(option: Option) -> str:
     "--target for 'sex'"
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
+    if option.name == "missing":
+        return "--compare-missing"
     if option.column is not None:
         return f"--{name} for {option.column!r}"
     value = "none" if option.value is None else option.value

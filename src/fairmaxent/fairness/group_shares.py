@@ -114,9 +114,7 @@ def share_rows(wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, fi
     return rows
 
 
-def representation_blocks(
-    wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int
-) -> list[Block]:
+def representation_blocks(wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int) -> list[Block]:
     """One block per grouping with free shares; with targets, one for each combination of the targeted levels."""
     blocks = []
     for known in groupings:

@@ -57,7 +57,7 @@ class Wishes:
 
     def groups(self, grouping: GroupingWish) -> Reals:
         """Share of each group in the data, one axis per axis of the grouping."""
-        return group_table(self.data, grouping.axes).sum(axis=0)
+        return np.asarray(group_table(self.data, grouping.axes).sum(axis=0))
 
     def skipped(self, grouping: GroupingWish) -> Mask:
         """Groups that are not compared, because a level of theirs is left out."""

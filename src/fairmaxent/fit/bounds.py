@@ -62,12 +62,12 @@ def rate_bound(
     for grouping in measure.groupings:
         joint = group_table(prior, grouping)[outcomes]
         reached = group_table(achieved, grouping)[outcomes]
-        seen = group_table(achieved, grouping).sum(axis=0) > 0
+        seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
         delta = float(np.max(np.abs(reached - joint)))
         ratio = float(smallest_over_largest(joint[:, seen]).min())
         smallest = base_share * float(group_table(base_table, grouping)[outcomes][:, seen].min())
         if tau is None:
-            shares = representation_rate(achieved, grouping)
+            shares = representation_rate(measure.groups_compared(achieved, grouping), grouping)
             bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))
         else:
             bounds.append(theorem_4_5(tau, base_mass=smallest, delta=delta))

@@ -15,7 +15,7 @@ from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
-from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
+from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
@@ -23,6 +23,7 @@ from fairmaxent.fit.facts import (
     binned_columns,
     compared_missing,
     forbidden_rows,
+    kept_missing,
     outcome_shares,
     removed_levels,
     small_groups,
@@ -46,7 +47,6 @@ class Certificate(Facts):
     """
 
     before: Rates
-    achieved: Rates
     bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
     delta: float  # δ of Theorem 4.5
     dual: float  # h(λ*) = −KL(p*‖q)
@@ -82,11 +82,19 @@ class Certificate(Facts):
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
-            rates = rates_of_many(stack, self.table, grouping, self.measure.favourable)
-            for kind, drawn in zip(intervals, rates, strict=True):
+            for kind, drawn in self._drawn_rates(stack, grouping).items():
                 low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
                 intervals[kind][name] = (float(low), float(high))
         return intervals
+
+    def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
+        """Rates of many tables drawn from the fitted distribution."""
+        measure, favourable = self.measure, self.measure.favourable
+        groups, outcomes = (
+            rates_of_many(compared(tables, grouping), compared(self.table, grouping), grouping, favourable)
+            for compared in (measure.groups_compared, measure.outcomes_compared)
+        )
+        return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
@@ -153,6 +161,7 @@ def certify(
     base: Prior,
     base_share: float,
     filled: Sequence[tuple[int, ...]] = (),
+    emptied: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
     redrawn: RedrawnValues | None = None,
 ) -> Certificate:
@@ -186,6 +195,9 @@ def certify(
         removed_levels=removed_levels(distribution),
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
+        kept_missing=kept_missing(problem),
+        emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
+        largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=roles.domain.notes,
@@ -214,5 +226,6 @@ def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None
         return rate
     if len(grouping) > 1:
         return None
-    shares = problem.root_targets[named[0]]
+    table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
+    shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
     return float(smallest_over_largest(shares[shares > 0]))

@@ -44,7 +44,8 @@ def debias(frame: Any, request: Request) -> Fit:
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
-        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing.
+        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
+        groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
         every level.
@@ -54,7 +55,14 @@ def debias(frame: Any, request: Request) -> Fit:
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
         holds within each of its levels). ``{"age": None}`` keeps a column's shares as they are in the data. Binned
-        numbers are named by the labels of their bins, see :attr:`Fit.domain`.
+        numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
+        ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
+    missing
+        ``"keep"``: missing values of the outcome or a protected column keep their share and are not compared.
+        ``"compare"``: they are compared like any other group or outcome.
+    largest_weight
+        How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
+        allows, and the certificate says by how much they fall short.
     base, base_share
         What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the
         paper's C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column's
@@ -146,6 +154,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             base=base,
             base_share=share,
             filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
+            emptied=fair.emptied,
             redrawn=data.redrawn,
         ),
         design_weights=data.design,

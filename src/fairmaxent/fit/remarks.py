@@ -14,6 +14,7 @@ from fairmaxent.fit.outlook import Remedy
 Remark = tuple[object, ...]
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
+REACHED = 1e-6  # solvers stop a little short of an exact rate
 DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a remark
 
 REMEDIES: dict[Remedy, Remark] = {
@@ -56,8 +57,21 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for column in facts.binned_columns:
         shown = ", ".join(column.bins[:3])
         yield (f"column {column.column!r} is compared in {len(column.bins)} bins: {shown}, …",)
+    for cell in facts.emptied_cells:
+        yield (
+            f"the rows with {cell} get weight zero: the wanted rates cannot be met with them. To keep them, lower ",
+            Option("representation_rate"),
+            " or ",
+            Option("statistical_rate"),
+        )
+    if facts.kept_missing:
+        columns = ", ".join(f"{missing.column!r} ({missing.share:.1%} of the rows)" for missing in facts.kept_missing)
+        yield (
+            f"missing values of {columns} keep their share and are not compared; to compare them as a group, use ",
+            Option("missing", "compare"),
+        )
     for name in facts.compared_missing:
-        yield (f"missing values of {name!r} are compared as a group of their own; to leave them out, drop those rows",)
+        yield (f"missing values of {name!r} are compared as a group of their own",)
     if facts.effective_rows < facts.rows * FEW_ROWS:
         yield (
             f"the fair weights carry as much information as {facts.effective_rows:,.0f} equally weighted rows (of "
@@ -68,7 +82,24 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for share in facts.outcome_shares:
         if share.after < share.before / 2:
             yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
+    yield from missed_rates(facts)
     yield from unfair_decisions(facts)
+
+
+def missed_rates(facts: Facts) -> Iterator[Remark]:
+    """Say which rates the limit on weights leaves out of reach."""
+    if facts.largest_weight is None:
+        return
+    for kind, names in facts.wanted.items():
+        for name, wanted in names.items():
+            reached = facts.achieved[kind][name]
+            if wanted is not None and reached is not None and reached < wanted - REACHED:
+                yield (
+                    f"the {kind.replace('_', ' ')} of {name} is {reached:.3f}, not {wanted:.3f}, because no row may "
+                    f"count more than {facts.largest_weight:g} times (",
+                    Option("largest_weight"),
+                    ")",
+                )
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
