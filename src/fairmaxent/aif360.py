@@ -43,9 +43,8 @@ class FairMaxEntPreprocessing:
     Parameters
     ----------
     **options
-        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. With
-        ``representation_rate=None`` and ``target={"group": None, label: None}``, which keep the shares of groups and
-        labels, the weights are those of Reweighing.
+        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. By default, which
+        keeps the shares of groups and labels, the weights are those of Reweighing.
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the same number of new rows in their
         place. Either way, the total weight stays the same. `relabel` needs ``"rows"``.
