@@ -48,8 +48,8 @@ def rate_bound(
 ) -> tuple[float, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
-    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. In general its proof, which
-    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares: then they are
+    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
+    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
     rates.
     """
     features = optimum.dual.features
