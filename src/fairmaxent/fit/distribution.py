@@ -166,14 +166,13 @@ class Distribution:
     ) -> Any:
         """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
 
-        By default the table of outcome and protected columns is filled by quota (largest remainder), so that the drawn
-        rows themselves have the model's rates up to one row per cell; ``iid=True`` draws independently.
+        By default the table of outcome and protected columns is filled by quota, so that the drawn rows themselves have
+        the model's rates up to one row per cell, and no cell is favoured; ``iid=True`` draws independently.
         """
         count = check_count(n)
         rng = generator(random_state)
         source = self.condition(given) if given else self
-        roots = source.root_table.ravel()
-        return source.draw(cells_of(roots, count, rng, independent=iid), rng, spread=not iid)
+        return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns.
