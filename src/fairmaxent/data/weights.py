@@ -1,7 +1,9 @@
-"""Design weights: reading, checking, and how much information they leave."""
+"""Design weights: reading, checking, bringing them to an average of 1, and how much information they leave."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +13,50 @@ from numpy.typing import ArrayLike
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import WeightError
+
+
+@dataclass(frozen=True)
+class WeightScale:
+    """What brings design weights to an average of 1, which is done before anything is computed from them.
+
+    A power of two comes first, because raw weights may be as large or as small as float64 allows, and their sum is not.
+    """
+
+    exponent: int = 0  # weights times 2^-exponent are below 1
+    average: float = 1.0  # of those
+
+    @classmethod
+    def of(cls, weights: Reals) -> WeightScale:
+        """Find the scale of weights that are not all zero."""
+        unscaled = cls.of_largest(float(weights.max()))
+        return replace(unscaled, average=float(unscaled.scaled(weights).mean()))
+
+    @classmethod
+    def of_largest(cls, largest: float) -> WeightScale:
+        """Return a scale that brings the largest weight below 1, and at least to 1/2."""
+        return cls(math.frexp(largest)[1])
+
+    @property
+    def mean(self) -> float:
+        """The average of the raw weights."""
+        return math.ldexp(self.average, self.exponent)
+
+    def scaled(self, weights: Any) -> Any:
+        """Scale raw weights: an array, or an expression of an engine."""
+        half = self.exponent // 2  # in two steps, as 2^1074 is beyond float64
+        return weights * 2.0**-half * 2.0 ** (half - self.exponent) / self.average
+
+
+UNSCALED = WeightScale()
+
+
+def scaled_weights(weights: Reals) -> Reals:
+    """Scale raw weights to an average of 1.
+
+    >>> scaled_weights(np.array([5e-324, 1e-323, 1.5e-323]))
+    array([0.5, 1. , 1.5])
+    """
+    return np.asarray(WeightScale.of(weights).scaled(weights))
 
 
 def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
@@ -34,7 +80,7 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
 
 
 def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> Reals | None:
-    """Read a column of design weights."""
+    """Read a column of design weights, as it is."""
     if weight is None:
         return None
     return check_weights(_weight_numbers(frames.column(frame, weight)), len(frame), what=f"weight column {weight!r}")

@@ -16,7 +16,7 @@ from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.reading import Reading, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
 from fairmaxent.progress import Progress
 
 
@@ -32,7 +32,9 @@ def read_in_memory(
 ) -> Reading:
     """Encode the rows, and merge equal ones."""
     progress("read", 0.0)
-    design = read_weights(frame, weight)
+    raw = read_weights(frame, weight)
+    scale = UNSCALED if raw is None else WeightScale.of(raw)
+    design = None if raw is None else scale.scaled(raw)
     domain, encoded = _encode(frame, domain, weight=weight, design=design)
     roles = Roles.of(domain, outcome, protected)
     positions = None if detail == "bins" else encoded.positions
@@ -46,6 +48,7 @@ def read_in_memory(
         weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
         positions=positions,
         redrawn=redrawn,
+        weight_scale=scale,
     )
 
 
@@ -63,6 +66,6 @@ def _encode(
     """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weight=design)
+        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=design)
     check_domain(domain, attributes, weight)
     return domain, domain.encode_rows(attributes)

@@ -75,7 +75,7 @@ class Details:
         return tally(behind, self.weights[order], len(starts))[self.sources.of_rows]
 
     def means(self, index: int, numbers: Reals) -> Reals:
-        """Mean raw value of the input rows behind each row of the component; NaN if they are missing, or there are none.
+        """Mean raw value of the input rows behind each row of the component; NaN if missing, or if there are none.
 
         ``numbers`` are the raw values of the attribute with this index.
         """
