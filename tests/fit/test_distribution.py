@@ -120,6 +120,19 @@ def test_quota_is_within_one_row_of_the_exact_table(fit):
     assert len(drawn) == 1237
 
 
+def test_a_small_sample_has_every_outcome_and_no_cell_is_favoured():
+    """30 groups and two outcomes: no cell of 30 rows is certain, but the outcome's total is."""
+    cells = pd.MultiIndex.from_product([range(30), range(5)], names=["z", "number"]).to_frame(index=False)
+    fit = debias(cells.assign(z="g" + cells["z"].astype(str), y=(cells["number"] < 2).astype(int)), "y", "z")
+    first = set()
+    for seed in range(30):
+        drawn = fit.sample(30, random_state=seed)
+        assert drawn["y"].sum() == 12
+        assert drawn["z"].nunique() == 30
+        first.add(tuple(fit.sample(1, random_state=seed)[["z", "y"]].iloc[0]))
+    assert len(first) > 15
+
+
 def test_probability_sums_to_one_over_a_small_domain():
     frame = mixed_frame(5)[["sex", "race", "y", "degree", "union"]]
     fit = debias(frame, "y", ["sex", "race"])

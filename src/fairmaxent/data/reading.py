@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
@@ -39,6 +41,11 @@ class Reading:
     """Raw values of the input rows; None: they are drawn inside their levels."""
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
+
+
+def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
+    """Divide design weights by their average, once whole ones were summed without rounding."""
+    return table if scale == UNSCALED else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale.average))
 
 
 def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> RedrawnValues | None:

@@ -20,31 +20,36 @@ class WeightScale:
     """What brings design weights to an average of 1, which is done before anything is computed from them.
 
     A power of two comes first, because raw weights may be as large or as small as float64 allows, and their sum is not.
+    It rounds nothing, so sums of whole weights are exact, and the same in every engine, until they are divided.
     """
 
-    exponent: int = 0  # weights times 2^-exponent are below 1
-    average: float = 1.0  # of those
+    exponent: int = 0  # the largest weight times 2^-exponent is from 1 to 2
+    average: float = 1.0  # of the weights times 2^-exponent
 
     @classmethod
     def of(cls, weights: Reals) -> WeightScale:
         """Find the scale of weights that are not all zero."""
-        unscaled = cls.of_largest(float(weights.max()))
-        return replace(unscaled, average=float(unscaled.scaled(weights).mean()))
+        scale = cls.of_largest(float(weights.max()))
+        return replace(scale, average=float(scale.shifted(weights).mean()))
 
     @classmethod
     def of_largest(cls, largest: float) -> WeightScale:
-        """Return a scale that brings the largest weight below 1, and at least to 1/2."""
-        return cls(math.frexp(largest)[1])
+        """Find the power of two alone."""
+        return cls(math.frexp(largest)[1] - 1)
 
     @property
     def mean(self) -> float:
         """The average of the raw weights."""
         return math.ldexp(self.average, self.exponent)
 
+    def shifted(self, weights: Any) -> Any:
+        """Multiply raw weights, an array or an expression of an engine, by the power of two."""
+        half = self.exponent // 2  # in two steps, because 2^1074 is beyond float64
+        return weights * 2.0**-half * 2.0 ** (half - self.exponent)
+
     def scaled(self, weights: Any) -> Any:
-        """Scale raw weights: an array, or an expression of an engine."""
-        half = self.exponent // 2  # in two steps, as 2^1074 is beyond float64
-        return weights * 2.0**-half * 2.0 ** (half - self.exponent) / self.average
+        """Bring raw weights, an array or an expression of an engine, to an average of 1."""
+        return self.shifted(weights) / self.average
 
 
 UNSCALED = WeightScale()

@@ -260,7 +260,7 @@ def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
 def _unpack_scale(record: Record) -> WeightScale:
     """The scale of the design weights; files that were written before there was one hold raw weights."""
     exponent, average = record.get("weight_scale", [0, 1.0])
-    if not (isinstance(exponent, int) and abs(exponent) < 1100 and 0 < average <= 1):
+    if not (isinstance(exponent, int) and abs(exponent) < 1100 and 0 < average < 2):
         raise ValueError("the scale of the design weights makes no sense")
     return WeightScale(exponent, float(average))
 

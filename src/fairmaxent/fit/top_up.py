@@ -24,7 +24,7 @@ def missing_rows(fit: Learned) -> NDArray[np.intp]:
             f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
             "average of about 1 before fitting"
         )
-    rows = np.round(old * fit.weight_scale.mean)
+    rows = np.round(np.round(old * fit.weight_scale.mean, 9))  # 2.4999999999999996 is meant to be 2.5
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
     if least - rows.sum() > LARGEST_TOP_UP:
         raise InfeasibleError(

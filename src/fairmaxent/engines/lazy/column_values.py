@@ -55,7 +55,7 @@ def learn_domain(
     weight: str | None = None,
     progress: Progress = silent,
 ) -> Domain:
-    """Learn the domain of a lazy frame, with the options of `Domain.learn`; ``weight`` names a scaled column."""
+    """Learn the domain of a lazy frame, with the options of `Domain.learn`; ``weight`` names a column."""
     names = [name for name in names_of(lazy) if name != weight]
     options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
     attributes: list[Attribute] = []

@@ -45,13 +45,13 @@ def lazy_weight_scale(lazy: Lazy, weight: str) -> WeightScale:
     if not largest > 0:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
     scale = WeightScale.of_largest(float(largest))
-    average = collect(lazy.select(scale.scaled(number).mean().alias("average")))
+    average = collect(lazy.select(scale.shifted(number).mean().alias("average")))
     return replace(scale, average=float(numbers(average, "average")[0]))
 
 
-def with_scaled_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
-    """Return the frame with its weight column scaled."""
-    return lazy.with_columns(scale.scaled(nw.col(weight).cast(nw.Float64)).alias(weight))
+def with_shifted_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
+    """Return the frame with its weights multiplied by a power of two, so that their sum is within float64."""
+    return lazy.with_columns(scale.shifted(nw.col(weight).cast(nw.Float64)).alias(weight))
 
 
 @dataclass(frozen=True)
