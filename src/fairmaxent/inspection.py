@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows, read_weights
+from fairmaxent.data.weights import WeightScale, effective_rows, read_weights
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.fit.problem import compress
 from fairmaxent.maxent.logspace import entropy
@@ -153,8 +153,9 @@ def inspect(
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     opened = frames.open_frame(frame)
-    design = read_weights(opened, weight)
-    domain, codes = read_domain(opened, domain, weight=weight, design=design)
+    raw = read_weights(opened, weight)
+    design = None if raw is None else WeightScale.of(raw).shifted(raw)
+    domain, codes = read_domain(opened, domain, weight=weight, weights=design)
     roles = Roles.of(domain, outcome, names)
     compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)]
 

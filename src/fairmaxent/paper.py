@@ -63,7 +63,7 @@ def fit(
     share = check_share("C", C)
     method = _solver(solver, share)
     opened = frames.open_frame(frame)
-    domain, codes = read_domain(opened, domain, weight=None, design=None)
+    domain, codes = read_domain(opened, domain, weight=None, weights=None)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
     problem = Problem(

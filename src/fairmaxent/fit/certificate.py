@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import check_count, quota
+from fairmaxent.data.draws import check_count
+from fairmaxent.data.quota import quotas
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
@@ -37,6 +38,8 @@ Intervals = dict[str, dict[str, tuple[float, float]]]
 
 _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
+_QUOTAS = 100, 2000  # fewest and most simulated quotas
+_CELLS = 200_000  # which have this many cells together, as they take some time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,17 +71,18 @@ class Certificate(Facts):
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
-        Rows drawn by quota always have the same table, and so one value; independent draws are simulated from the exact
-        table with a fixed seed. A rate is a minimum over pairs of groups, so independent draws mostly have a lower one.
+        Draws are simulated from the exact table, with a fixed seed. Each cell of rows drawn by quota is within one row
+        of its share, so their rates vary little. A rate is a minimum over pairs of groups, so drawn rows mostly have a
+        lower one than the exact table.
         """
         count = check_count(n)
         if not isinstance(confidence, float) or not 0 < confidence < 1:
             raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, e.g. 0.95")
-        shares = self.table.ravel() / self.table.sum()
+        rng = np.random.default_rng(0)
         if iid:
-            tables = np.random.default_rng(0).multinomial(count, shares, size=_DRAWS)
+            tables = rng.multinomial(count, self.table.ravel() / self.table.sum(), size=_DRAWS)
         else:
-            tables = quota(shares, count)[None, :]
+            tables = quotas(self.table, count, int(np.clip(_CELLS // self.table.size, *_QUOTAS)), rng)
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.draws import quota
+from fairmaxent.data.draws import cells_of
 from fairmaxent.data.table import Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fit.fit import Fit
@@ -115,8 +115,7 @@ def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Profiles:
         weights = rows.counts * fit.table.size if fit.certificate.filled_cells else support_weights(fit)
         return Profiles.of(rows, blocks, weights)
     rng = np.random.default_rng(seed)
-    roots = fit.distribution.root_table.ravel()
-    cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
+    cells = cells_of(fit.distribution.root_table, fit.table.size, rng, independent=False)
     drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.distinct_rows.codes.dtype)
     table = Table.compress(drawn, blocks.levels)
     return Profiles.of(table, blocks, table.counts)

@@ -79,7 +79,7 @@ def debias(frame: Any, request: Request) -> Fit:
         For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
         (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
     weight
-        Column of design weights.
+        Column of design weights, on any scale; they are divided by their average first.
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
@@ -159,6 +159,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
+        weight_scale=data.weight_scale,
     )
 
 
@@ -192,4 +193,12 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
 def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
-    return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
+    return Reading(
+        fit.columns,
+        fit.roles,
+        fit.table,
+        fit.design_weights,
+        fit.weight_column,
+        positions,
+        weight_scale=fit.weight_scale,
+    )
