@@ -17,6 +17,7 @@ from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
@@ -155,6 +156,7 @@ def certify(
     filled: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
     redrawn: RedrawnValues | None = None,
+    costs: Costs | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -180,9 +182,11 @@ def certify(
         multiplier_bound=multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
         rows=problem.table.size,
-        effective_rows=weighted.worth,
+        effective_rows=weighted.worth if costs is None else costs.effective_rows,
         small_groups=small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        filled_shares=tuple(float(achieved[cell]) for cell in filled),
+        costs=costs,
         removed_levels=removed_levels(distribution),
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
