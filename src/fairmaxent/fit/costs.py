@@ -41,7 +41,8 @@ class Cost:
     after: float  # its share of the fair distribution
     effective_rows: float  # how many equally weighted rows carry as much information as its fair weights
     largest_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
-    most_copies: float  # of one input row, expected among as many drawn rows as the data have
+    most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
+    targeted: bool = False  # whether its share follows from shares that the user named
 
     @property
     def times(self) -> float:
@@ -102,6 +103,9 @@ def measure_costs(
     design: Reals | None,
 ) -> Costs:
     """Take the costs from the fair weights and from the fitted distribution.
+
+    Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
+    rows that are equal share their copies.
 
     ``problem`` is the one of the data, before relabelling; ``weighted`` are the rows that the prior is made of;
     ``filled`` says whether the fair table needs cells that no row has; ``design`` are the design weights of the input
@@ -249,6 +253,7 @@ class _Table:
     after: Reals
     weights: Spread
     copies: Spread
+    targeted: bool = False
 
     def cost(self, name: str, cell: tuple[int, ...]) -> Cost:
         return Cost(
@@ -260,6 +265,7 @@ class _Table:
             effective_rows=float(self.weights.effective_rows[cell]),
             largest_weight=float(self.weights.largest[cell]),
             most_copies=float(self.copies.largest[cell]),
+            targeted=self.targeted,
         )
 
 
@@ -276,6 +282,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
             after=group_shares(fair, axes),
             weights=weights.groups.over(merged),
             copies=copies.groups.over(merged),
+            targeted=any(axis in problem.root_targets for axis in axes),
         )
         for group in np.ndindex(table.rows.shape):
             if table.rows[group] or table.after[group] > 0:
