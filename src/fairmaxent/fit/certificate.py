@@ -18,7 +18,7 @@ from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.cost_remarks import cost_remarks
-from fairmaxent.fit.cost_text import changed_lines, cost_table, outcome_lines, worst_groups
+from fairmaxent.fit.cost_text import changed_lines, cost_table, filled_lines, outcome_lines, worst_groups
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
@@ -125,7 +125,8 @@ class Certificate(Facts):
         if self.costs is None:
             return lines
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        return [*changed, *lines, *cost_table(self.costs, width)]
+        filled = filled_lines(sum(self.filled_shares))
+        return [*changed, *lines, *cost_table(self.costs, width), *filled]
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))

@@ -17,12 +17,17 @@ _SHOWN = 3  # groups warned about one by one; the rest is counted
 def cost_remarks(facts: Facts) -> Iterator[Remark]:
     """Warn of the groups beyond the line, worst first; a person who is in two of them is named once."""
     groups = _beyond_line(facts)
+    said: list[Remark] = []
     for group in groups[:_SHOWN]:
-        yield (_statement(group, facts.rows), *_remedy(group, facts))
-    if len(groups) > _SHOWN:
+        remedy = _remedy(group, facts)
+        yield (_statement(group, facts.rows), *(["."] if remedy in said else remedy))
+        said.append(remedy)
+    more = len(groups) - _SHOWN
+    if more > 0:
+        rest = "group rests" if more == 1 else "groups rest"
         yield (
-            f"{len(groups) - _SHOWN:,} more groups rest on fewer than {FEWEST_ROWS} effective rows, or on a person who "
-            f"counts more than {MOST_TIMES} times",
+            f"{more:,} more {rest} on fewer than {FEWEST_ROWS} effective rows, or on a person who counts more than "
+            f"{MOST_TIMES} times.",
         )
 
 

@@ -52,6 +52,12 @@ def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:
         yield f"outcome {share.outcome}: {percent(share.before)} before, {percent(share.after)} after"
 
 
+def filled_lines(share: float) -> Iterator[str]:
+    """How much of the result nobody in the data stands for; nothing if that is nothing."""
+    if share > 0:
+        yield f"filled in: {percent(share)} of the result has a combination of outcome and groups that no row has"
+
+
 def changed_lines(costs: Costs) -> Iterator[str]:
     """How many people of each group get another outcome, and in which direction; nothing if nobody does."""
     for group, changes in groupby(costs.changed, key=lambda change: change.group):
