@@ -180,7 +180,9 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
         debias(frame, "y", "z", base_share=0)
     fit = debias(frame, "y", "z", base_share=0.5)
     assert fit.certificate.filled_cells == ("y = yes, z = b",)
-    assert "no row in the data has y = yes, z = b: the base fills in this combination" in fit.certificate.warnings
+    share = fit.certificate.table[1, 1]
+    said = f"no row in the data has y = yes, z = b: the base fills in this combination, {share:.1%} of the result"
+    assert said in fit.certificate.warnings
     no, yes = fit.certificate.outcome_shares
     assert (no.outcome, yes.outcome) == ("y = no", "y = yes")
     assert (yes.before, no.after + yes.after) == (pytest.approx(0.3), pytest.approx(1))
