@@ -195,7 +195,7 @@ def test_a_relabelled_report_says_at_the_top_whose_outcomes_were_changed():
 
 def test_a_fit_whose_costs_are_not_known_says_so():
     frame = frame_of(8)
-    fit = fairmaxent.paper.fit(frame[["z0", "y", "x0"]], "y", "z0")
+    fit = fairmaxent.paper.fit(frame[["z0", "y", "x0"]], outcome="y", protected="z0")
     report = build_report(fit, delivered=fit.sample(100), trade_off=False)
     assert (report.costs.groups, report.costs.worst_cell) == ((), None)
     assert len(report.costs.outcomes) == 2
