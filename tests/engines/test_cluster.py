@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -95,7 +95,10 @@ def assert_same_fit(there, here):
         for kind, rates in wanted[name].items():
             assert found[name][kind] == pytest.approx(rates, abs=1e-10)
     assert found["distance"] == pytest.approx(wanted["distance"], abs=1e-10)
-    assert there.certificate.effective_rows == pytest.approx(here.certificate.effective_rows, rel=1e-12)
+    assert there.certificate.effective_rows == pytest.approx(here.certificate.effective_rows, rel=1e-9)
+    for cost, other in zip(there.certificate.costs.groups, here.certificate.costs.groups, strict=True):
+        assert asdict(cost) == pytest.approx(asdict(other), rel=1e-9)
+    assert asdict(there.certificate.costs.worst_cell) == pytest.approx(asdict(here.certificate.costs.worst_cell))
 
 
 # ---------------------------------------------------------------- the fit

@@ -18,9 +18,13 @@ from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
+from fairmaxent.fit.cost_remarks import cost_remarks
+from fairmaxent.fit.cost_text import changed_lines, cost_table, filled_lines, outcome_lines, worst_groups
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
+    OutcomeShare,
     binned_columns,
     compared_missing,
     forbidden_rows,
@@ -30,7 +34,7 @@ from fairmaxent.fit.facts import (
     small_groups,
 )
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.remarks import remarks
+from fairmaxent.fit.remarks import other_remarks, remarks
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -123,10 +127,26 @@ class Certificate(Facts):
             f"{'  ' + name:<{width}}{'':>10}{_shown(before):>10}{_shown(after):>10}" for name, before, after in rows
         ]
 
+    @property
+    def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
+        """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
+        return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
+
+    def _cost_lines(self, width: int) -> list[str]:
+        lines = list(outcome_lines(self.compared_outcomes))
+        if self.costs is None:
+            return lines
+        changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
+        filled = filled_lines(sum(self.filled_shares))
+        return [*changed, *lines, *cost_table(self.costs, width), *filled]
+
     def __str__(self) -> str:
+        alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
         labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
-        width = max(36, *(len(label) + 2 for label in labels))
-        lines = [f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}"]
+        groups = worst_groups(self.costs.groups) if self.costs else []
+        width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
+        lines = [*(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
+        lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
         for kind, names in self.wanted.items():
             for name, wanted in names.items():
                 shown = "any" if wanted is None else f"{wanted:.4f}"
@@ -137,8 +157,8 @@ class Certificate(Facts):
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
-        hidden = len(self.warnings) - _LINES
-        return "\n".join([*lines, *self.warnings[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
+        hidden = len(others) - _LINES
+        return "\n".join([*lines, *others[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
 
 
 def _shown(value: float | None) -> str:
@@ -168,6 +188,7 @@ def certify(
     emptied: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
     redrawn: RedrawnValues | None = None,
+    costs: Costs | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -193,9 +214,11 @@ def certify(
         multiplier_bound=multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
         rows=problem.table.size,
-        effective_rows=weighted.worth,
+        effective_rows=weighted.worth if costs is None else costs.effective_rows,
         small_groups=small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        filled_shares=tuple(float(achieved[cell]) for cell in filled),
+        costs=costs,
         removed_levels=removed_levels(distribution),
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),

@@ -10,6 +10,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream
 from fairmaxent.fit.problem import Problem
@@ -78,6 +79,8 @@ class Facts:
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
+    filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
+    costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     downstream: Downstream | None = None  # None: it was not asked for
 

@@ -14,6 +14,7 @@ from fairmaxent.data.column_storage import Record
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Outlook
 from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
@@ -87,6 +88,8 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         values[name] = tuple(kind(**_tuples(fact)) for fact in values.get(name, ()))
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
+    if values.get("costs") is not None:
+        values["costs"] = Costs.from_dict(values["costs"])
     downstream = values.get("downstream")
     if downstream is not None:
         outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}

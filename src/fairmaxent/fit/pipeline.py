@@ -14,6 +14,7 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import foresee
 from fairmaxent.fit.fit import Fit
@@ -135,6 +136,17 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     distribution = Distribution.of(roles.domain, optimum).detailed(
         data.positions, data.table, data.design, relabelled=soft is not None
     )
+    filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
+    costs = measure_costs(
+        problem,
+        optimum,
+        distribution,
+        weighted=weighted,
+        target=levels,
+        relabelled=soft is not None,
+        filled=bool(filled),
+        design=data.design,
+    )
     return Fit(
         request=request,
         columns=data.columns,
@@ -153,9 +165,10 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             simplices=blocks.split(levels),
             base=base,
             base_share=share,
-            filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
+            filled=filled,
             emptied=fair.emptied,
             redrawn=data.redrawn,
+            costs=costs,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,

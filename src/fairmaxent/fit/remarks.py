@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
+from fairmaxent.fit.cost_remarks import Remark, cost_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Remedy
-
-Remark = tuple[object, ...]
+from fairmaxent.fit.share_text import percent
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
 REACHED = 1e-6  # solvers stop a little short of an exact rate
@@ -39,11 +39,18 @@ REMEDIES: dict[Remedy, Remark] = {
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
-    """Everything a careful reader should know."""
-    for group in facts.small_groups:
-        yield (f"small group: {group.name} ({group.rows:,} rows)",)
-    for cell in facts.filled_cells:
-        yield (f"no row in the data has {cell}: the base fills in this combination",)
+    """Everything a careful reader should know: first what it costs, beyond a line."""
+    yield from cost_remarks(facts)
+    yield from other_remarks(facts)
+
+
+def other_remarks(facts: Facts) -> Iterator[Remark]:
+    """What is left to know after the warnings about costs."""
+    if facts.costs is None:
+        yield from _unmeasured_costs(facts)
+    for number, cell in enumerate(facts.filled_cells):
+        share = f", {percent(facts.filled_shares[number])} of the result" if facts.filled_shares else ""
+        yield (f"no row in the data has {cell}: the base fills in this combination{share}",)
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
     yield from ((note,) for note in facts.notes)
@@ -72,18 +79,21 @@ def remarks(facts: Facts) -> Iterator[Remark]:
         )
     for name in facts.compared_missing:
         yield (f"missing values of {name!r} are compared as a group of their own",)
+    for forbidden in facts.forbidden_rows:
+        yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
+    yield from missed_rates(facts)
+    yield from unfair_decisions(facts)
+
+
+def _unmeasured_costs(facts: Facts) -> Iterator[Remark]:
+    """What there is to say about costs if they were not measured group by group."""
+    for group in facts.small_groups:
+        yield (f"small group: {group.name} ({group.rows:,} rows)",)
     if facts.effective_rows < facts.rows * FEW_ROWS:
         yield (
             f"the fair weights carry as much information as {facts.effective_rows:,.0f} equally weighted rows (of "
             f"{facts.rows:,}), because small groups count many times over",
         )
-    for forbidden in facts.forbidden_rows:
-        yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
-    for share in facts.outcome_shares:
-        if share.after < share.before / 2:
-            yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
-    yield from missed_rates(facts)
-    yield from unfair_decisions(facts)
 
 
 def missed_rates(facts: Facts) -> Iterator[Remark]:

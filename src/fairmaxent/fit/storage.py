@@ -124,7 +124,8 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
 def _pack_places(table: Table) -> Arrays:
     """The distinct row of each input row or, if no row was kept, the counts."""
     if table.places is None:
-        return {"table/rows": table.rows, "table/squares": table.squares}
+        kept = {"table/rows": table.rows, "table/squares": table.squares}
+        return kept if table.peaks is None else kept | {"table/peaks": table.peaks}
     return {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
 
 
@@ -212,7 +213,8 @@ def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Ta
     counts = masses(arrays["table/counts"], len(codes))
     if "table/inverse" not in arrays:
         rows = sound(arrays["table/rows"], "f", (len(codes),), low=1)
-        return Table(codes, counts, rows, masses(arrays["table/squares"], len(codes))), None
+        peaks = masses(arrays["table/peaks"], len(codes)) if "table/peaks" in arrays else None
+        return Table(codes, counts, rows, masses(arrays["table/squares"], len(codes)), peaks=peaks), None
     size = len(arrays["table/inverse"])
     inverse = sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
     design = masses(arrays["design_weights"], size) if weighted else None

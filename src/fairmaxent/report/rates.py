@@ -34,6 +34,7 @@ class Reached:
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
+    costly: bool  # a group of this grouping rests on too few people, or one of them counts too often
 
 
 def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
@@ -42,6 +43,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     rates = delivered_rates(fit, delivered.table)
     intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
     before = data_table(fit)
+    groups = () if certificate.costs is None else certificate.costs.groups
+    costly = {group.grouping for group in groups if group.beyond_line}
     rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
@@ -63,6 +66,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
                     worst_before=_worst(fit, kind, axes, before),
                     met_exactly=exactly,
                     met=exactly and as_delivered,
+                    costly=name in costly,
                 )
             )
     return tuple(rates_reached)

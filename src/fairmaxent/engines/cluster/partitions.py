@@ -114,8 +114,13 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
     order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
-    sums = ([getattr(table, name) for table in tables] for name in ("counts", "rows", "squares"))
-    return Table(np.asfortranarray(codes[order]), *(np.concatenate(parts)[order] for parts in sums))
+    counts, rows, squares = (
+        np.concatenate([getattr(table, name) for table in tables])[order] for name in ("counts", "rows", "squares")
+    )
+    peaks = [table.peaks for table in tables if table.peaks is not None]
+    return Table(
+        np.asfortranarray(codes[order]), counts, rows, squares, peaks=np.concatenate(peaks)[order] if peaks else None
+    )
 
 
 def _steps(table: Table, rows: int) -> Table:

@@ -62,30 +62,41 @@ class CountColumns:
     rows: str
     mass: str | None
     squares: str | None
+    peak: str | None
+
+    @property
+    def added(self) -> list[str]:
+        """The columns of design weights that are added up."""
+        return [name for name in (self.mass, self.squares) if name is not None]
 
     @property
     def weights(self) -> list[str]:
         """The columns of design weights."""
-        return [name for name in (self.mass, self.squares) if name is not None]
+        return [*self.added, *([] if self.peak is None else [self.peak])]
 
 
 def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
-    """Encode the rows: integers that identify each distinct row, and design weights with their squares."""
+    """Encode the rows: integers that identify each distinct row, and design weights with their squares.
+
+    The weights come twice: to be added up, and to find the largest.
+    """
     names = names_of(lazy)
     keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
-    rows, mass, squares = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares"))
+    rows, mass, squares, peak = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares", "peak"))
     coded = with_keys(lazy, domain, blocks, keys)
     if weight is None:
-        return coded.select(*keys), CountColumns(keys, rows, None, None)
+        return coded.select(*keys), CountColumns(keys, rows, None, None, None)
     design = nw.col(weight).cast(nw.Float64)
-    weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares))
-    return weighted, CountColumns(keys, rows, mass, squares)
+    weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares), design.alias(peak))
+    return weighted, CountColumns(keys, rows, mass, squares, peak)
 
 
 def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
     """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
     coded, columns = keyed(lazy, domain, blocks, weight)
-    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.weights)]
+    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.added)]
+    if columns.peak is not None:
+        totals.append(nw.col(columns.peak).max())
     counts = collect(coded.group_by(*columns.keys).agg(*totals))
     if not len(counts):
         raise InputError("the table has no rows; pass at least one")
@@ -100,8 +111,8 @@ def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -
     rows = numbers(counts, columns.rows)[order]
     if not columns.weights:
         return Table(codes, rows, rows, rows)
-    mass, squares = (numbers(counts, name)[order] for name in columns.weights)
-    return Table(codes, mass, rows, squares)
+    mass, squares, peaks = (numbers(counts, name)[order] for name in columns.weights)
+    return Table(codes, mass, rows, squares, peaks=peaks)
 
 
 def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
