@@ -31,8 +31,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from fairmaxent.data.arrays import Reals
 
@@ -108,6 +106,10 @@ class _Network:
 
 def _cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
     """Number the cycles of a permutation: the cycle of each element."""
+    # SciPy is slow to import, and a fit that draws nothing does not need it.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     size = len(following)
     graph = csr_array((np.ones(size), following, np.arange(size + 1, dtype=np.int32)), shape=(size, size))
     return np.asarray(connected_components(graph, connection="strong")[1])
