@@ -15,8 +15,7 @@ from fairmaxent import Estimate, InputError, Relabel, debias, load, paper
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.downstream import FOLDS, _remedy
 from fairmaxent.fit.pipeline import with_estimate
-from fairmaxent.relabelling.labellers import deal
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import People
 
 STUDENT = LogisticRegression(max_iter=2000, tol=1e-10)
 PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
@@ -38,8 +37,8 @@ def hiring(seed=0, rows=900, outcomes=2):
 
 def cross_validated(fit, frame, weights_of):
     """Probabilities of the second outcome by plain scikit-learn on rows, with the folds of the estimate."""
-    profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
-    fold = deal(profiles, FOLDS)[profiles.profile_of_row][fit.table.inverse]
+    people = People.of(fit.roles, fit.table, fit.table.counts, positions=None, design=None)
+    fold = people.deal(FOLDS).argmax(axis=1)
     inputs = pd.get_dummies(frame.drop(columns="y")).astype(float)
     found = np.empty(len(frame))
     for number in range(FOLDS):

@@ -8,7 +8,7 @@ one fold, a model learns from its output, and decides about the people of that f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from fairmaxent.fit.outlook import Downstream, Outlook, Remedy
 from fairmaxent.fit.request import OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import support_weights
 from fairmaxent.metrics.scorecard import Judgement, judge
-from fairmaxent.relabelling.labellers import Labeller, deal, name_of
+from fairmaxent.relabelling.inputs import Inputs
+from fairmaxent.relabelling.labellers import Labeller, name_of
+from fairmaxent.relabelling.people import Lesson, People
 from fairmaxent.relabelling.profiles import Profiles, root_shape
 
 FOLDS = 3
@@ -33,12 +35,11 @@ Refit = Callable[[Table], Fit]
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """Everybody in the data, by profile and outcome."""
+    """Everybody in the data, by outcome and group."""
 
     truth: NDArray[np.intp]
     group: NDArray[np.intp]
     weights: Reals
-    profile: NDArray[np.intp]
 
 
 def foresee(
@@ -52,36 +53,36 @@ def foresee(
     progress: Callable[[str, float], None],
 ) -> Downstream:
     """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    blocks = fit.roles.blocks
-    table = fit.table.collect()
-    profiles = Profiles.per_row(table, blocks, table.counts)
-    fold = deal(profiles, folds)
-    before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
-    for number in range(folds):
+    # Distinct rows, whose people can be in several folds.
+    table = replace(fit.table.collect(), places=None)
+    people = People.of(fit.roles, table, table.counts, positions=None, design=None)
+    before, after = [], []
+    dealt = people.deal(folds)
+    for number, held in enumerate(dealt.T):
         progress("downstream", number / folds)
-        held = fold == number
-        before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
-        lesson = _lesson_without(held, fit, profiles, refit, output, seed=number)
-        after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
+        asked = people.inputs.take(np.flatnonzero(held))
+        before.append(student.learn(people.lesson(people.size - held))(asked))
+        lesson = _lesson_without(held / people.size, fit, refit, output, seed=number)
+        after.append(student.learn(lesson)(asked))
     progress("downstream", 1.0)
-    people = _everybody(profiles)
+    record = np.concatenate([np.flatnonzero(held) for held in dealt.T])
+    weight = np.concatenate([(people.weight * held / people.size)[held > 0] for held in dealt.T])
+    judged = _People(people.outcome[record], people.group[record], weight)
     return Downstream(
         student=name_of(student),
         output=output,
         folds=folds,
         threshold=request.threshold,
         remedy=_remedy(request.relabelling, output),
-        before=_outlook(fit, people, before, request.threshold),
-        after=_outlook(fit, people, after, request.threshold),
+        before=_outlook(fit, judged, np.concatenate(before), request.threshold),
+        after=_outlook(fit, judged, np.concatenate(after), request.threshold),
     )
 
 
-def _lesson_without(
-    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: OutputOption, *, seed: int
-) -> Profiles:
-    """What a student learns from, made by a fit that never saw some profiles."""
+def _lesson_without(held: Reals, fit: Fit, refit: Refit, output: OutputOption, *, seed: int) -> Lesson:
+    """What a student learns from, made by a fit that never saw some people; ``held`` is their share of each row."""
     try:
-        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.profile_of_row])), output, seed=seed)
+        return _lesson(refit(_rows(fit.table.collect(), 1 - held)), output, seed=seed)
     except (InfeasibleError, InputError) as problem:
         raise type(problem)(
             "the estimate fits the table again without some of its rows, and that failed (",
@@ -101,30 +102,32 @@ def _remedy(plan: Relabel | None, output: OutputOption) -> Remedy:
     return "weights" if output == "rows" else "none"
 
 
-def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
-    """Some of the distinct rows."""
-    return Table(table.codes[kept], table.counts[kept], table.rows[kept], table.squares[kept])
+def _rows(table: Table, kept: Reals) -> Table:
+    """A share of each distinct row."""
+    some = kept > 0
+    counts, rows, squares = ((column * kept)[some] for column in (table.counts, table.rows, table.squares))
+    return Table(table.codes[some], counts, rows, squares)
 
 
-def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Profiles:
+def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Lesson:
     """What a student learns from: the weighted rows, or the same number of drawn rows."""
     blocks = fit.roles.blocks
     if output == "weights":
         rows = fit.weighted.collect()
         # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
         weights = rows.counts * fit.table.size if fit.certificate.filled_cells else support_weights(fit)
-        return Profiles.of(rows, blocks, weights)
+        return _as_lesson(fit, rows, weights)
     rng = np.random.default_rng(seed)
     roots = fit.distribution.root_table.ravel()
     cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
     drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.distinct_rows.codes.dtype)
     table = Table.compress(drawn, blocks.levels)
-    return Profiles.of(table, blocks, table.counts)
+    return _as_lesson(fit, table, table.counts)
 
 
-def _everybody(profiles: Profiles) -> _People:
-    profile, truth = np.nonzero(profiles.counts)
-    return _People(truth, profiles.groups[profile], profiles.counts[profile, truth], profile)
+def _as_lesson(fit: Fit, rows: Table, weights: Reals) -> Lesson:
+    profiles = Profiles.of(rows, fit.roles.blocks, weights)
+    return Lesson(Inputs.of(fit.roles, profiles.codes, None), profiles.counts)
 
 
 def _outlook(fit: Fit, people: _People, chances: Reals, threshold: float) -> Outlook:
@@ -138,7 +141,7 @@ def _outlook(fit: Fit, people: _People, chances: Reals, threshold: float) -> Out
         group_of = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
         judgements[name] = judge(
             people.truth,
-            chances[people.profile],
+            chances,
             group_of[people.group],
             people.weights,
             favourable=measure.favourable,

@@ -109,7 +109,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
     """
     problem = Problem.of(data.roles, data.table, request)
-    fair, labelled, soft = relabelled_if_asked(problem, request, soft, progress)
+    fair, labelled, soft = relabelled_if_asked(problem, request, data, soft, progress)
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
@@ -171,7 +171,7 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
     def fit_others(table: Table) -> Fit:
         return fit_rows(replace(data, table=table, positions=None), request, silent)
 
-    student = choose_labeller(fit.roles, estimate.student)
+    student = choose_labeller(fit.roles, estimate.student, blind=estimate.blind)
     downstream = foresee(fit, request, fit_others, student, output=estimate.output, progress=progress)
     return replace(
         fit,

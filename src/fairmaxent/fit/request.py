@@ -50,11 +50,14 @@ class Relabel:
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
         ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
         otherwise the tree.
+    blind
+        Hide the protected columns from the labeller.
     """
 
     parity: ParityOption = "probabilities"
     threshold: float = 0.5
     labeller: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("parity", self.parity, ParityOption)
@@ -64,6 +67,7 @@ class Relabel:
             )
         object.__setattr__(self, "threshold", float(self.threshold))
         check_model("labeller", self.labeller)
+        _check_flag("blind", self.blind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +80,18 @@ class Estimate:
         What the model learns from: the fit's ``"rows"`` or ``"weights"``.
     student
         The model, given in the same way as the labeller of :class:`Relabel`.
+    blind
+        Hide the protected columns from the model.
     """
 
     output: OutputOption = "rows"
     student: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OutputOption)
         check_model("student", self.student)
+        _check_flag("blind", self.blind)
 
 
 RelabelOption = ParityOption | Relabel
@@ -245,6 +253,11 @@ def check_share(name: str, share: float) -> float:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InputError(Option(name), f" is {value!r}; it must be True or False")
 
 
 def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
