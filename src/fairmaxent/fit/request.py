@@ -95,7 +95,7 @@ class Estimate:
 
 
 RelabelOption = ParityOption | Relabel
-EstimateOption = OutputOption | Estimate
+EstimateOption = Literal["auto"] | OutputOption | Estimate
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Request:
     base: BaseKind = "tree"
     base_share: float = 0.2
     relabel: RelabelOption | None = None
-    estimate: EstimateOption | None = None
+    estimate: EstimateOption | None = "auto"
     detail: DetailOption | None = None
     weight: str | None = None
     forbid: ForbidOption | None = None
@@ -137,7 +137,7 @@ class Request:
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
-        _check_plan("estimate", self.estimate, Estimate, OutputOption)
+        _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {self.forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -155,7 +155,9 @@ class Request:
 
     @property
     def estimating(self) -> Estimate | None:
-        """What is estimated of a model trained on the result; None: nothing."""
+        """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
+        if self.estimate == "auto":
+            return None
         return Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     @property

@@ -94,6 +94,17 @@ class Trial:
             parts.append(self._total(self._mean_features, times))
         return np.concatenate(parts)
 
+    def advantage(self, other: Trial, quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
+        """How much larger a score of another trial of the same people is, in replicates of these people and models."""
+        rng = np.random.default_rng(2)
+        result = np.zeros(replicates)
+        times = np.random.default_rng(3).poisson(1.0, (replicates, len(self.truth))).astype(np.float64)
+        for trial, sign in ((other, 1.0), (self, -1.0)):
+            value = trial.scores(trial._total(trial._mean_features, times))[quantity][name]
+            spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
+            result += sign * value + spread * rng.normal(size=replicates)
+        return result
+
     @property
     def share(self) -> float:
         """The part of the people that is in one fold."""
