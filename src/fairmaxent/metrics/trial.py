@@ -32,6 +32,7 @@ from fairmaxent.metrics.scorecard import area_under_curve, predict_outcomes
 REPLICATES = 400
 CONFIDENCE = 0.95
 _AT_ONCE = 2_000_000  # multiplicities in memory at a time
+_MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as impossible
 
 OVERALL = ""  # the name under which a score of all people together is kept
 
@@ -74,7 +75,8 @@ class Trial:
         values = self.scores(self._total(self._mean_features, np.ones((1, len(self.truth)))))
         drawn = self.scores(self.replicates(replicates))
         spread = self._between_models(drawn)
-        noise = np.random.default_rng(1).normal(size=replicates)
+        # A new model varies, and so does the mean over the models that were tried.
+        noise = np.random.default_rng(1).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
         return {
             quantity: {
                 name: _with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
@@ -83,26 +85,26 @@ class Trial:
             for quantity, by_name in values.items()
         }
 
-    def replicates(self, count: int) -> Reals:
-        """Sums over other people, as many as a fold holds: (replicates, kinds, outcomes, groups)."""
-        rng = np.random.default_rng(0)
-        step = max(1, _AT_ONCE // max(len(self.truth), 1))
-        parts = []
-        for start in range(0, count, step):
-            shape = (min(step, count - start), len(self.truth))
-            times = rng.poisson(self.share * rng.poisson(1.0, shape)).astype(np.float64)
-            parts.append(self._total(self._mean_features, times))
-        return np.concatenate(parts)
+    def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
+        """Sums over people (replicates, kinds, outcomes, groups) in replicates of the table.
+
+        ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
+        """
+        rng, people = np.random.default_rng(0), len(self.truth)
+        times = _poisson_twice(self.share) if elsewhere else _poisson_once()
+        step = max(1, _AT_ONCE // max(people, 1))
+        shapes = [(min(step, count - start), people) for start in range(0, count, step)]
+        drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
+        return np.concatenate([self._total(self._mean_features, part) for part in drawn])
 
     def advantage(self, other: Trial, quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
-        """How much larger a score of another trial of the same people is, in replicates of these people and models."""
+        """How much larger a score of another trial of the same people is, in replicates of people and models."""
         rng = np.random.default_rng(2)
         result = np.zeros(replicates)
-        times = np.random.default_rng(3).poisson(1.0, (replicates, len(self.truth))).astype(np.float64)
         for trial, sign in ((other, 1.0), (self, -1.0)):
-            value = trial.scores(trial._total(trial._mean_features, times))[quantity][name]
+            value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]
             spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
-            result += sign * value + spread * rng.normal(size=replicates)
+            result += sign * value + spread / np.sqrt(trial.models) * rng.normal(size=replicates)
         return result
 
     @property
@@ -114,6 +116,11 @@ class Trial:
     def folds(self) -> int:
         """Number of folds of each round."""
         return int(self.runs[0].fold.max()) + 1
+
+    @property
+    def models(self) -> int:
+        """Number of models that decided."""
+        return len(self.runs) * self.folds
 
     def scores(self, sums: Reals) -> Scores:
         """All scores as functions of sums over people, for each element of the first axis."""
@@ -155,7 +162,6 @@ class Trial:
         by_fold = self.scores(np.concatenate(sums))
         # Replicates vary with the table's people too, by 1/n; folds by one fold's people only, by folds/n.
         people = self.folds / (self.folds + 1)
-        models = len(self.runs) * self.folds  # the score is a mean over these, so it varies with them too
 
         def beyond(values: Reals, replicates: Reals) -> float:
             per_round = values.reshape(len(self.runs), -1)
@@ -163,7 +169,7 @@ class Trial:
             if not len(known) or np.isnan(replicates).all():
                 return 0.0
             variance = known.var(axis=1, ddof=1).mean() if known.shape[1] > 1 else 0.0
-            return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates)) * (1 + 1 / models)))
+            return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
 
         return {
             quantity: {name: beyond(values, drawn[quantity][name]) for name, values in by_name.items()}
@@ -212,6 +218,30 @@ class Trial:
             for run in self.runs
         ]
         return np.asarray(np.mean(areas, axis=0))
+
+
+_FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
+
+
+def _poisson_once() -> Reals:
+    """Quantiles of Poisson(1)."""
+    return _quantiles(_poisson(1.0))
+
+
+def _poisson_twice(share: float) -> Reals:
+    """Quantiles of Poisson(share·k), with k from Poisson(1)."""
+    return _quantiles(np.array([_poisson(share * k) for k in range(_MOST_TIMES)]).T @ _poisson(1.0))
+
+
+def _poisson(mean: float) -> Reals:
+    """Probabilities of 0, 1, 2, …"""
+    steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
+    return np.asarray(np.exp(-mean) * np.cumprod(steps))
+
+
+def _quantiles(probabilities: Reals) -> Reals:
+    middle = (np.arange(_FINE) + 0.5) / _FINE
+    return np.minimum(np.searchsorted(np.cumsum(probabilities), middle), _MOST_TIMES - 1).astype(np.float64)
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
