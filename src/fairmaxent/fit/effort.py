@@ -6,11 +6,11 @@ as well. What one training takes was measured for gradient boosting on tables of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairmaxent.data.frames import has_library
-from fairmaxent.fit.request import Request
+from fairmaxent.fit.request import Estimate, Request
 from fairmaxent.relabelling.labellers import TREE
 
 FOLDS = 3
@@ -24,9 +24,9 @@ _FEWEST_PEOPLE = 2_000  # of a larger table, fewer represent too little
 _TRAINING = 0.25  # seconds of one training, whatever the table
 _PER_CELL = 2e-6  # seconds for each row and column
 _FIT = 0.1  # seconds of one fit, whatever the table
-_FAST = 0.1  # of that takes the rooted tree
+_TREE = 0.05  # of one training takes the rooted tree
 
-# Trainings in a fit, besides the student's own.
+# Trainings in a relabelled fit, besides the student's own.
 _LABELLING = 5
 _LOOP = 20
 
@@ -40,49 +40,67 @@ class Effort:
     rounds: int = 1
 
 
-def effort_asked_for(table_size: int, columns: int, outcomes: int, request: Request, student: Any) -> Effort:
-    """The effort for an estimate that somebody asked for: everybody, and more rounds if they are cheap."""
-    people = min(table_size, MOST_PEOPLE)
-    seconds = _seconds(Effort(people), columns, outcomes, request, student)
-    return Effort(people, rounds=max(1, min(_ROUNDS, int(_CHEAP / seconds))))
+@dataclass(frozen=True)
+class Work:
+    """What an estimate is made of, as far as its duration goes."""
 
+    rows: int
+    columns: int  # that models see
+    outcomes: int
+    request: Request
+    plan: Estimate
 
-def effort_by_default(table_size: int, columns: int, outcomes: int, request: Request) -> Effort | None:
-    """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
+    def seconds(self, effort: Effort) -> float:
+        """What an estimate is expected to take, with the trial of remedies."""
+        return effort.judged * (effort.rounds * self._once(effort.people) + self._remedies(effort.people))
 
-    Fewer people are taken first, and if those are too few, only one of the folds is decided about.
-    """
-    asked = effort_asked_for(table_size, columns, outcomes, request, None)
-    for judged in (FOLDS, 1):
-        for people in _halved(asked.people, at_least=min(table_size, _FEWEST_PEOPLE)):
-            rounds = asked.rounds if judged == FOLDS and people == asked.people else 1
-            effort = Effort(people, judged, rounds)
-            if _seconds(effort, columns, outcomes, request, None) <= SECONDS:
-                return effort
-    return None
+    def _once(self, people: int) -> float:
+        """One fold: a fit, and a student before and after."""
+        relabelling, one = self.request.relabelling, self._training(people)
+        trainings = 2 * _relative(self.plan.student)
+        if relabelling is not None:
+            trainings += _LABELLING * _relative(relabelling.labeller)
+        if relabelling is not None and relabelling.parity == "predictions":
+            trainings += _LOOP * _relative(getattr(relabelling, "student", None))
+        return trainings * one + _FIT + one / 4
 
+    def _remedies(self, people: int) -> float:
+        """One fold of the remedies: relabelling by the rooted tree, and weights instead of rows."""
+        relabelling, one = self.request.relabelling, self._training(people)
+        trainings = 0.0
+        if relabelling is None or relabelling.parity != "predictions":
+            trainings += _relative(self.plan.student) + (_LABELLING + _LOOP) * _TREE
+        if self.plan.output == "rows":
+            trainings += _relative(self.plan.student)
+        return trainings * one
 
-def _halved(people: int, *, at_least: int) -> list[int]:
-    """The number of people, and fewer and fewer of them."""
-    result = [people]
-    while result[-1] > at_least:
-        result.append(max(at_least, round(result[-1] * 0.7)))
-    return result
+    def _training(self, people: int) -> float:
+        learned = people * (FOLDS - 1) / FOLDS
+        return (_TRAINING + _PER_CELL * learned * self.columns) * (self.outcomes if self.outcomes > 2 else 1)
 
+    def effort_asked_for(self) -> Effort:
+        """The effort for an estimate that somebody asked for: everybody, and more rounds if they are cheap."""
+        people = min(self.rows, MOST_PEOPLE)
+        rounds = int(_CHEAP / (FOLDS * self._once(people)))
+        return Effort(people, rounds=max(1, min(_ROUNDS, rounds)))
 
-def _seconds(effort: Effort, columns: int, outcomes: int, request: Request, student: Any) -> float:
-    """What an estimate is expected to take."""
-    learned = effort.people * (FOLDS - 1) / FOLDS
-    one = (_TRAINING + _PER_CELL * learned * columns) * (outcomes if outcomes > 2 else 1)
-    plan = request.relabelling
-    trainings = 2 * _relative(student)
-    if plan is not None:
-        trainings += _LABELLING * _relative(plan.labeller)
-    if plan is not None and plan.parity == "predictions":
-        trainings += _LOOP * _relative(getattr(plan, "student", None))
-    return effort.rounds * effort.judged * (trainings * one + _FIT + one / 4)
+    def effort_by_default(self) -> Effort | None:
+        """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
+
+        Rounds are saved first, then people, and if those are too few, only one of the folds is decided about.
+        """
+        asked = self.effort_asked_for()
+        fewer = [replace(asked, people=people, rounds=1) for people in self._fewer_people(asked.people)]
+        alone = [replace(effort, judged=1) for effort in fewer]
+        return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
+
+    def _fewer_people(self, people: int) -> list[int]:
+        result, least = [people], min(self.rows, _FEWEST_PEOPLE)
+        while result[-1] > least:
+            result.append(max(least, round(0.8 * result[-1])))
+        return result
 
 
 def _relative(model: Any) -> float:
-    """How long one training takes, relative to gradient boosting; other classifiers of the user's count as that."""
-    return _FAST if model == TREE or (model is None and not has_library("sklearn")) else 1.0
+    """How long one training takes, relative to gradient boosting; a user's own classifier counts the same."""
+    return _TREE if model == TREE or (model is None and not has_library("sklearn")) else 1.0

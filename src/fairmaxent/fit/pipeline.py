@@ -15,7 +15,7 @@ from fairmaxent.fairness.fair_table import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import Foreseer, foresee
-from fairmaxent.fit.effort import Effort, effort_asked_for, effort_by_default
+from fairmaxent.fit.effort import Effort, Work
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
@@ -172,7 +172,7 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
-    effort = effort_asked_for(*_work(fit), request, estimate.student)
+    effort = _work(fit, request, estimate).effort_asked_for()
     return _with_foresight(
         replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
     )
@@ -195,19 +195,20 @@ def estimated_by_default(
         return NotEstimated(())  # nobody asked how outcomes are given
     try:
         check_in_memory(Option("estimate"), fit.table)
-        effort = effort_by_default(*_work(fit), request)
+        plan = Estimate(output=output)
+        effort = _work(fit, request, plan).effort_by_default()
         if effort is None:
             return NotEstimated(
                 (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", output))
             )
-        return _estimate(fit, request, Estimate(output=output), effort, progress)
+        return _estimate(fit, request, plan, effort, progress)
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
         return NotEstimated((problem,))
 
 
-def _work(fit: Fit) -> tuple[int, int, int]:
-    """How many rows, columns and outcomes models learn from."""
-    return fit.table.size, len(fit.domain.names) - 1, fit.roles.attributes[0].size
+def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
+    seen = len(fit.domain.names) - 1
+    return Work(fit.table.size, seen, fit.roles.attributes[0].size, request, plan)
 
 
 def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> Downstream:
