@@ -8,14 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import Estimate, InputError, Relabel, debias, load, paper
+from fairmaxent import Estimate, InputError, Relabel, datasets, debias, load, paper
 from fairmaxent.errors import InfeasibleError, spelled
 from fairmaxent.fit import effort, pipeline
 from fairmaxent.fit.downstream import FOLDS, _candidates, foresee
+from fairmaxent.fit.panel import fold_of_each
 from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.relabelling import labellers
 from fairmaxent.relabelling.people import People
@@ -44,7 +47,7 @@ def cross_validated(fit, frame, weights_of, rounds):
     inputs = pd.get_dummies(frame.drop(columns="y")).astype(float)
     predicted = np.empty((rounds, len(frame)))
     for number in range(rounds):
-        fold = people.deal(FOLDS, seed=number).argmax(axis=1)
+        fold = fold_of_each(people, FOLDS, seed=number)
         for held in range(FOLDS):
             long = weights_of(frame[fold != held])
             model = LogisticRegression(max_iter=500)
@@ -153,7 +156,7 @@ def warnings_of(certificate):
 
 
 def test_relabelling_helps_and_the_warning_says_how_much():
-    frame = hiring(3)
+    frame = hiring(5)
     reweighed = debias(frame, "y", "z", **QUICK).certificate
     (warning,) = warnings_of(reweighed)
     known = reweighed.downstream
@@ -360,3 +363,72 @@ def test_the_papers_own_fits_have_no_estimate():
     fit = paper.fit(frame, outcome="y", protected="z", favourable="p")
     with pytest.raises(InputError, match=r"estimate is available for fits made by debias\(\)"):
         with_estimate(fit, QUICK["estimate"])
+
+
+# ---------------------------------------------------------------- who a model sees, and whom it is tried out on
+
+
+def test_a_blind_student_does_not_see_the_group():
+    """The group alone tells the outcome: a blind student ranks people by chance."""
+    rng = np.random.default_rng(0)
+    rows = 600
+    z = rng.random(rows) < 0.5
+    y = rng.random(rows) < np.where(z, 0.85, 0.15)
+    frame = pd.DataFrame({"z": np.where(z, "a", "b"), "y": np.where(y, "p", "n"), "x": rng.integers(0, 3, rows)})
+    for student in (STUDENT, "tree"):
+        plans = [Estimate(output="weights", student=student, blind=blind) for blind in (False, True)]
+        seeing, blind = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+        assert seeing.before.auc > 0.8
+        assert abs(blind.before.auc - 0.5) < 0.1
+        assert (seeing.blind, blind.blind) == (False, True)
+        assert blind.before.by_probabilities["z"] > 0.95
+
+
+def test_students_see_raw_numbers():
+    """The outcome turns on a number inside a bin: who sees only bins cannot tell."""
+    rng = np.random.default_rng(0)
+    rows = 600
+    x = rng.random(rows)
+    y = np.floor(x * 40) % 2 == 0
+    frame = pd.DataFrame({"z": np.where(rng.random(rows) < 0.5, "a", "b"), "y": np.where(y, "p", "n"), "x": x})
+    estimates = [
+        Estimate(output=output, student=DecisionTreeClassifier(random_state=0)) for output in ("rows", "weights")
+    ]
+    for estimate in estimates:
+        known = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate.downstream
+        assert min(known.before.accuracy, known.after.accuracy) > 0.75
+        binned = debias(frame, "y", "z", estimate=estimate, detail="bins", **PLAIN).certificate.downstream
+        assert max(binned.before.accuracy, binned.after.accuracy) < 0.65
+
+
+def test_one_fold_can_stand_for_all(monkeypatch):
+    """As little as time allows: one fold is decided about, and the ranges are wider."""
+    frame = hiring(9, rows=600)
+    whole = debias(frame, "y", "z", **QUICK).certificate.downstream
+    monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: effort.Effort(450, judged=1))
+    part = debias(frame, "y", "z", **QUICK).certificate.downstream
+    assert (whole.people, part.people, part.measured_on) == (600, 150, 150)
+    widths = [high - low for low, high in (own.after.range_of("accuracy") for own in (whole, part))]
+    assert widths[0] < widths[1]
+    assert part.after.accuracy == pytest.approx(whole.after.accuracy, abs=0.1)
+
+
+@pytest.mark.slow
+def test_before_is_what_row_wise_cross_validation_gives_on_compas_small():
+    data = datasets.load("compas-small")
+    frame = data.frame
+    known = debias(
+        frame, data.outcome, list(data.protected), favourable=data.favourable, estimate="weights"
+    ).certificate.downstream.before
+    columns = frame.drop(columns=data.outcome)
+    texts = columns.select_dtypes(exclude="number").columns
+    inputs = columns.assign(**{name: columns[name].astype("category").cat.codes for name in texts})
+    model = HistGradientBoostingClassifier(categorical_features=list(texts), random_state=0)
+    truth = (frame[data.outcome] == data.favourable).to_numpy()
+    folds = [StratifiedKFold(3, shuffle=True, random_state=seed) for seed in range(3)]
+    chance = np.array([cross_val_predict(model, inputs, truth, cv=own, method="predict_proba")[:, 1] for own in folds])
+    assert known.accuracy == pytest.approx(((chance > 0.5) == truth).mean(), abs=0.02)
+    assert known.auc == pytest.approx(np.mean([roc_auc_score(truth, own) for own in chance]), abs=0.02)
+    for name in data.protected:
+        assert known.by_predictions[name] == pytest.approx(ratio((chance > 0.5).mean(axis=0), frame[name]), abs=0.02)
+        assert known.by_probabilities[name] == pytest.approx(ratio(chance.mean(axis=0), frame[name]), abs=0.02)

@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairmaxent import Estimate, debias
-from fairmaxent.fit.panel import panel, some_rows
+from fairmaxent import Estimate, InputError, debias
+from fairmaxent.fit.panel import fold_of_each, panel, some_rows
 from fairmaxent.fit.pipeline import _reading
+from fairmaxent.relabelling.people import People
 
 
 def people(rows=1000, seed=0):
@@ -75,3 +76,21 @@ def test_a_lazy_frame_is_estimated_like_the_same_rows_in_memory():
     assert lazy.people == eager.people == 600
     assert lazy.after.accuracy == pytest.approx(eager.after.accuracy, abs=0.05)
     assert lazy.before.by_probabilities["z"] == pytest.approx(eager.before.by_probabilities["z"], abs=0.1)
+
+
+def test_folds_have_the_same_shares_and_equal_rows_fall_at_random():
+    rng = np.random.default_rng(0)
+    frame = people(1200).assign(x=rng.choice(["u", "v"], 1200)).drop(columns="w")
+    data = reading(frame)
+    everybody = People.of(data.roles, data.table, data.table.counts, positions=None, design=None)
+    fold = fold_of_each(everybody, 3, seed=0)
+    cells = everybody.group * 2 + everybody.outcome
+    counts = np.array([np.bincount(cells[fold == number]) for number in range(3)])
+    assert np.ptp(counts, axis=0).max() <= 1
+    kinds = data.table.distinct
+    equal = np.array([np.bincount(data.table.inverse[fold == number], minlength=kinds) for number in range(3)])
+    assert np.ptp(equal, axis=0).max() > 5  # dealt evenly, it would be 1
+    data = reading(frame.head(5))
+    few = People.of(data.roles, data.table, data.table.counts, positions=None, design=None)
+    with pytest.raises(InputError, match="5 rows are too few to learn from in 3 folds; use estimate=None"):
+        fold_of_each(few, 3, seed=0)

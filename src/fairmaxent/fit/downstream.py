@@ -22,7 +22,7 @@ from fairmaxent.fairness.measure import ByGrouping, Measure
 from fairmaxent.fit.effort import FOLDS, Effort
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
-from fairmaxent.fit.panel import some_rows
+from fairmaxent.fit.panel import fold_of_each, some_rows
 from fairmaxent.fit.remarks import DOWNSTREAM_SLACK
 from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
@@ -67,7 +67,7 @@ class Foreseer:
         judged = np.arange(len(people.size))
         steps = self.effort.rounds * self.effort.judged
         for number in range(self.effort.rounds):
-            fold = people.deal(FOLDS, seed=number).argmax(axis=1)
+            fold = fold_of_each(people, FOLDS, seed=number)
             judged = np.flatnonzero(fold < self.effort.judged)
             chances = np.empty((len(people.size), people.outcomes))
             for held in range(self.effort.judged):

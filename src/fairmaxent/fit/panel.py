@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Table
+from fairmaxent.errors import InputError, Option
+from fairmaxent.relabelling.people import People
 
 
 def panel(data: Reading, most: int) -> Reading:
@@ -39,6 +41,23 @@ def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
     positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
     weights = None if data.design is None else data.design[rows]
     return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
+
+
+def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
+    """Deal people to folds like cards, at random within each group and outcome.
+
+    Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
+    about, and seem to know people whom it has not seen.
+    """
+    if len(people.size) < 2 * folds:
+        raise InputError(
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
+        )
+    shuffled = np.random.default_rng(seed).permutation(len(people.size))
+    order = np.lexsort((shuffled, people.outcome, people.group))
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order] = np.arange(len(order)) % folds
+    return fold
 
 
 def _of(data: Reading, table: Table, distinct: NDArray[np.intp], weights: Reals | None) -> Reading:
