@@ -413,6 +413,20 @@ def test_one_fold_can_stand_for_all(monkeypatch):
     assert part.after.accuracy == pytest.approx(whole.after.accuracy, abs=0.1)
 
 
+def test_a_relabelled_fit_need_not_be_repeated(monkeypatch):
+    """Labels of the fit itself, or of a fit without the fold: what a student is expected to do is nearly the same."""
+    frame = hiring(10, rows=600)
+    options = {**QUICK, "relabel": Relabel(labeller="tree")}
+    again = debias(frame, "y", "z", **options).certificate.downstream
+    quick = effort.Effort(600, rounds=again.rounds, refits=False)
+    monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: quick)
+    at_once = debias(frame, "y", "z", **options).certificate.downstream
+    assert (again.refitted, at_once.refitted) == (True, False)
+    assert at_once.before == again.before
+    assert at_once.after.auc == pytest.approx(again.after.auc, abs=0.02)
+    assert at_once.after.by_probabilities["z"] == pytest.approx(again.after.by_probabilities["z"], abs=0.05)
+
+
 @pytest.mark.slow
 def test_before_is_what_row_wise_cross_validation_gives_on_compas_small():
     data = datasets.load("compas-small")

@@ -49,9 +49,15 @@ def test_by_default_the_tables_of_the_benchmarks_are_estimated():
         assert work(rows, columns=columns, relabel="predictions").effort_by_default() is not None
 
 
+def test_a_closed_loop_is_not_repeated_by_default():
+    assert not work(1_000, relabel="predictions").effort_by_default().refits
+    assert work(1_000, relabel="probabilities").effort_by_default().refits
+    assert work(1_000, relabel="predictions").effort_asked_for().refits
+
+
 def test_people_are_saved_before_folds():
-    light, heavy = (work(48_842, relabel=relabel).effort_by_default() for relabel in (None, "predictions"))
-    assert light.judged == FOLDS
+    light, heavy = (work(48_842, relabel=relabel).effort_by_default() for relabel in (None, "probabilities"))
+    assert light.judged == heavy.judged == FOLDS
     assert heavy.people < light.people
 
 

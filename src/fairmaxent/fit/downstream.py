@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.measure import ByGrouping, Measure
 from fairmaxent.fit.effort import FOLDS, Effort
@@ -44,12 +44,17 @@ MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
 class Foreseer:
     """All that it takes to try a student out on the people of a table."""
 
-    data: Reading  # a panel: everybody has a row
+    fit: Fit
+    data: Reading  # a panel of its people: everybody has a row
     request: Request
-    measure: Measure
     refit: Refit
     plan: Estimate
     effort: Effort
+
+    @property
+    def measure(self) -> Measure:
+        """Who is compared, and for which outcomes."""
+        return self.fit.certificate.measure
 
     @cached_property
     def student(self) -> Labeller:
@@ -95,6 +100,16 @@ class Foreseer:
             sizes = [shape[axis] for axis in grouping]
             yield name, np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
 
+    def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
+        """What a student learns from the people kept, with the weights and labels that the fit gave them.
+
+        Labels come from a model that has seen everybody; they tell little about single people, and those whom the
+        student decides about are not among the people it learns from.
+        """
+        weights, table = spread_over_rows(self.fit, support_weights(self.fit)), self.data.table.collect()
+        rows = match_rows(self.fit.distinct_rows.codes, table.codes, self.data.roles.blocks.levels)[table.inverse]
+        return _lesson(self.people, with_design(weights[rows], self.data.design), np.flatnonzero(kept))
+
     def fair_lesson(self, kept: NDArray[np.bool_], seed: int, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
@@ -116,6 +131,8 @@ def foresee(foreseer: Foreseer, output: OutputOption, wanted: ByGrouping, progre
     ``wanted`` are the statistical rates that were asked for.
     """
     people, request = foreseer.people, foreseer.request
+    refits = foreseer.effort.refits
+    output = output if refits else "weights"
 
     def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
         return people.lesson(kept.astype(np.int64))
@@ -124,7 +141,7 @@ def foresee(foreseer: Foreseer, output: OutputOption, wanted: ByGrouping, progre
         return foreseer.fair_lesson(kept, seed, request, output)
 
     before = foreseer.trial(as_it_is, _part(progress, 0.0, 0.4))
-    after = foreseer.trial(fair, _part(progress, 0.4, 0.8))
+    after = foreseer.trial(fair if refits else foreseer.known_lesson, _part(progress, 0.4, 0.8))
     outlook = _outlook(after)
     remedy, remedied = _remedy(foreseer, output, after, _short(outlook, wanted))
     progress("downstream", 1.0)
@@ -141,6 +158,7 @@ def foresee(foreseer: Foreseer, output: OutputOption, wanted: ByGrouping, progre
         people=len(after.truth),
         measured_on=round(len(people.size) / FOLDS),
         remedied=remedied,
+        refitted=refits,
     )
 
 
@@ -160,10 +178,14 @@ def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
     filled = bool(fit.certificate.filled_cells)
     fair = fit.weighted.collect().counts * fit.table.size if filled else support_weights(fit)
     weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
-    people = _people(data)
-    if weights.ndim == 1:  # everybody has their outcome
+    return _lesson(_people(data), weights)
+
+
+def _lesson(people: People, weights: Reals, some: NDArray[np.intp] | None = None) -> Lesson:
+    """People, or some of them, with their weights by outcome; if there is one weight for each, by the one they have."""
+    if weights.ndim == 1:
         weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
-    return Lesson(people.inputs, weights)
+    return Lesson(people.inputs, weights) if some is None else Lesson(people.inputs.take(some), weights[some])
 
 
 def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:

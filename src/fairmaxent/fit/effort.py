@@ -26,9 +26,9 @@ _PER_CELL = 2e-6  # seconds for each row and column
 _FIT = 0.1  # seconds of one fit, whatever the table
 _TREE = 0.05  # of one training takes the rooted tree
 
-# Trainings in a relabelled fit, besides the student's own.
+# Trainings in a relabelled fit, besides the student's own: of the labeller, and of both in a closed loop.
 _LABELLING = 5
-_LOOP = 20
+_LOOP = 35
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Effort:
     people: int  # that it is made from
     judged: int = FOLDS  # folds that are decided about, of `FOLDS`
     rounds: int = 1
+    refits: bool = True  # the fit is repeated without each fold; else its own labels are used
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,12 @@ class Work:
 
     def seconds(self, effort: Effort) -> float:
         """What an estimate is expected to take, with the trial of remedies."""
-        return effort.judged * (effort.rounds * self._once(effort.people) + self._remedies(effort.people))
+        once = self._once(effort.people, refits=effort.refits)
+        return effort.judged * (effort.rounds * once + self._remedies(effort.people))
 
-    def _once(self, people: int) -> float:
+    def _once(self, people: int, *, refits: bool = True) -> float:
         """One fold: a fit, and a student before and after."""
-        relabelling, one = self.request.relabelling, self._training(people)
+        relabelling, one = self.request.relabelling if refits else None, self._training(people)
         trainings = 2 * _relative(self.plan.student)
         if relabelling is not None:
             trainings += _LABELLING * _relative(relabelling.labeller)
@@ -87,10 +89,13 @@ class Work:
     def effort_by_default(self) -> Effort | None:
         """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
 
-        Rounds are saved first, then people, and if those are too few, only one of the folds is decided about.
+        Rounds are saved first, then people, then the repetition of a relabelled fit, which can take long by itself.
+        If all that is not enough, only one of the folds is decided about.
         """
         asked = self.effort_asked_for()
         fewer = [replace(asked, people=people, rounds=1) for people in self._fewer_people(asked.people)]
+        if self.request.relabelling is not None:
+            fewer += [replace(effort, refits=False) for effort in fewer]
         alone = [replace(effort, judged=1) for effort in fewer]
         return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
 

@@ -54,6 +54,7 @@ class Downstream:
     rounds: int = 1  # how many times people were split into folds
     people: int = 0  # whom it decided about in each round; 0: not known
     measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
+    refitted: bool = True  # the fit was repeated without the people decided about; else its own labels were used
     remedied: ByGrouping | None = None  # statistical rate of its decisions with the remedy; None: it was not tried
 
 

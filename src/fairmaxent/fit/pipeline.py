@@ -215,7 +215,7 @@ def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progre
     def refit(data: Reading, request: Request) -> Fit:
         return fit_rows(data, request, silent)
 
-    foreseer = Foreseer(panel(_reading(fit), effort.people), request, fit.certificate.measure, refit, plan, effort)
+    foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
     return foresee(foreseer, plan.output, fit.certificate.wanted["statistical_rate"], progress)
 
 

@@ -96,11 +96,13 @@ def how(known: Mapping[str, Any]) -> str:
     trained = "the drawn rows" if known["output"] == "rows" else "the weighted rows"
     blind = ", without the protected columns" if known["blind"] else ""
     again = f", {known['rounds']} times over" if known["rounds"] > 1 else ""
+    labels = "" if known["refitted"] else " The outcomes it learned were those that the fit gave to everybody."
     return (
         f"Before: {known['student']} trained on the original data{blind}. After: the same model trained on {trained}. "
         f"Both decide about people in the original data, and say yes if the probability is above "
         f"{known['threshold']:g}. This is an estimate: people were split into {known['folds']} folds{again}, and each "
-        f"fold was judged by models that had not seen it. {_ranges(known)}Another kind of model may behave differently."
+        f"fold was judged by models that had not seen it.{labels} {_ranges(known)}Another kind of model may behave "
+        "differently."
     )
 
 
