@@ -77,6 +77,7 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
+            estimate=None,  # it belongs to what is written: see `cli.model_estimate`
             relabel=None if relabel == option_types.NOTHING else relabel,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,

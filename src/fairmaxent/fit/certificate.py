@@ -33,10 +33,12 @@ from fairmaxent.fit.facts import (
     removed_levels,
     small_groups,
 )
+from fairmaxent.fit.outlook import Range
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.remarks import other_remarks, remarks
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.metrics.trial import OVERALL
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -44,6 +46,7 @@ _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
+_QUALITY = (("accuracy", "accuracy"), ("AUC", "auc"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,26 +109,27 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table")
-        return {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
+        skipped = ("measure", "table", "foresight")
+        values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
+        return values | {"downstream": _plain(self.downstream)}
 
     def _downstream_lines(self, width: int) -> list[str]:
         if self.downstream is None:
             return []
         known = self.downstream
+        outlooks = (known.before, known.after)
         lines = [f"expected of {known.student} trained on the {known.output}:"]
-        rows: list[tuple[str, float | None, float | None]] = [
-            ("accuracy", known.before.accuracy, known.after.accuracy),
-            ("AUC", known.before.auc, known.after.auc),
-        ]
+        rows = [(label, kind, OVERALL, [getattr(own, kind) for own in outlooks]) for label, kind in _QUALITY]
         for kind in ("by_predictions", "by_probabilities"):
-            rows += [
-                (f"rate {kind.replace('_', ' ')} of {name}", rate, getattr(known.after, kind)[name])
-                for name, rate in getattr(known.before, kind).items()
-            ]
-        return lines + [
-            f"{'  ' + name:<{width}}{'':>10}{_shown(before):>10}{_shown(after):>10}" for name, before, after in rows
-        ]
+            for name in getattr(known.before, kind):
+                values = [getattr(own, kind)[name] for own in outlooks]
+                rows.append((f"rate {kind.replace('_', ' ')} of {name}", kind, name, values))
+        for label, kind, name, values in rows:
+            numbers = "".join(f"{_shown(value):>10}" for value in values)
+            lines.append(f"{'  ' + label:<{width}}{'':>10}{numbers}{_range_text(known.after.range_of(kind, name))}")
+        if known.measured_on:
+            lines.append(f"  in brackets: 95 % of measurements on {known.measured_on:,} other people")
+        return lines
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -165,12 +169,16 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
+def _range_text(span: Range | None) -> str:
+    return "" if span is None else f"  ({span[0]:.2f} to {span[1]:.2f})"
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return _plain(asdict(value))
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
 

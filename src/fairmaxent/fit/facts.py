@@ -12,7 +12,7 @@ from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.outlook import Downstream
+from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
 
@@ -82,7 +82,22 @@ class Facts:
     filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
-    downstream: Downstream | None = None  # None: it was not asked for
+    foresight: Foresight = None  # what a model trained on the result will do
+
+    @property
+    def downstream(self) -> Downstream | None:
+        """What a model trained on the result will do; None if it is not estimated.
+
+        Unless it was asked for, it is estimated here, when it is first needed.
+        """
+        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
+        return known if isinstance(known, Downstream) else None
+
+    @property
+    def not_estimated(self) -> NotEstimated | None:
+        """Why there is no estimate, if one was tried."""
+        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
+        return known if isinstance(known, NotEstimated) else None
 
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:

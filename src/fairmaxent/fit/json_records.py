@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -16,7 +16,7 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
-from fairmaxent.fit.outlook import Downstream, Outlook
+from fairmaxent.fit.outlook import Downstream, Later, Outlook
 from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
 
 _FACTS = {
@@ -75,8 +75,14 @@ def _without_models(plan: Any) -> Any:
 
 
 def pack_certificate(certificate: Certificate) -> Record:
-    """Return a record from which `unpack_certificate` restores the certificate, but for its table."""
-    return {"values": _tag(certificate.to_dict()), "measure": _tag(asdict(certificate.measure))}
+    """Return a record from which `unpack_certificate` restores the certificate, but for its table.
+
+    An estimate that nobody has asked for so far is not made for this.
+    """
+    foresight = certificate.foresight
+    pending = isinstance(foresight, Later) and not foresight.is_made
+    known = replace(certificate, foresight=None) if pending else certificate
+    return {"values": _tag(known.to_dict()), "measure": _tag(asdict(certificate.measure))}
 
 
 def unpack_certificate(record: Record, table: Reals) -> Certificate:
@@ -90,10 +96,7 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
     if values.get("costs") is not None:
         values["costs"] = Costs.from_dict(values["costs"])
-    downstream = values.get("downstream")
-    if downstream is not None:
-        outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
-        values["downstream"] = Downstream(**downstream | outlooks)
+    values["foresight"] = _unpack_downstream(values.pop("downstream", None))
     measure = _untag(record["measure"])
     return Certificate(
         **values,
@@ -109,6 +112,20 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         tuple(record["favourable"]),
         tuple(map(tuple, record.get("left_out", ()))),
     )
+
+
+def _unpack_downstream(record: Mapping[str, Any] | None) -> Downstream | None:
+    if record is None:
+        return None
+    return Downstream(**{**record, **{when: _unpack_outlook(record[when]) for when in ("before", "after")}})
+
+
+def _unpack_outlook(record: Mapping[str, Any]) -> Outlook:
+    ranges = {
+        quantity: {name: None if span is None else tuple(span) for name, span in by_name.items()}
+        for quantity, by_name in record.get("ranges", {}).items()
+    }
+    return Outlook(**{**record, "ranges": ranges})
 
 
 def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:

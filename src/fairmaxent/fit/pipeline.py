@@ -8,27 +8,28 @@ from typing import Any
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.downstream import foresee
+from fairmaxent.fit.downstream import Foreseer, foresee
+from fairmaxent.fit.effort import Effort, Work
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import with_options_of
+from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
+from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.fit.request import Estimate, OutputOption, Request
 from fairmaxent.fit.target import fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.progress import Progress, silent
-from fairmaxent.relabelling.labellers import choose_labeller
 
 
 @with_options_of(Request)
@@ -75,7 +76,10 @@ def debias(frame: Any, request: Request) -> Fit:
         labeller.
     estimate
         Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
-        in the table; the answer is in the certificate. :class:`Estimate` names the model.
+        in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. ``"auto"``
+        estimates for rows when the certificate is first printed, or asked for warnings or for the estimate itself, and
+        only if this is expected to take less than 10 seconds; on large tables a part of the people is taken. None
+        never estimates.
     detail
         For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
         (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
@@ -109,6 +113,8 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         progress=progress,
     )
     fit = fit_rows(data, request.kept(), progress)
+    if request.estimate == "auto":
+        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
@@ -118,7 +124,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
     """
     problem = Problem.of(data.roles, data.table, request)
-    fair, labelled, soft = relabelled_if_asked(problem, request, soft, progress)
+    fair, labelled, soft = relabelled_if_asked(problem, request, data, soft, progress)
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
@@ -189,18 +195,55 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
-    data = _reading(fit)
-
-    def fit_others(table: Table) -> Fit:
-        return fit_rows(replace(data, table=table, positions=None), request, silent)
-
-    student = choose_labeller(fit.roles, estimate.student)
-    downstream = foresee(fit, request, fit_others, student, output=estimate.output, progress=progress)
-    return replace(
-        fit,
-        request=replace(request, estimate=estimate),
-        certificate=replace(fit.certificate, downstream=downstream),
+    effort = _work(fit, request, estimate).effort_asked_for()
+    return _with_foresight(
+        replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
     )
+
+
+def with_default_estimate(fit: Fit, output: OutputOption, *, progress: Progress = silent) -> Fit:
+    """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
+    known = estimated_by_default(fit, output, progress)
+    if isinstance(known, Downstream) and isinstance(fit.request, Request):
+        fit = replace(fit, request=replace(fit.request, estimate=Estimate(output=output)))
+    return _with_foresight(fit, known)
+
+
+def estimated_by_default(
+    fit: Fit, output: OutputOption = "rows", progress: Progress = silent
+) -> Downstream | NotEstimated:
+    """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
+    request = fit.request
+    if not isinstance(request, Request) or set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
+        return NotEstimated(())  # nobody asked how outcomes are given
+    try:
+        check_in_memory(Option("estimate"), fit.table)
+        plan = Estimate(output=output)
+        effort = _work(fit, request, plan).effort_by_default()
+        if effort is None:
+            return NotEstimated(
+                (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", output))
+            )
+        return _estimate(fit, request, plan, effort, progress)
+    except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
+        return NotEstimated((problem,))
+
+
+def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
+    seen = len(fit.domain.names) - 1
+    return Work(fit.table.size, seen, fit.roles.attributes[0].size, request, plan)
+
+
+def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> Downstream:
+    def refit(data: Reading, request: Request) -> Fit:
+        return fit_rows(data, request, silent)
+
+    foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
+    return foresee(foreseer, plan.output, fit.certificate.wanted["statistical_rate"], progress)
+
+
+def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:
+    return replace(fit, certificate=replace(fit.certificate, foresight=foresight))
 
 
 def _reading(fit: Fit) -> Reading:

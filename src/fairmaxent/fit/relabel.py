@@ -7,11 +7,11 @@ predicts the old outcome. Relabelling keeps p(x, z) and moves the outcome, so th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
@@ -20,21 +20,26 @@ from fairmaxent.fit.request import Relabel, Request
 from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit
+from fairmaxent.relabelling.people import People
+from fairmaxent.relabelling.pooling import pooled_labels
 from fairmaxent.relabelling.profiles import Profiles, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, Labels, decisions_of, match_decisions, tilt
 
 
 def relabelled_if_asked(
-    problem: Problem, request: Request, soft: Reals | None, progress: Progress
+    problem: Problem, request: Request, data: Reading, soft: Reals | None, progress: Progress
 ) -> tuple[FairTable, Problem, Reals | None]:
-    """Return the fair table t(y, z), the problem with its rows relabelled if asked for, and the soft labels."""
+    """Return the fair table t(y, z), the problem with its rows relabelled if asked for, and the soft labels.
+
+    ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
+    """
     plan = request.relabelling
     if plan is None:
         return problem.fair_table(may_fill=request.base_share > 0), problem, None
     fair = problem.relabelled_table()
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
-    soft = soft_labels(problem, plan.labeller, soft)
+    soft = soft_labels(problem, plan, data, soft)
     return fair, relabel(problem, fair.table, plan, soft), soft
 
 
@@ -48,15 +53,25 @@ def check_in_memory(option: Option, table: Counted) -> None:
         )
 
 
-def soft_labels(problem: Problem, labeller: Any, known: Reals | None = None) -> Reals:
+def soft_labels(problem: Problem, plan: Relabel, data: Reading, known: Reals | None = None) -> Reals:
     """π(y | x, z) of the profiles of a problem: known already, or cross-fitted; zero only where a rule forbids it."""
-    profiles = Profiles.per_row(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
-    soft = cross_fit(choose_labeller(problem.roles, labeller), profiles) if known is None else known
+    people = everybody(problem, data)
+    if known is None:
+        labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
+        soft = pooled_labels(people, cross_fit(labeller, people))
+    else:
+        soft = known
     raised = np.maximum(soft, FLOOR)
-    codes = profiles.labelled()
+    codes = people.profiles.labelled()
     for rule in problem.rules:
         raised[rule.breaks(codes).reshape(soft.shape[::-1]).T] = 0.0
     return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
+
+
+def everybody(problem: Problem, data: Reading) -> People:
+    """The people of the data; those whom a rule forbids count nothing."""
+    counts = problem.counted.collect().counts
+    return People.of(problem.roles, problem.table.collect(), counts, positions=data.positions, design=data.design)
 
 
 def relabel(problem: Problem, fair: Reals, plan: Relabel, soft: Reals) -> Problem:

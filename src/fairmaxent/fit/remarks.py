@@ -10,31 +10,17 @@ from collections.abc import Iterator
 from fairmaxent.errors import Option
 from fairmaxent.fit.cost_remarks import Remark, cost_remarks
 from fairmaxent.fit.facts import Facts
-from fairmaxent.fit.outlook import Remedy
+from fairmaxent.fit.outlook import Downstream, Range, Remedy
 from fairmaxent.fit.share_text import percent
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a remark
 
-REMEDIES: dict[Remedy, Remark] = {
-    "relabel": (
-        ", because other columns predict the old outcome. Relabelling helps: ",
-        Option("relabel", "predictions"),
-    ),
-    "predictions": (
-        "; its probabilities are fairer than its decisions. To make its decisions equal too, use ",
-        Option("relabel", "predictions"),
-    ),
-    "weights": (
-        ". Train on ",
-        Option("mode", "weights"),
-        " instead of ",
-        Option("mode", "rows"),
-        ", or use a smaller ",
-        Option("base_share"),
-    ),
-    "none": (". Relabelling cannot do more; check the smallest groups, or try another kind of model",),
+_REMEDIES: dict[Remedy, Remark] = {
+    "relabel": (Option("relabel", "predictions"),),
+    "predictions": (Option("relabel", "predictions"),),
+    "weights": (Option("mode", "weights"), " instead of ", Option("mode", "rows")),
 }
 
 
@@ -113,14 +99,44 @@ def missed_rates(facts: Facts) -> Iterator[Remark]:
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
-    """Say for which groups a model is expected to stay less fair than the data are."""
-    if facts.downstream is None:
+    """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
+    known = facts.downstream
+    if known is None:
         return
-    for name, rate in facts.downstream.after.by_predictions.items():
-        wanted = facts.wanted["statistical_rate"][name]
-        if wanted is not None and rate is not None and rate < wanted - DOWNSTREAM_SLACK:
-            yield (
-                f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for "
-                f"{name} is expected to be {rate:.2f} (wanted {wanted:.2f})",
-                *REMEDIES[facts.downstream.remedy],
-            )
+    if known.after.decided == 0:
+        yield (
+            "a model trained on the result is expected to decide for nobody in any group, so equal rates of its "
+            "decisions mean nothing",
+        )
+    for name in less_fair(facts):
+        rate, span = known.after.by_predictions[name], known.after.range_of("by_predictions", name)
+        yield (
+            f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
+            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted['statistical_rate'][name]:.2f})",
+            *remedy_remark(known, name),
+        )
+
+
+def less_fair(facts: Facts) -> list[str]:
+    """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
+    rates = {} if facts.downstream is None else facts.downstream.after.by_predictions
+    wanted = facts.wanted["statistical_rate"]
+    return [
+        name
+        for name, rate in rates.items()
+        if rate is not None and (least := wanted[name]) is not None and rate < least - DOWNSTREAM_SLACK
+    ]
+
+
+def remedy_remark(known: Downstream, name: str) -> Remark:
+    """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
+    if known.remedy == "none":
+        return ()
+    option, expected = _REMEDIES[known.remedy], (known.remedied or {}).get(name)
+    if expected is None:
+        return ("; try whether it helps to use ", *option)
+    return (f". A quick trial gave {expected:.2f} with ", *option)
+
+
+def _range_text(span: Range | None) -> str:
+    return "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"

@@ -52,11 +52,14 @@ class Relabel:
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
         ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
         otherwise the tree.
+    blind
+        Hide the protected columns from the labeller.
     """
 
     parity: ParityOption = "probabilities"
     threshold: float = 0.5
     labeller: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("parity", self.parity, ParityOption)
@@ -66,6 +69,7 @@ class Relabel:
             )
         object.__setattr__(self, "threshold", float(self.threshold))
         check_model("labeller", self.labeller)
+        _check_flag("blind", self.blind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,18 +82,22 @@ class Estimate:
         What the model learns from: the fit's ``"rows"`` or ``"weights"``.
     student
         The model, given in the same way as the labeller of :class:`Relabel`.
+    blind
+        Hide the protected columns from the model.
     """
 
     output: OutputOption = "rows"
     student: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OutputOption)
         check_model("student", self.student)
+        _check_flag("blind", self.blind)
 
 
 RelabelOption = ParityOption | Relabel
-EstimateOption = OutputOption | Estimate
+EstimateOption = Literal["auto"] | OutputOption | Estimate
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class Request:
     base: BaseKind = "tree"
     base_share: float = 0.2
     relabel: RelabelOption | None = None
-    estimate: EstimateOption | None = None
+    estimate: EstimateOption | None = "auto"
     detail: DetailOption | None = None
     weight: str | None = None
     forbid: ForbidOption | None = None
@@ -135,7 +143,7 @@ class Request:
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
-        _check_plan("estimate", self.estimate, Estimate, OutputOption)
+        _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {self.forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -157,7 +165,9 @@ class Request:
 
     @property
     def estimating(self) -> Estimate | None:
-        """What is estimated of a model trained on the result; None: nothing."""
+        """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
+        if self.estimate == "auto":
+            return None
         return Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     @property
@@ -274,6 +284,11 @@ def check_share(name: str, share: float) -> float:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InputError(Option(name), f" is {value!r}; it must be True or False")
 
 
 def _check_plan(name: str, value: object, kind: type, choices: object) -> None:

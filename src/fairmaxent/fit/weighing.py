@@ -33,7 +33,12 @@ def support_weights(fit: Learned) -> Reals:
 
 def distinct_weights(fit: Learned) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
-    fair, table = support_weights(fit), fit.table.collect()
+    return spread_over_rows(fit, support_weights(fit))
+
+
+def spread_over_rows(fit: Learned, fair: Reals) -> Reals:
+    """Share the weights of the rows of the prior out among the input rows; see `distinct_weights`."""
+    table = fit.table.collect()
     if fit.soft is None:
         counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
         return np.asarray(fair / counts)
