@@ -10,6 +10,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream
 from fairmaxent.fit.problem import Problem
@@ -68,6 +69,7 @@ class Facts:
     notes: tuple[str, ...]  # what reading the columns showed
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     downstream: Downstream | None = None  # None: it was not asked for
+    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
 
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:

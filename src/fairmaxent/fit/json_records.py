@@ -14,6 +14,7 @@ from fairmaxent.data.column_storage import Record
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Outlook
 from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
@@ -82,12 +83,20 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
     if downstream is not None:
         outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
         values["downstream"] = Downstream(**downstream | outlooks)
+    if values.get("decisions") is not None:
+        values["decisions"] = _unpack_decisions(values["decisions"])
     measure = _untag(record["measure"])
     return Certificate(
         **values,
         measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
         table=table,
     )
+
+
+def _unpack_decisions(record: Mapping[str, Any]) -> Decisions:
+    rates = tuple(DecidedRate(**rate) for rate in record["rates"])
+    shares = tuple(DecidedShare(**share) for share in record["shares"])
+    return Decisions(**{**record, "rates": rates, "shares": shares})
 
 
 def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
+from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Remedy
 
@@ -68,6 +69,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for share in facts.outcome_shares:
         if share.after < share.before / 2:
             yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
+    yield from decision_remarks(facts.decisions)
     yield from unfair_decisions(facts)
 
 
