@@ -11,6 +11,7 @@ from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
@@ -83,6 +84,7 @@ class Facts:
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     foresight: Foresight = None  # what a model trained on the result will do
+    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
 
     @property
     def downstream(self) -> Downstream | None:

@@ -124,7 +124,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
     """
     problem = Problem.of(data.roles, data.table, request)
-    fair, labelled, soft = relabelled_if_asked(problem, request, data, soft, progress)
+    relabelled = relabelled_if_asked(problem, request, data, soft, progress)
+    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
@@ -175,6 +176,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             emptied=fair.emptied,
             redrawn=data.redrawn,
             costs=costs,
+            decisions=relabelled.decisions,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from fairmaxent.errors import Option
 from fairmaxent.fit.cost_remarks import Remark, cost_remarks
+from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Downstream, Range, Remedy
 from fairmaxent.fit.share_text import percent
@@ -68,6 +69,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
     for forbidden in facts.forbidden_rows:
         yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
     yield from missed_rates(facts)
+    yield from decision_remarks(facts.decisions)
     yield from unfair_decisions(facts)
 
 
