@@ -103,6 +103,8 @@ def as_typed(option: Option) -> str:
     '--representation-rate sex=0.9,race=none'
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
+    if option.name == "missing":
+        return "--compare-missing"
     if option.column is not None:
         return f"--{name} for {option.column!r}"
     return f"--{name}" if option.value is ... else f"--{name} {shlex.quote(_typed_value(option.value))}"

@@ -13,7 +13,7 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.remarks import REMEDIES, other_remarks, unfair_decisions
+from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.delivered import Mode, absences, deliver
@@ -124,10 +124,11 @@ def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
 
 def _advice(certificate: Certificate) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
-    if certificate.downstream is None or not any(unfair_decisions(certificate)):
+    known = certificate.downstream
+    unfair = [] if known is None else less_fair(certificate)
+    if known is None or not unfair:
         return None
-    remedy = spelled(REMEDIES[certificate.downstream.remedy], str)
-    return f"Its decisions are expected to be less fair than wanted{remedy}."
+    return f"Its decisions are expected to be less fair than wanted{spelled(remedy_remark(known, unfair[0]), str)}."
 
 
 def _versions(fit: Fit) -> dict[str, str]:

@@ -82,7 +82,7 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     if not is_targeted(fit, axes):
         return None
     name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
-    named = read_target(fit.domain, {name: (fit.request.target or {})[name]})[index]
+    named = read_target(fit.roles, {name: (fit.request.target or {})[name]})[index]
     return group_shares(data_table(fit), axes) if named is None else named
 
 
@@ -96,10 +96,11 @@ def _met(wanted: float | None, rate: float | None) -> bool | None:
 
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
+    measure = fit.certificate.measure
     if kind == "representation_rate":
-        pair = representation_pair(table, axes)
+        pair = representation_pair(measure.groups_compared(table, axes), axes)
     else:
-        pair = statistical_pair(table, axes, fit.certificate.measure.favourable)
+        pair = statistical_pair(measure.outcomes_compared(table, axes), axes, measure.favourable)
     lowest, highest = (_group(fit, axes, group) for group in (pair.lowest, pair.highest))
     return f"{lowest} against {highest}{_about(fit, pair)}"
 

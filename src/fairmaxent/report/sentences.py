@@ -98,7 +98,7 @@ _SHORT = {
     "weights": "The weights do not reach the rate that the distribution has.",
     "top-up": "Rows come in whole numbers, so a rate of old and added rows can be below the exact one.",
 }
-_SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota do not vary."
+_SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
 
 
 def title(report: Report) -> str:

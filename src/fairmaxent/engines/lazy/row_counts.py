@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -14,13 +14,17 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
+from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, into_engine, names_of, numbers
 from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
 from fairmaxent.errors import InputError, WeightError
 
 
-def check_lazy_weights(lazy: Lazy, weight: str) -> None:
-    """Refuse a weight column that is not numeric, or has values that are missing, negative, infinite or all zero."""
+def lazy_weight_scale(lazy: Lazy, weight: str) -> WeightScale:
+    """Find the scale of a weight column.
+
+    Refuses a column that is not numeric, or has values that are missing, negative, infinite or all zero.
+    """
     check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
@@ -28,16 +32,26 @@ def check_lazy_weights(lazy: Lazy, weight: str) -> None:
     number = nw.col(weight).cast(nw.Float64)
     good = (number >= 0) & (number < float("inf"))
     totals = collect(
-        lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), (number > 0).any().alias("any"))
+        lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.max().alias("largest"))
     )
-    rows, usable, any_positive = (numbers(totals, name)[0] for name in ("rows", "good", "any"))
+    rows, usable, largest = (numbers(totals, name)[0] for name in ("rows", "good", "largest"))
     if usable < rows:
         raise WeightError(
             f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} values that are missing, negative or "
             "infinite; weights must be finite and not negative. Repair or drop those rows."
         )
-    if rows and not any_positive:
+    if not rows:
+        return UNSCALED  # refused when its rows are counted
+    if not largest > 0:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
+    scale = WeightScale.of_largest(float(largest))
+    average = collect(lazy.select(scale.shifted(number).mean().alias("average")))
+    return replace(scale, average=float(numbers(average, "average")[0]))
+
+
+def with_shifted_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
+    """Return the frame with its weights multiplied by a power of two, so that their sum is within float64."""
+    return lazy.with_columns(scale.shifted(nw.col(weight).cast(nw.Float64)).alias(weight))
 
 
 @dataclass(frozen=True)
@@ -110,8 +124,10 @@ def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
     return codes
 
 
-def join_weights(lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, name: str) -> Any:
-    """Return the native lazy frame with a column ``name``: the weight of each row, times its design weight."""
+def join_weights(
+    lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, scale: WeightScale, name: str
+) -> Any:
+    """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
     domain, blocks = roles.domain, roles.blocks
     parts = key_parts(blocks.levels)
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
@@ -119,7 +135,7 @@ def join_weights(lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weig
     known = {key: _packed(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
     joined = coded.join(into_engine({**known, name: weights}, lazy), on=keys, how="left").drop(*keys)
     if weight is not None:
-        joined = joined.with_columns((nw.col(name) * nw.col(weight).cast(nw.Float64)).alias(name))
+        joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
     return joined.to_native()
 
 
