@@ -17,6 +17,8 @@ from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
+from fairmaxent.fit.decision_text import decision_lines
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
@@ -124,6 +126,7 @@ class Certificate(Facts):
                 shown = "any" if wanted is None else f"{wanted:.4f}"
                 before, achieved = self.before[kind][name], self.achieved[kind][name]
                 lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)
         lines.append(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
@@ -163,6 +166,7 @@ def certify(
     filled: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
     redrawn: RedrawnValues | None = None,
+    decisions: Decisions | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -174,7 +178,7 @@ def certify(
     achieved = distribution.root_table
     bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
-        wanted=_wanted(problem),
+        wanted=_wanted(problem, decisions),
         before=measure.rates(problem.data_table),
         achieved=measure.rates(achieved),
         bound=bound,
@@ -198,20 +202,23 @@ def certify(
         outcome_shares=outcome_shares(problem, achieved),
         notes=roles.domain.notes,
         redrawn=redrawn,
+        decisions=decisions,
         measure=measure,
         table=achieved,
     )
 
 
-def _wanted(problem: Problem) -> Rates:
+def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
+    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
     names = problem.measure.names
+    free = decisions is not None and not decisions.keeps_means
     shares = [
         _target_rate(problem, grouping, rate)
         for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
     ]
     return {
         "representation_rate": dict(zip(names, shares, strict=True)),
-        "statistical_rate": dict(zip(names, problem.statistical, strict=True)),
+        "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
     }
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.fairness.measure import Rates
+from fairmaxent.fairness.measure import ByGrouping, Rates
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
@@ -68,6 +69,7 @@ class Facts:
     notes: tuple[str, ...]  # what reading the columns showed
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     foresight: Foresight = None  # what a model trained on the result will do
+    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
 
     @property
     def downstream(self) -> Downstream | None:
@@ -77,6 +79,13 @@ class Facts:
         """
         known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
         return known if isinstance(known, Downstream) else None
+
+    @property
+    def wanted_of_decisions(self) -> ByGrouping:
+        """The statistical rates that a model's decisions should have; those of the table may give way to them."""
+        if self.decisions is None:
+            return self.wanted["statistical_rate"]
+        return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
     @property
     def not_estimated(self) -> NotEstimated | None:

@@ -14,6 +14,7 @@ from fairmaxent.data.column_storage import Record
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
 from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
@@ -85,6 +86,8 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
     values["foresight"] = _unpack_downstream(values.pop("downstream", None))
+    if values.get("decisions") is not None:
+        values["decisions"] = _unpack_decisions(values["decisions"])
     measure = _untag(record["measure"])
     return Certificate(
         **values,
@@ -105,6 +108,12 @@ def _unpack_outlook(record: Mapping[str, Any]) -> Outlook:
         for quantity, by_name in record.get("ranges", {}).items()
     }
     return Outlook(**{**record, "ranges": ranges})
+
+
+def _unpack_decisions(record: Mapping[str, Any]) -> Decisions:
+    rates = tuple(DecidedRate(**rate) for rate in record["rates"])
+    shares = tuple(DecidedShare(**share) for share in record["shares"])
+    return Decisions(**{**record, "rates": rates, "shares": shares})
 
 
 def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
     """
     problem = Problem.of(data.roles, data.table, request)
-    fair, labelled, soft = relabelled_if_asked(problem, request, data, soft, progress)
+    relabelled = relabelled_if_asked(problem, request, data, soft, progress)
+    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
@@ -153,6 +154,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             base_share=share,
             filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
             redrawn=data.redrawn,
+            decisions=relabelled.decisions,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
@@ -191,7 +193,7 @@ def estimated_by_default(
 ) -> Downstream | NotEstimated:
     """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
     request = fit.request
-    if not isinstance(request, Request) or set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
+    if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
         return NotEstimated(())  # nobody asked how outcomes are given
     try:
         check_in_memory(Option("estimate"), fit.table)
@@ -216,7 +218,7 @@ def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progre
         return fit_rows(data, request, silent)
 
     foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
-    return foresee(foreseer, plan.output, fit.certificate.wanted["statistical_rate"], progress)
+    return foresee(foreseer, plan.output, progress)
 
 
 def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
+from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Downstream, Range, Remedy
 
@@ -54,6 +55,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for share in facts.outcome_shares:
         if share.after < share.before / 2:
             yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
+    yield from decision_remarks(facts.decisions)
     yield from unfair_decisions(facts)
 
 
@@ -71,7 +73,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         rate, span = known.after.by_predictions[name], known.after.range_of("by_predictions", name)
         yield (
             f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
-            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted['statistical_rate'][name]:.2f})",
+            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted_of_decisions[name]:.2f})",
             *remedy_remark(known, name),
         )
 
@@ -79,7 +81,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
 def less_fair(facts: Facts) -> list[str]:
     """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
     rates = {} if facts.downstream is None else facts.downstream.after.by_predictions
-    wanted = facts.wanted["statistical_rate"]
+    wanted = facts.wanted_of_decisions
     return [
         name
         for name, rate in rates.items()

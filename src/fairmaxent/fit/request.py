@@ -50,13 +50,18 @@ class Relabel:
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
         ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
         otherwise the tree.
+    student
+        For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. It is
+        tried out on people whom it has not learned from, and labels are corrected by what it decides. Name the model
+        that you will train; others come close, but are not certified.
     blind
-        Hide the protected columns from the labeller.
+        Hide the protected columns from the labeller and the student.
     """
 
     parity: ParityOption = "probabilities"
     threshold: float = 0.5
     labeller: Any = None
+    student: Any = None
     blind: bool = False
 
     def __post_init__(self) -> None:
@@ -67,6 +72,7 @@ class Relabel:
             )
         object.__setattr__(self, "threshold", float(self.threshold))
         check_model("labeller", self.labeller)
+        check_model("student", self.student)
         _check_flag("blind", self.blind)
 
 

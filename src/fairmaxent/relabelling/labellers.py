@@ -85,12 +85,16 @@ def cross_fit(
         records.append(np.flatnonzero(held))
         weights.append((people.weight * held / np.maximum(people.size, 1))[records[-1]])
         chances.append(predict(people.inputs.take(records[-1])))
-    result = HeldOut(*(np.concatenate(parts) for parts in (records, weights, chances)))
-    if not (np.isfinite(result.chances).all() and result.chances.min() >= 0):
+    return HeldOut(np.concatenate(records), np.concatenate(weights), checked(labeller, np.concatenate(chances)))
+
+
+def checked(model: Labeller, chances: Reals) -> Reals:
+    """Return probabilities that a model predicted; refuse those that are none."""
+    if not (np.isfinite(chances).all() and chances.min() >= 0):
         raise InputError(
-            f"{name_of(labeller)} predicted probabilities that are negative or not finite; pass another labeller"
+            f"{name_of(model)} predicted probabilities that are negative or not finite; pass another classifier"
         )
-    return result
+    return chances
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ their outcome. Folds are dealt by person, so a model that has not seen somebody 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Table, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.relabelling.inputs import Inputs
 from fairmaxent.relabelling.profiles import Profiles
@@ -76,6 +76,16 @@ class People:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
 
+    def only(self, members: Counts) -> People:
+        """So many people of each record; profiles keep their numbers, and count those people only."""
+        kept = np.flatnonzero(members > 0)
+        part = members / np.maximum(self.size, 1)
+        row, weight = self.row[kept], (self.weight * part)[kept]
+        cells = self.profiles.profile_of_row[row] * self.outcomes + self.profiles.outcomes[row]
+        counts = tally(cells, weight, self.profiles.counts.size).reshape(self.profiles.counts.shape)
+        profiles = replace(self.profiles, counts=counts)
+        return People(profiles, self.inputs.take(kept), row, weight, members[kept])
+
     def deal(self, folds: int, *, seed: int = 0) -> Counts:
         """Deal people to folds like cards, by group, outcome and distinct row, so that all folds are similar.
 
@@ -102,7 +112,7 @@ class People:
 
         ``labels`` are soft labels of the profiles (profiles × outcomes); None: everybody has their outcome.
         """
-        record = _one_by_one(members, most)
+        record = one_by_one(members, most)
         weight = (self.weight / np.maximum(self.size, 1))[record] * (members.sum() / max(len(record), 1))
         shares = np.eye(self.outcomes)[self.outcome[record]] if labels is None else labels[self.profile[record]]
         return Lesson(self.inputs.take(record), weight[:, None] * shares)
@@ -125,7 +135,7 @@ class HeldOut:
     chances: Reals  # (of these, outcomes)
 
 
-def _one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
+def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
     """The record of each member or, if there are more than ``most``, of one from each of that many equal steps."""
     total = int(members.sum())
     if total <= most:
