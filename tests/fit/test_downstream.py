@@ -131,7 +131,7 @@ def test_noise_teaches_nothing(relabels, output):
         frame,
         "y",
         "z",
-        relabel=Relabel(parity="predictions", labeller=learner) if relabels else None,
+        relabel=Relabel(parity="predictions", labeller=learner, student=learner) if relabels else None,
         estimate=Estimate(output=output, student=learner),
         **{**PLAIN, "base_share": 0.1},
     )
@@ -166,7 +166,7 @@ def test_relabelling_helps_and_the_warning_says_how_much():
     assert said in warning
     assert known.remedy == "relabel"
     assert warning.endswith(f". A quick trial gave {known.remedied['z']:.2f} with relabel='predictions'")
-    plan = Relabel(parity="predictions", labeller="tree")
+    plan = Relabel(parity="predictions", labeller="tree", student="tree")
     levelled = debias(frame, "y", "z", relabel=plan, **QUICK).certificate
     assert levelled.downstream.after.by_predictions["z"] > rate
     assert known.remedied["z"] == pytest.approx(levelled.downstream.after.by_predictions["z"], abs=0.15)
@@ -305,7 +305,10 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
 
 def test_a_threshold_moves_the_decisions():
     frame = hiring(5)
-    plans = [Relabel(parity="predictions", threshold=threshold, labeller=STUDENT) for threshold in (0.3, 0.7)]
+    plans = [
+        Relabel(parity="predictions", threshold=threshold, labeller=STUDENT, student=STUDENT)
+        for threshold in (0.3, 0.7)
+    ]
     low, high = (debias(frame, "y", "z", relabel=plan, **QUICK).certificate.downstream for plan in plans)
     assert (low.threshold, high.threshold) == (0.3, 0.7)
     assert low.after.by_predictions["z"] > 0.85
