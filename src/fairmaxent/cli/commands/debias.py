@@ -289,6 +289,7 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
 def _text(result: Result, wanted: OutputOptions) -> str:
     """The rates before and after, what to know, and what was written."""
     from fairmaxent.cli.before_after import groups_table, rates_table
+    from fairmaxent.cli.decisions import decisions_table
     from fairmaxent.cli.model_estimate import outlook_table
 
     notes = list(result.notes[:_SHOWN])
@@ -300,6 +301,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     parts = [
         rates_table(result.fit.certificate.wanted, result.before, result.after),
         groups_table(result.before, result.after),
+        decisions_table(result.fit),
         outlook_table(result.fit),
         "\n".join(f"Note: {note}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
