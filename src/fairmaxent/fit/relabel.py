@@ -179,9 +179,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
     for grouping, wanted in zip(problem.measure.groupings, problem.statistical, strict=True):
         if wanted is None:
             continue
-        pair = statistical_pair(decided.reshape(shape), grouping, problem.measure.favourable)
+        table = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
+        pair = statistical_pair(table, grouping, problem.measure.favourable)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
-            shares = outcome_rates(decided.reshape(shape), grouping)[pair.outcome or 0]
+            shares = outcome_rates(table, grouping)[pair.outcome or 0]
             sizes = group_table(people.reshape((1, *shape[1:])), grouping)[0]
             ends = [(shares[group], sizes[group]) for group in (pair.lowest, pair.highest)]
             variance = sum((1 - share + 1 / size) / max(share * size, 0.5) for share, size in ends if size > 0)
@@ -205,6 +206,9 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
         favourable=tuple(row for row, level in enumerate(made) if level in problem.measure.favourable),
+        # Decisions become equal, not rarer, and groups that are not compared keep theirs.
+        outcome_shares=None if problem.outcome_is_free else decided.sum(axis=1)[made],
+        left_out={axis: level for axis, level in problem.measure.left_out if axis},
         allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
         describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
