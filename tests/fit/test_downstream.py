@@ -220,12 +220,18 @@ def test_what_is_tried_goes_on_to_the_next_thing():
         ("weights", 0.97, ". A quick trial gave 0.97 with weights() instead of sample()"),
         ("relabel", None, "; try whether it helps to use relabel='predictions'"),  # as fits saved before have it
         ("none", None, " (wanted 1.00)"),
+        ("relabel", "elsewhere", " (wanted 1.00)"),  # it helps with another grouping
     ],
 )
 def test_every_remedy_is_said_where_the_decisions_are_unfair(remedy, rate, words):
     certificate = debias(hiring(3, rows=300), "y", "z", **QUICK).certificate
     after = replace(certificate.downstream.after, by_predictions={"z": 0.5})
-    known = replace(certificate.downstream, after=after, remedy=remedy, remedied=None if rate is None else {"z": rate})
+    known = replace(
+        certificate.downstream,
+        after=after,
+        remedy=remedy,
+        remedied={None: None, "elsewhere": {}}.get(rate, {"z": rate}),
+    )
     (warning,) = warnings_of(replace(certificate, foresight=known))
     assert warning.endswith(words)
 
