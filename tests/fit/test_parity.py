@@ -124,7 +124,7 @@ def test_the_likeliest_of_three_outcomes_is_levelled():
         parity: worst(decided(relabelled(frame, parity=parity), frame, people))
         for parity in ("probabilities", "predictions")
     }
-    assert rates["predictions"] > max(0.6, rates["probabilities"] + 0.1)  # the rarest outcome has few people
+    assert rates["predictions"] > rates["probabilities"] + 0.3  # the rarest outcome has few people, so no more is sure
 
 
 def test_probabilities_alone_move_every_profile_of_a_group_by_the_same_odds():
@@ -193,6 +193,15 @@ def test_vacuous_parity_is_said():
     (warning,) = [line for line in fit.certificate.warnings if "say nothing" in line]
     assert "decides for y = o1 for nobody" in warning
     assert fit.certificate.decisions.rounds == 1
+
+
+def test_missing_values_are_not_compared_unless_asked_for():
+    frame = skewed(7, rows=600)
+    frame.loc[::9, "z"] = None
+    plan = Relabel(parity="predictions", labeller="tree", student="tree")
+    for missing, groups in (("keep", 2), ("compare", 3)):
+        known = debias(frame, "y", "z", favourable="o1", relabel=plan, missing=missing).certificate.decisions
+        assert len(known.shares) == groups
 
 
 def test_decisions_are_stored(tmp_path):
