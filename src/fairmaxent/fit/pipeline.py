@@ -21,7 +21,7 @@ from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Estimate, Request
-from fairmaxent.fit.target import fair_levels, moment_scores
+from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
@@ -114,7 +114,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base = build_base(request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules)
-    levels = fair_levels(labelled, weighted, fair.table, base)
+    borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # other bases have nothing to lend
+    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),

@@ -18,7 +18,9 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.request import read_rules
+from fairmaxent.fit.request import PaperRequest, read_rules, read_target
+from fairmaxent.fit.target import level_means, moment_scores, with_chosen
+from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
@@ -149,8 +151,9 @@ def _fitted_weights(fit: Learned) -> Optimum:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.optimum
+    features, target = _asked_of_rows(fit)
     try:
-        return maximise_entropy(rows, fit.optimum.dual.features, fit.target, describe=fit.roles.describe_level)
+        return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
         raise InfeasibleError(
             "weights alone cannot meet the target: ",
@@ -161,3 +164,13 @@ def _fitted_weights(fit: Learned) -> Optimum:
             Option("mode", "top-up"),
             ".",
         ) from problem
+
+
+def _asked_of_rows(fit: Learned) -> tuple[Features, Reals]:
+    """Return the features and θ for rows alone: θ^w even in small cells, as there is no base to borrow from."""
+    if isinstance(fit.request, PaperRequest):
+        return fit.optimum.dual.features, fit.target
+    blocks, chosen = fit.roles.blocks, read_target(fit.domain, fit.request.target)
+    target = with_chosen(level_means(blocks, fit.weighted), fit.target, blocks, dict.fromkeys(chosen))
+    target[blocks.slices[0]] = fit.target[blocks.slices[0]]
+    return cell_features(blocks, moment_scores(fit.domain, chosen), target), target
