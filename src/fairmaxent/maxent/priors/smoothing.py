@@ -19,7 +19,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.maxent.logspace import log_gamma
 
 # What is expected counts as if one of these numbers of rows had been seen.
-STRENGTHS: Reals = 4.0 ** np.arange(-1, 7)
+STRENGTHS: Reals = np.array([4.0**power for power in range(-1, 7)])
 # The relation of a block to the outcome is kept as seen, but for this many rows. Shrinking it would pull every column
 # to independence of the outcome: too little in one column for its likelihood to notice, much in all together.
 OUTCOME_STRENGTH = 1.0
