@@ -10,8 +10,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent import Estimate, debias
 from fairmaxent.fit.downstream import FOLDS
-from fairmaxent.relabelling.labellers import deal
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import People
 
 ROWS = 600
 LEVELS = {"z": 2, "x": 5, "c": 3}
@@ -72,8 +71,8 @@ def ratio(values, frame, weight):
 def test_the_estimate_is_weighted_cross_validation():
     frame = survey()
     fit = estimated(frame, "weight")
-    profiles = Profiles.of(fit.table, fit.roles.blocks, fit.table.counts)
-    fold = deal(profiles, FOLDS)[profiles.profile_of_row][fit.table.inverse]
+    people = People.of(fit.roles, fit.table, fit.table.counts, positions=None, design=None)
+    fold = people.deal(FOLDS).argmax(axis=1)
     weight = frame["weight"].to_numpy()
     lessons = {
         "before": lambda rest: rest["weight"].to_numpy() * ROWS / weight.sum(),

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.relabelling import soft_labels as relabelling
-from fairmaxent.relabelling.soft_labels import decisions_of, match_decisions, tilt
+from fairmaxent.relabelling.soft_labels import correction, level, shift, tilt, tilt_offsets
 
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
 CASES = [(outcomes, groups) for outcomes in (2, 3, 5) for groups in (1, 2, 6)]
@@ -165,6 +165,22 @@ def test_the_dual_has_the_derivatives_it_says(outcomes):
 # ---------------------------------------------------------------- level
 
 
+def decisions_of(labels, handicap=None):
+    with np.errstate(divide="ignore"):
+        return np.argmax(np.log(labels) - (0 if handicap is None else handicap), axis=1)
+
+
+def match_decisions(soft, mass, group, wanted, shares, *, handicap=None):
+    """Offsets that put the wanted shares of the labels themselves across the threshold, and then the means."""
+    handicap = np.zeros(soft.shape[1]) if handicap is None else handicap
+    offsets = np.zeros(wanted.T.shape)
+    for g in np.unique(group):
+        with np.errstate(divide="ignore"):
+            scores = np.log(soft[group == g]) - handicap
+        offsets[g] = correction(scores, mass[group == g] / mass[group == g].sum(), shares[:, g])
+    return level(soft, mass, group, wanted, offsets, handicap)
+
+
 def decided_shares(labels, mass, group, groups, handicap):
     chosen = decisions_of(labels, handicap)
     one_hot = np.eye(labels.shape[1])[chosen]
@@ -211,8 +227,8 @@ def test_scores_are_only_moved_and_stretched_where_that_is_enough():
         mean = mass @ made / mass.sum()
         labels = match_decisions(soft, mass, group, np.array([[1 - mean], [mean]]), np.array([[1 - share], [share]]))
         found = np.log(labels[:, 1] / labels[:, 0])
-        slope, shift = np.polyfit(odds, found, 1)
-        np.testing.assert_allclose(found, slope * odds + shift, atol=1e-3)
+        slope, start = np.polyfit(odds, found, 1)
+        np.testing.assert_allclose(found, slope * odds + start, atol=1e-3)
         assert 1.2 < slope < 8
 
 
@@ -276,11 +292,33 @@ def test_easy_labels_whose_decisions_already_are_their_means():
         np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
 
 
-def test_a_tilt_that_has_the_decisions_already_is_left_alone():
+def test_the_offsets_of_a_tilt_lead_back_to_it():
     soft, mass, group, wanted = random_problem(7, 3, 3)
     tilted = tilt(soft, mass, group, wanted)
-    shares = decided_shares(tilted, mass, group, 3, None)
-    np.testing.assert_array_equal(match_decisions(soft, mass, group, wanted, shares), tilted)
+    offsets = tilt_offsets(soft, mass, group, wanted)
+    np.testing.assert_allclose(level(soft, mass, group, wanted, offsets, np.zeros(3)), tilted, atol=1e-7)
+    lacking = np.where([[True], [True], [False]], wanted, 0.0)
+    assert (tilt_offsets(soft, mass, group, lacking / lacking.sum(axis=0))[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("outcomes", [2, 3])
+def test_a_shift_keeps_the_mean_of_all_groups_together_and_nothing_else(outcomes):
+    soft, mass, group, wanted = random_problem(8, outcomes, 3)
+    offsets = np.random.default_rng(8).normal(size=(3, outcomes))
+    labels = shift(soft, mass, group, wanted, offsets)
+    overall = mass / mass.sum() @ wanted.T[group]
+    np.testing.assert_allclose(mass / mass.sum() @ labels, overall, atol=1e-10)
+    moved = np.log(labels / soft) - offsets[group]
+    moved -= moved[:, :1]
+    np.testing.assert_allclose(moved, moved[[0]].repeat(len(moved), 0), atol=1e-9)  # c(y), the same for everybody
+    assert np.abs(means(labels, mass, group, 3) - wanted).max() > 0.05
+
+
+def test_a_shift_leaves_those_alone_that_nothing_is_wanted_of():
+    soft, mass, group, wanted = random_problem(9, 2, 3)
+    wanted[:, 1], mass[0] = 0.0, 0.0
+    labels = shift(soft, mass, group, wanted, np.ones((3, 2)))
+    np.testing.assert_array_equal(labels[(group == 1) | (mass == 0)], soft[(group == 1) | (mass == 0)])
 
 
 def test_where_no_slope_helps_the_closest_labels_that_keep_decisions_do():

@@ -13,9 +13,11 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.fit.problem import Problem
+from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.priors.protocol import Prior
 
 # A cell of outcome and groups with fewer effective rows says too little about what it is like.
@@ -75,6 +77,16 @@ def borrowed_shares(problem: Problem, in_small_cells: float) -> Reals:
     total, squares = (problem.counted.tables([(0,)], problem.blocks.levels, of=of)[0] for of in ("counts", "squares"))
     few = np.nan_to_num(effective_rows(total, squares)) < FEW_ROWS
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+
+
+def asked_of_rows(
+    roles: Roles, weighted: Counted, levels: Reals, chosen: Mapping[int, Reals | None]
+) -> tuple[Features, Reals]:
+    """Features and θ for rows alone, given θ for rows and base: θ^w even in small cells, as they cannot borrow."""
+    blocks = roles.blocks
+    target = with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(chosen))
+    target[blocks.slices[0]] = levels[blocks.slices[0]]
+    return cell_features(blocks, moment_scores(roles.domain, chosen), target), target
 
 
 def _means_in_cells(base: Prior, masses: Reals) -> Reals:

@@ -102,7 +102,7 @@ def judge(
     chances = np.column_stack([1 - probability, probability]) if probability.ndim == 1 else probability
     weights = np.ones(len(truth)) if weights is None else weights
     count = int(group.max()) + 1 if group_count is None else group_count
-    predicted = _predict(chances, favourable, threshold)
+    predicted = predict_outcomes(chances, favourable, threshold)
     outcomes = [(truth == y, predicted == y, chances[:, y]) for y in favourable]
 
     def mean(values: Reals | Mask, among: Reals) -> Reals:
@@ -123,7 +123,8 @@ def judge(
     )
 
 
-def _predict(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
+def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
+    """The predicted outcome: see `judge`."""
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
@@ -165,7 +166,7 @@ def quantile_bins(score: Reals, weights: Reals, bins: int) -> NDArray[np.intp]:
     """
     order = np.argsort(score)
     cumulative = np.cumsum(weights[order])
-    wanted = cumulative[-1] * np.arange(1, bins) / bins
+    wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)  # bins must not hang on how weights add up
     return np.searchsorted(score[order][np.searchsorted(cumulative, wanted)], score)
 
 

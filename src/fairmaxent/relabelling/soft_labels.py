@@ -5,9 +5,10 @@ g in each group is the one that the fair table asks for. Of all g with that mean
 divergence averaged over the profiles), so this is maximum entropy again, normalised profile by profile.
 
 Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
-the share of members above it. `level` therefore shifts and stretches each group's scores so that the *decisions* have
-the wanted shares too: the shift puts the wanted share above the threshold, and the slope then restores the mean. If no
-slope can do so, the rest is done by the closest g that keeps every decision (again a convex program).
+the share of members above it. `level` therefore moves each group's scores by given offsets, and then stretches them
+until the mean is right again. If no slope can do so, the rest is done by the closest g that keeps every decision (again
+a convex program). `shift` moves the scores only, and keeps the mean of all groups together. The offsets come from
+`closed_loop`, which finds out where the decisions of a model trained on the labels fall.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.logspace import log_sum_exp
 
@@ -49,32 +49,52 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     return result
 
 
-def match_decisions(
-    soft: Reals, mass: Reals, groups: Labels, wanted: Reals, shares: Reals, *, handicap: Reals | None = None
-) -> Reals:
-    """g whose mean in group z is ``wanted[:, z]``, and whose decisions have the shares ``shares[:, z]``.
-
-    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Shares are met as far as profiles, which cannot be split, allow; with two outcomes
-    no threshold comes nearer. If the tilt alone has these shares it is kept, because nothing closer has the mean.
-    """
-    lead = np.zeros(soft.shape[1]) if handicap is None else handicap
-    result = tilt(soft, mass, groups, wanted)
+def tilt_offsets(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
+    """μ(y, z) of the tilt (groups × outcomes); 0 for groups without people, and for outcomes that nobody can have."""
+    result = np.zeros((wanted.shape[1], soft.shape[1]))
     for group, members in _members(mass, groups, wanted):
-        share = _share(mass[members])
-        decided = tally(decisions_of(result[members], lead), share, soft.shape[1])
-        if np.abs(decided - shares[:, group]).max() > _ROUNDING:
-            result[members] = _level_group(soft[members], share, wanted[:, group], shares[:, group], lead)
+        offsets = _match_mean(_Means(_logarithm(soft[members]), _share(mass[members]), wanted[:, group])).offsets
+        result[group] = np.where(np.isfinite(offsets), offsets, 0.0)
     return result
 
 
-def _level_group(soft: Reals, share: Reals, wanted: Reals, decided: Reals, handicap: Reals) -> Reals:
-    """Shift the scores of one group to get the decisions, stretch them to get the mean, and project for the rest."""
-    scores = _logarithm(np.where(wanted > 0, soft, 0.0)) - handicap
-    scores = scores + _match_shares(scores, share, decided)
-    decisions = np.argmax(scores, axis=1)
-    stretched = _match_slope(scores, handicap, share, wanted)
-    return _match_mean(_Means(stretched + handicap, share, wanted, decisions, handicap)).labels
+def level(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals, handicap: Reals) -> Reals:
+    """g whose mean in group z is ``wanted[:, z]``, and whose decisions are those of π·e^offsets[z].
+
+    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
+    log τ/(1 − τ) for a threshold τ. Scores are stretched around the threshold until the mean is right; if no slope does
+    that, the rest is done by the closest g that keeps every decision.
+    """
+    result = soft.copy()
+    for group, members in _members(mass, groups, wanted):
+        share, mean = _share(mass[members]), wanted[:, group]
+        scores = _logarithm(np.where(mean > 0, soft[members], 0.0)) - handicap + offsets[group]
+        stretched = _match_slope(scores, handicap, share, mean)
+        means = _Means(stretched + handicap, share, mean, np.argmax(scores, axis=1), handicap)
+        result[members] = _match_mean(means).labels
+    return result
+
+
+def shift(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals) -> Reals:
+    """g ∝ π·e^{offsets(y, z) + c(y)}, with c such that the mean over all groups together is that of ``wanted``."""
+    result = soft.copy()
+    compared = [members for _, members in _members(mass, groups, wanted)]
+    members = np.sort(np.concatenate(compared)) if compared else np.empty(0, dtype=np.intp)
+    share = _share(mass[members])
+    overall = wanted[:, groups[members]] @ share
+    scores = _logarithm(np.where(wanted.T[groups[members]] > 0, soft[members], 0.0)) + offsets[groups[members]]
+    result[members] = _match_mean(_Means(scores, share, overall)).labels
+    return result
+
+
+def correction(scores: Reals, share: Reals, wanted: Reals) -> Reals:
+    """Offsets after which y is the likeliest outcome of a share ``wanted[y]``; they are 0 on average.
+
+    With two outcomes this is a quantile. With more it is the dual of an optimal assignment to outcomes, which is
+    approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
+    """
+    offsets = _match_shares(scores, share, wanted)
+    return np.asarray(offsets - offsets.mean())
 
 
 def decisions_of(soft: Reals, handicap: Reals | None = None) -> Labels:
@@ -252,11 +272,6 @@ def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, M
 
 
 def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Offsets after which y is the likeliest outcome in a share ``wanted[y]`` of the profiles.
-
-    With two outcomes this is a quantile. With more it is the dual of an optimal assignment of profiles to outcomes,
-    which is approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
-    """
     if len(wanted) == 2:
         return np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
     offsets = np.zeros(len(wanted))
