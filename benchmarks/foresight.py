@@ -23,11 +23,8 @@ from benchmarks.process import JobFailedError, fresh
 WITHIN = 0.03  # of what is measured
 GOOD = 0.9  # of all estimates
 
-# What is asked of debias(), by name.
-ASKED: Mapping[str, Mapping[str, str]] = {
-    "reweigh": {},
-    "relabel, predictions": {"relabel": "predictions"},
-}
+# What is asked of relabelling, by name; None: rows are reweighed.
+ASKED: Mapping[str, str | None] = {"reweigh": None, "relabel, predictions": "predictions"}
 MEASURES = ("accuracy", "auc", "predictions", "probabilities")
 
 
@@ -101,9 +98,14 @@ def expected_and_measured(data: str, asked: str, splits: int, rows: int | None) 
             model = learner.build(encoder)
             # The library's own gradient boosting, or the user's classifier.
             student = None if name == "gradient boosting" else model
-            estimate = fairmaxent.Estimate(output="weights", student=student)
+            parity = ASKED[asked]
             fit = fairmaxent.debias(
-                fold.train, fold.outcome, fold.protected, favourable=fold.favourable, estimate=estimate, **ASKED[asked]
+                fold.train,
+                fold.outcome,
+                fold.protected,
+                favourable=fold.favourable,
+                relabel=None if parity is None else fairmaxent.Relabel(parity=parity, student=student),
+                estimate=fairmaxent.Estimate(output="weights", student=student),
             )
             weighed = fit.weigh(fold.train, name="fair_weight")
             seen = learner.view(encoder, fold.features(weighed.drop(columns="fair_weight")))

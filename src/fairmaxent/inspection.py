@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
-from fairmaxent.data.weights import WeightScale, effective_rows, read_weights
+from fairmaxent.data.weights import effective_rows, in_range, read_weights
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.fit.problem import compress
 from fairmaxent.maxent.logspace import entropy
@@ -154,7 +154,7 @@ def inspect(
     check_roles(outcome, names, weight)
     opened = frames.open_frame(frame)
     raw = read_weights(opened, weight)
-    design = None if raw is None else WeightScale.of(raw).shifted(raw)
+    design = None if raw is None else in_range(raw)
     domain, codes = read_domain(opened, domain, weight=weight, weights=design)
     roles = Roles.of(domain, outcome, names)
     compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)]

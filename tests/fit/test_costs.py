@@ -290,6 +290,27 @@ def test_a_group_that_nobody_is_in():
         assert line in certificate.warnings
 
 
+def test_a_limit_that_was_asked_for_is_the_largest_weight_and_no_remedy():
+    frame = three_people(3000)
+    fit = debias(frame, "y", "race", representation_rate=1.0, largest_weight=8.0)
+    largest = pd.Series(fit.weights()).groupby(frame["race"]).max()
+    for cost in fit.certificate.costs.groups:
+        assert cost.largest_weight == pytest.approx(largest[cost.name.removeprefix("race = ")])
+        assert cost.largest_weight <= 8 * (1 + 1e-6)
+    assert "race = Other: " in fit.certificate.warnings[0]
+    assert "limit the weight" not in fit.certificate.warnings[0]
+
+
+def test_few_missing_values_that_are_not_compared_are_no_warning():
+    frame = frame_of(12, weighted=False, rows=2000)
+    frame.loc[:9, "z0"] = None
+    kept = debias(frame, "y", "z0", representation_rate=1.0).certificate
+    assert any(cost.rows == 10 and not cost.compared for cost in kept.costs.groups)
+    assert not list(cost_remarks(kept))
+    compared = debias(frame, "y", "z0", representation_rate=1.0, missing="compare").certificate
+    assert " rests on 10 rows (0.5% of the data)" in compared.warnings[0]
+
+
 def test_one_person_in_two_groups_is_warned_of_once_and_many_groups_are_counted():
     certificate = debias(three_people(), "y", ["sex", "race"], representation_rate=1.0).certificate
     costs = {cost.name: cost for cost in certificate.costs.groups}

@@ -208,7 +208,7 @@ def test_small_groups_are_said():
 def test_moment_features_keep_the_mean():
     frame = random_frame(np.random.default_rng(15), (2,), 2)
     domain = Domain.infer(frame, features={"x1": "moment"})
-    fit = debias(frame, "y", "z0", domain=domain, base="uniform")
+    fit = debias(frame, "y", "z0", domain=domain, base="uniform", detail="bins")
     weights = debias(frame, "y", "z0", base_share=0).weights()
     scores = domain.attribute("x1").scores()
     levels = domain.encode(frame)[:, domain.index("x1")]

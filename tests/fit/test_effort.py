@@ -56,9 +56,9 @@ def test_a_closed_loop_is_not_repeated_by_default():
 
 
 def test_people_are_saved_before_folds():
-    light, heavy = (work(48_842, relabel=relabel).effort_by_default() for relabel in (None, "probabilities"))
-    assert light.judged == heavy.judged == FOLDS
-    assert heavy.people < light.people
+    small, large = (work(rows, columns=30).effort_by_default() for rows in (5_000, 10**6))
+    assert small.judged == large.judged == FOLDS
+    assert large.people < MOST_PEOPLE
 
 
 def test_a_table_that_takes_long_at_any_rate_is_left_out():

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairmaxent
 from fairmaxent import Domain, Estimate, Relabel, debias
-from fairmaxent.data.weights import WeightScale, scaled_weights
+from fairmaxent.data.weights import WeightScale, in_range
 from fairmaxent.inspection import inspect
 from fairmaxent.report.delivered import deliver
 
@@ -183,4 +183,5 @@ def test_the_scale_of_weights():
         scale = WeightScale.of(weights * factor)
         np.testing.assert_allclose(scale.scaled(weights * factor), weights * 0.75, rtol=1e-15)
         assert scale.mean == pytest.approx(weights.mean() * factor, abs=5e-324)
-    assert scaled_weights(np.full(4, 1e308)).tolist() == [1.0] * 4
+    assert WeightScale.of(np.full(4, 1e308)).scaled(np.full(4, 1e308)).tolist() == [1.0] * 4
+    assert in_range(np.array([3.0, 24.0])).tolist() == [3 / 16, 1.5]  # exactly

@@ -13,7 +13,7 @@ from sklearn.calibration import calibration_curve
 
 from fairmaxent import calibration
 from fairmaxent.errors import ColumnError, InputError, LevelError
-from fairmaxent.metrics.scorecard import judge
+from judgement import judge
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {

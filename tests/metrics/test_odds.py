@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairmaxent import debias, equal_opportunity, equalised_odds, statistical_rate
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
-from fairmaxent.metrics.scorecard import judge
+from judgement import judge
 from tables import random_frame
 
 # Predicted among those hired: F 1 of 2, M 2 of 2, missing 1 of 1; among the others: F 1 of 2, M 0 of 2, missing none.

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from fairmaxent.metrics import trial
-from fairmaxent.metrics.scorecard import judge
 from fairmaxent.metrics.trial import OVERALL, Run, Trial
+from judgement import judge
 
 
 def dealt(rng, people, folds=3):

@@ -31,7 +31,7 @@ def relabelled(table):
         "y",
         ["z0", "z1"],
         favourable="o1",
-        relabel="predictions",
+        relabel="probabilities",
         estimate="weights",
         random_state=0,
     )
@@ -153,7 +153,6 @@ def test_the_rates_of_relabelled_weights_are_met(report):
 
 def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
     assert any("each row keeps its weight, which is split between the outcomes" in wish for wish in report.wishes)
-    assert any("above the decision threshold (0.5)" in wish for wish in report.wishes)
     scope = {"frame": table}
     exec(report.call, scope)
     assert scope["weighted"].equals(relabelled.weigh(table))

@@ -23,7 +23,7 @@ from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
 from fairmaxent.data.encoded import Encoded, encode_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
-from fairmaxent.data.weights import WeightScale, check_weights
+from fairmaxent.data.weights import check_weights, in_range
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 
@@ -84,8 +84,7 @@ class Domain:
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
-        raw = None if weight is None else check_weights(weight, len(table))
-        weights = None if raw is None else WeightScale.of(raw).shifted(raw)
+        weights = None if weight is None else in_range(check_weights(weight, len(table)))
         domain, encoded = cls.learn_rows(table, options, weights=weights)
         return domain, encoded.codes
 

@@ -55,13 +55,15 @@ class WeightScale:
 UNSCALED = WeightScale()
 
 
-def scaled_weights(weights: Reals) -> Reals:
-    """Scale raw weights to an average of 1.
+def in_range(weights: Reals) -> Reals:
+    """Multiply weights by a power of two, so that sums of them and of their squares are within float64.
 
-    >>> scaled_weights(np.array([5e-324, 1e-323, 1.5e-323]))
+    This is for what depends on their ratios alone.
+
+    >>> in_range(np.array([5e-324, 1e-323, 1.5e-323]))
     array([0.5, 1. , 1.5])
     """
-    return np.asarray(WeightScale.of(weights).scaled(weights))
+    return np.asarray(WeightScale.of_largest(float(weights.max())).shifted(weights))
 
 
 def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:

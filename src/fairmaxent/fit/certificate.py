@@ -143,8 +143,8 @@ class Certificate(Facts):
         if self.costs is None:
             return lines
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        filled = filled_lines(sum(self.filled_shares))
-        return [*changed, *lines, *cost_table(self.costs, width), *filled]
+        worth = f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}"
+        return [*changed, *lines, worth, *cost_table(self.costs, width), *filled_lines(sum(self.filled_shares))]
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))

@@ -63,10 +63,16 @@ def _remedy(group: Cost, facts: Facts) -> Remark:
     if not _grows(group) and group.times <= MOST_TIMES:
         return (f". To do better, {merge}, or collect more rows.",)
     size = _keep_size(group, facts)
-    if not group.rows:
-        return (". To avoid this, ", *([*size, ", or "] if size else []), f"{merge}.")
-    cap = ("limit the weight of one person with ", Option("largest_weight"), ".")
-    return (". To avoid this, ", *([*size, ", "] if size else []), merge, ", or ", *cap)
+    # A limit that was asked for is met already, so a lower one would only lower the rates.
+    cap = ("limit the weight of one person with ", Option("largest_weight"))
+    ways = [way for way in (size, (merge,), () if facts.largest_weight or not group.rows else cap) if way]
+    return (". To avoid this, ", *_alternatives(ways), ".")
+
+
+def _alternatives(ways: list[Remark]) -> Remark:
+    """Join ways to go: "this", "this, or that", "this, that, or another"."""
+    *others, last = ways
+    return (*(part for way in others for part in (*way, ", ")), *(["or "] if others else []), *last)
 
 
 def _keep_size(group: Cost, facts: Facts) -> Remark:

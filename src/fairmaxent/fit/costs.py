@@ -44,6 +44,7 @@ class Cost:
     largest_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
     most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
     targeted: bool = False  # whether its share follows from shares that the user named
+    compared: bool = True  # whether its rates are; missing values mostly are not
 
     @property
     def times(self) -> float:
@@ -53,7 +54,8 @@ class Cost:
     @property
     def beyond_line(self) -> bool:
         """Whether the group rests on too few people, or one of them counts too often."""
-        return self.after > 0 and (self.effective_rows < FEWEST_ROWS or self.times > MOST_TIMES)
+        few = self.compared and self.effective_rows < FEWEST_ROWS
+        return self.after > 0 and (few or self.times > MOST_TIMES)
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,7 @@ class _Table:
     copies: Spread
     targeted: bool = False
 
-    def cost(self, name: str, cell: tuple[int, ...]) -> Cost:
+    def cost(self, name: str, cell: tuple[int, ...], *, compared: bool = True) -> Cost:
         return Cost(
             grouping=self.columns,
             name=name,
@@ -265,6 +267,7 @@ class _Table:
             largest_weight=float(self.weights.largest[cell]),
             most_copies=float(self.copies.largest[cell]),
             targeted=self.targeted,
+            compared=compared,
         )
 
 
@@ -285,7 +288,8 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
         )
         for group in np.ndindex(table.rows.shape):
             if table.rows[group] or table.after[group] > 0:
-                yield table.cost(problem.roles.describe_group(axes, group), group)
+                compared = not set(zip(axes, group, strict=True)) & set(problem.measure.left_out)
+                yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
 
 
 def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Cost:

@@ -134,11 +134,8 @@ class Foreseer:
             ) from problem
 
 
-def foresee(foreseer: Foreseer, output: OutputOption, wanted: ByGrouping, progress: Progress) -> Downstream:
-    """Estimate how a student that learns from the fit's rows or weights treats the people in the data.
-
-    ``wanted`` are the statistical rates that were asked for.
-    """
+def foresee(foreseer: Foreseer, output: OutputOption, progress: Progress) -> Downstream:
+    """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
     people, request = foreseer.people, foreseer.request
     refits = foreseer.effort.refits
     output = output if refits else "weights"
@@ -152,7 +149,7 @@ def foresee(foreseer: Foreseer, output: OutputOption, wanted: ByGrouping, progre
     before = foreseer.trial(as_it_is, _part(progress, 0.0, 0.4))
     after = foreseer.trial(fair if refits else foreseer.known_lesson, _part(progress, 0.4, 0.8))
     outlook = _outlook(after)
-    remedy, remedied = _remedy(foreseer, output, after, _short(outlook, wanted))
+    remedy, remedied = _remedy(foreseer, output, after, _short(outlook, foreseer.fit.certificate.wanted_of_decisions))
     progress("downstream", 1.0)
     return Downstream(
         student=name_of(foreseer.student),
@@ -280,7 +277,7 @@ def _candidates(request: Request, output: OutputOption) -> dict[Remedy, tuple[Re
     plan = request.relabelling or Relabel(threshold=request.threshold)
     result: dict[Remedy, tuple[Request, OutputOption]] = {}
     if plan.parity != "predictions":
-        quick = replace(request, relabel=replace(plan, parity="predictions", labeller=TREE))
+        quick = replace(request, relabel=replace(plan, parity="predictions", labeller=TREE, student=TREE))
         result["relabel" if request.relabelling is None else "predictions"] = (quick, output)
     if output == "rows":
         result["weights"] = (request, "weights")

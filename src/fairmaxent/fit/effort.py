@@ -26,9 +26,10 @@ _PER_CELL = 2e-6  # seconds for each row and column
 _FIT = 0.1  # seconds of one fit, whatever the table
 _TREE = 0.05  # of one training takes the rooted tree
 
-# Trainings in a relabelled fit, besides the student's own: of the labeller, and of both in a closed loop.
+# Trainings in a relabelled fit: of the labeller, and in a closed loop of the labeller and of the student.
 _LABELLING = 5
-_LOOP = 35
+_LOOP_LABELLING = 15
+_LOOP = 25
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Work:
         if relabelling is not None:
             trainings += _LABELLING * _relative(relabelling.labeller)
         if relabelling is not None and relabelling.parity == "predictions":
-            trainings += _LOOP * _relative(getattr(relabelling, "student", None))
+            trainings += _LOOP_LABELLING * _relative(relabelling.labeller) + _LOOP * _relative(relabelling.student)
         return trainings * one + _FIT + one / 4
 
     def _remedies(self, people: int) -> float:
@@ -71,7 +72,7 @@ class Work:
         relabelling, one = self.request.relabelling, self._training(people)
         trainings = 0.0
         if relabelling is None or relabelling.parity != "predictions":
-            trainings += _relative(self.plan.student) + (_LABELLING + _LOOP) * _TREE
+            trainings += _relative(self.plan.student) + (_LABELLING + _LOOP_LABELLING + _LOOP) * _TREE
         if self.plan.output == "rows":
             trainings += _relative(self.plan.student)
         return trainings * one

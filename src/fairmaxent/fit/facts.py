@@ -8,7 +8,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.fairness.measure import Rates
+from fairmaxent.fairness.measure import ByGrouping, Rates
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import Decisions
@@ -94,6 +94,13 @@ class Facts:
         """
         known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
         return known if isinstance(known, Downstream) else None
+
+    @property
+    def wanted_of_decisions(self) -> ByGrouping:
+        """The statistical rates that a model's decisions should have; those of the table may give way to them."""
+        if self.decisions is None:
+            return self.wanted["statistical_rate"]
+        return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
     @property
     def not_estimated(self) -> NotEstimated | None:

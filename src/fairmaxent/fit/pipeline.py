@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fairmaxent.data.arrays import Reals
+import numpy as np
+
 from fairmaxent.data.reading import Reading
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
@@ -22,7 +23,7 @@ from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import check_in_memory, relabelled_if_asked
+from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Estimate, OutputOption, Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
@@ -30,6 +31,8 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.progress import Progress, silent
+
+_NOTHING = Known()
 
 
 @with_options_of(Request)
@@ -118,13 +121,13 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
-def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals | None = None) -> Fit:
+def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Known = _NOTHING) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy.
 
-    ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
+    ``known`` is what an earlier fit of the same rows learned of its labels.
     """
     problem = Problem.of(data.roles, data.table, request)
-    relabelled = relabelled_if_asked(problem, request, data, soft, progress)
+    relabelled = relabelled_if_asked(problem, request, data, known, progress)
     fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
@@ -186,7 +189,20 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
 
 def refit(fit: Fit, request: Request) -> Fit:
     """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
-    return fit_rows(_reading(fit), replace(request, estimate=None), silent, soft=fit.soft)
+    return fit_rows(_reading(fit), replace(request, estimate=None), silent, known=_known(fit, request))
+
+
+def _known(fit: Fit, request: Request) -> Known:
+    """What the fit knows of its labels; the labels themselves if nothing that they depend on is asked differently."""
+    if fit.soft is None or not isinstance(fit.request, Request):
+        return _NOTHING
+    free = {name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
+    if replace(request, **free) != fit.request:
+        return Known(fit.soft)
+    parts = fit.weighted.collect().counts.reshape(fit.soft.shape[::-1]).T
+    total = parts.sum(axis=1, keepdims=True)
+    labels = np.divide(parts, total, out=fit.soft.copy(), where=total > 0)
+    return Known(fit.soft, labels, fit.certificate.decisions)
 
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
@@ -216,7 +232,7 @@ def estimated_by_default(
 ) -> Downstream | NotEstimated:
     """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
     request = fit.request
-    if not isinstance(request, Request) or set(fit.certificate.wanted["statistical_rate"].values()) == {None}:
+    if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
         return NotEstimated(())  # nobody asked how outcomes are given
     try:
         check_in_memory(Option("estimate"), fit.table)
@@ -241,7 +257,7 @@ def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progre
         return fit_rows(data, request, silent)
 
     foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
-    return foresee(foreseer, plan.output, fit.certificate.wanted["statistical_rate"], progress)
+    return foresee(foreseer, plan.output, progress)
 
 
 def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:

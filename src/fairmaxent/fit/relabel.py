@@ -40,20 +40,32 @@ class Labelled:
     decisions: Decisions | None = None  # None: decisions were not asked for
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What an earlier fit of the same rows learned: soft labels, and if the same was asked of labels, these as well."""
+
+    soft: Reals | None = None  # π(y | x, z)
+    labels: Reals | None = None  # g(y | x, z)
+    decisions: Decisions | None = None
+
+
 def relabelled_if_asked(
-    problem: Problem, request: Request, data: Reading, soft: Reals | None, progress: Progress
+    problem: Problem, request: Request, data: Reading, known: Known, progress: Progress
 ) -> Labelled:
-    """Relabel the rows of a problem; ``soft`` are the soft labels of the same rows, if an earlier fit learned them."""
+    """Relabel the rows of a problem, if that is asked for."""
     plan = request.relabelling
     if plan is None:
         return Labelled(problem.fair_table(may_fill=request.base_share > 0), problem)
     fair = problem.relabelled_table()
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
-    people = everybody(problem, data)
-    labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
-    soft = _allowed(problem, people, pooled_labels(people, cross_fit(labeller, people)) if soft is None else soft)
-    return relabel(problem, fair, plan, people, soft, progress)
+    if known.soft is not None and known.labels is not None:
+        return _labelled(problem, fair, known.soft, known.labels, known.decisions)
+    people, soft = everybody(problem, data), known.soft
+    if soft is None:
+        labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
+        soft = pooled_labels(people, cross_fit(labeller, people))
+    return relabel(problem, fair, plan, people, _allowed(problem, people, soft), progress)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
@@ -97,8 +109,7 @@ def relabel(
     _refuse_lost_rows(soft[present], wanted[:, groups[present]])
     handicap = _handicap(problem, plan.threshold)
     if plan.parity == "probabilities":
-        labels = tilt(soft, mass, groups, wanted)
-        return Labelled(fair, replace(problem, table=_labelled_table(problem, profiles, labels)), soft)
+        return _labelled(problem, fair, soft, tilt(soft, mass, groups, wanted))
     labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
     student = choose_labeller(problem.roles, plan.student, blind=plan.blind)
     rehearsals = rehearse(people, labeller, partial(_allowed, problem, people))
@@ -107,14 +118,18 @@ def relabel(
     factor = np.divide(shares * sizes.sum(), sizes, out=np.zeros_like(shares), where=sizes > 0)
     wish = Wish(wanted, factor, handicap, partial(_fair_shares, problem), partial(_shortfall, problem))
     levelled = close_loop(people, soft, rehearsals, student, wish)
-    if not levelled.attempt.keeps_means:
-        fair = replace(fair, table=_reached(fair.table, levelled.labels, mass, groups))
-    return Labelled(
-        fair,
-        replace(problem, table=_labelled_table(problem, profiles, levelled.labels)),
-        soft,
-        decisions_of(problem, levelled, name_of(student), threshold=plan.threshold, blind=plan.blind),
-    )
+    decisions = decisions_of(problem, levelled, name_of(student), threshold=plan.threshold, blind=plan.blind)
+    return _labelled(problem, fair, soft, levelled.labels, decisions)
+
+
+def _labelled(
+    problem: Problem, fair: FairTable, soft: Reals, labels: Reals, decisions: Decisions | None = None
+) -> Labelled:
+    """Put labels on the rows; if they do not keep the fair means, the fair table is the one that they have."""
+    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+    if decisions is not None and not decisions.keeps_means:
+        fair = replace(fair, table=_reached(fair.table, labels, profiles.mass, profiles.groups))
+    return Labelled(fair, replace(problem, table=_labelled_table(problem, profiles, labels)), soft, decisions)
 
 
 def _reached(fair: Reals, labels: Reals, mass: Reals, groups: Labels) -> Reals:
@@ -164,9 +179,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
     for grouping, wanted in zip(problem.measure.groupings, problem.statistical, strict=True):
         if wanted is None:
             continue
-        pair = statistical_pair(decided.reshape(shape), grouping, problem.measure.favourable)
+        table = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
+        pair = statistical_pair(table, grouping, problem.measure.favourable)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
-            shares = outcome_rates(decided.reshape(shape), grouping)[pair.outcome or 0]
+            shares = outcome_rates(table, grouping)[pair.outcome or 0]
             sizes = group_table(people.reshape((1, *shape[1:])), grouping)[0]
             ends = [(shares[group], sizes[group]) for group in (pair.lowest, pair.highest)]
             variance = sum((1 - share + 1 / size) / max(share * size, 0.5) for share, size in ends if size > 0)
@@ -190,6 +206,9 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
         favourable=tuple(row for row, level in enumerate(made) if level in problem.measure.favourable),
+        # Decisions become equal, not rarer, and groups that are not compared keep theirs.
+        outcome_shares=None if problem.outcome_is_free else decided.sum(axis=1)[made],
+        left_out={axis: level for axis, level in problem.measure.left_out if axis},
         allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
         describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),

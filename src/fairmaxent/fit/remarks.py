@@ -114,7 +114,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         rate, span = known.after.by_predictions[name], known.after.range_of("by_predictions", name)
         yield (
             f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
-            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted['statistical_rate'][name]:.2f})",
+            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted_of_decisions[name]:.2f})",
             *remedy_remark(known, name),
         )
 
@@ -122,7 +122,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
 def less_fair(facts: Facts) -> list[str]:
     """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
     rates = {} if facts.downstream is None else facts.downstream.after.by_predictions
-    wanted = facts.wanted["statistical_rate"]
+    wanted = facts.wanted_of_decisions
     return [
         name
         for name, rate in rates.items()

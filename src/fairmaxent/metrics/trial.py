@@ -276,7 +276,7 @@ def _comparable(rates: Reals) -> Mask:
 
 
 def _worst_ratio(rates: Reals) -> Reals:
-    """Smallest over the outcomes of the lowest group's rate over the highest's, as `scorecard.worst_ratio` has it."""
+    """Smallest over the outcomes of the lowest group's rate over the highest's."""
     return np.asarray(np.fmin.reduce(np.where(_comparable(rates), smallest_over_largest(rates), np.nan), axis=-1))
 
 

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import model_estimate, number_text, sentences
+from fairmaxent.report import decisions, model_estimate, number_text, sentences
 from fairmaxent.report.build import Report
 
 # Characters that would begin markup; each is written as text.
@@ -106,6 +106,10 @@ def _groups(report: Report) -> Iterator[str]:
 
 def _model(report: Report) -> Iterator[str]:
     yield model_estimate.WHY
+    tried = report.certificate["decisions"]
+    if tried is not None:
+        yield text(decisions.how(tried))
+        yield table(decisions.HEAD, list(decisions.lines(tried)))
     known = report.certificate["downstream"]
     if known is None:
         yield text(model_estimate.NOT_ESTIMATED)

@@ -94,6 +94,7 @@ def _relabelling(plan: Relabel) -> Iterator[str]:
     )
     if plan.parity == "predictions":
         yield (
-            f"The share of each group above the decision threshold ({plan.threshold:g}) must also be equal, up to the "
-            "statistical rate."
+            f"The share of each group that a model trained on the result decides for (at a probability of "
+            f"{plan.threshold:g} or more) is equal, up to the statistical rate. This comes first: if the model cannot "
+            "decide equally and learn from groups with equal outcomes, the outcomes give way."
         )

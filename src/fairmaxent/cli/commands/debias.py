@@ -306,6 +306,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     """What it costs, the rates before and after, what to know, and what was written."""
     from fairmaxent.cli.before_after import groups_table, rates_table
     from fairmaxent.cli.costs import changed_text, costs_text
+    from fairmaxent.cli.decisions import decisions_table
     from fairmaxent.cli.model_estimate import outlook_table
 
     notes = list(result.notes[:_SHOWN])
@@ -320,6 +321,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
         rates_table(result.fit.certificate.wanted, result.before, result.after),
         groups_table(result.before, result.after),
+        decisions_table(result.fit),
         outlook_table(result.fit),
         "\n".join(f"Note: {note}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
