@@ -317,7 +317,7 @@ def test_a_lazy_table_gives_the_same_fit():
 
 def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     frame = discrete_frame(14, (3,))
-    fit = debias(frame, "y", "z0", **QUICK)
+    fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK)
     monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)  # nothing is learned again
     again = refit(fit, replace(fit.request, statistical_rate=0.8, representation_rate=None))
     monkeypatch.undo()
