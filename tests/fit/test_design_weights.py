@@ -43,11 +43,11 @@ def inputs(frame):
 
 
 def fair_weights(frame):
-    """The closest table with equal rates in closed form: the logit of the common rate is the mean of the logits."""
+    """The fair table in closed form: each group has the rate of everybody, and sizes stay as they are."""
     favoured, weight = (frame["y"] == "p").to_numpy(), frame["weight"].to_numpy()
     mass = pd.Series(weight).groupby(frame["z"].to_numpy()).sum()
     rate = pd.Series(weight * favoured).groupby(frame["z"].to_numpy()).sum() / mass
-    common = 1 / (1 + np.exp(-(mass * np.log(rate / (1 - rate))).sum() / mass.sum()))
+    common = np.average(favoured, weights=weight)
     own = rate[frame["z"]].to_numpy()
     return weight * np.where(favoured, common / own, (1 - common) / (1 - own))
 

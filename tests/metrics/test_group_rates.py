@@ -252,7 +252,7 @@ def test_a_frame_may_have_a_column_called_marginal():
 def test_a_fit_and_its_domain_go_together():
     from fairmaxent import debias
 
-    fit = debias(people(), "hired", "age", base_share=0.5)
+    fit = debias(people(), "hired", "age", base_share=0.5, representation_rate=1.0)
     assert float(representation_rate(fit, "age", domain=fit.domain)) == pytest.approx(1, abs=1e-8)
     floats = people().assign(code=people()["code"].astype(float))
     assert float(statistical_rate(floats, "code", "sex", favourable="1")) == pytest.approx(0.5)
