@@ -31,6 +31,7 @@ def relabelled(table):
         "y",
         ["z0", "z1"],
         favourable="o1",
+        representation_rate=1.0,
         relabel="probabilities",
         estimate="weights",
         random_state=0,
