@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.outcome import Bar, Outcome, Table
-from fairmaxent.metrics.calibration import surplus_factor
+from fairmaxent.metrics.calibration import ScoredRows, compared_surpluses
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.intervals import (
     ComparedRates,
-    ComparedSurpluses,
     difference_ends,
     exact_interval,
     ratio_ends,
@@ -166,24 +165,21 @@ def _representation(cell: Cell, runs: int, rng: np.random.Generator) -> Simulate
 
 
 def _calibration(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
-    """Probabilities are right; where rates differ, the second group is promised half as much."""
-    drawn, predicted, surplus = [], [], []
+    """Probabilities are right in the population; where rates differ, the second group is promised half as much."""
+    drawn: list[ScoredRows] = []
     for rows, share, scale in zip(cell.rows, cell.shares, _promised(cell), strict=True):
-        chance, means = _chances(share, cell.varied, (runs, rows), rng)
+        chance = _chances(share, cell.varied, (runs, rows), rng)
         positive = rng.random((runs, rows)) < chance
-        weights = np.where(positive, *cell.weights)
-        drawn.append((positive, scale * chance, weights))
-        predicted.append((weights * scale * chance).sum(axis=-1) / weights.sum(axis=-1))
-        surplus.append(_surplus(cell.weights, scale, *means))
+        promised = scale * _odds_times(chance, cell.weights[0] / cell.weights[1])
+        drawn.append((positive, promised, np.where(positive, *cell.weights)))
     positives = np.stack([positive.sum(axis=-1) for positive, _, _ in drawn], axis=-1)
     counts = _counts_of(positives, np.array(cell.rows), cell.weights)
-    factors = [surplus_factor(counts[group], *rows) for group, rows in enumerate(drawn)]
-    expected = np.stack(predicted, axis=-1)
-    compared = ComparedSurpluses(counts.scaled(np.stack(factors, axis=-1)), expected)
-    low, high = (end - expected for end in exact_interval(counts, CONFIDENCE**0.5))
+    compared = compared_surpluses(counts, drawn)
+    low, high = (end - compared.expected for end in exact_interval(counts, CONFIDENCE**0.5))
     apart = np.maximum(low[:, 0] - high[:, 1], low[:, 1] - high[:, 0])
     exact = np.maximum(apart, 0.0), np.maximum(high[:, 0] - low[:, 1], high[:, 1] - low[:, 0])
-    return difference_ends([compared], CONFIDENCE), exact, abs(surplus[0] - surplus[1])
+    surplus = cell.truth * (1 - np.array(_promised(cell)))
+    return difference_ends([compared], CONFIDENCE), exact, float(np.ptp(surplus))
 
 
 def _promised(cell: Cell) -> tuple[float, float]:
@@ -200,21 +196,9 @@ SIMULATIONS: Mapping[str, Callable[[Cell, int, np.random.Generator], Simulated]]
 }
 
 
-def _chances(
-    share: float, varied: bool, shape: tuple[int, int], rng: np.random.Generator
-) -> tuple[Array, tuple[float, float]]:
-    """Chances of rows with a given mean: all equal, or spread widely; with the mean and the mean square."""
-    if not varied:
-        return np.full(shape, share), (share, share**2)
-    first, second = 4 * share, 4 * (1 - share)
-    return rng.beta(first, second, shape), (share, share**2 + share * (1 - share) / 5)
-
-
-def _surplus(weights: tuple[float, float], scale: float, mean: float, square: float) -> float:
-    """Observed minus promised rate in the population."""
-    total = weights[0] * mean + weights[1] * (1 - mean)
-    promised = scale * (weights[0] * square + weights[1] * (mean - square)) / total
-    return weights[0] * mean / total - promised
+def _chances(share: float, varied: bool, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    """Chances of rows with a given mean: all equal, or spread widely."""
+    return rng.beta(4 * share, 4 * (1 - share), shape) if varied else np.full(shape, share)
 
 
 def _draw(cell: Cell, runs: int, rng: np.random.Generator) -> EffectiveCounts:

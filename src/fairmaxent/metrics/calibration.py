@@ -22,6 +22,7 @@ from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
@@ -45,6 +46,9 @@ from fairmaxent.metrics.intervals import (
     share_interval,
 )
 from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
+
+
+ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their probabilities, their weights
 
 
 @dataclass(frozen=True)
@@ -130,30 +134,42 @@ class _Scored:
         variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
         return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
 
-    def surplus_factor(self, counts: EffectiveCounts) -> float:
-        return float(surplus_factor(counts, self.positive, self.chance, self.weights))
 
+def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> ComparedSurpluses:
+    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
 
-def surplus_factor(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> Reals:
-    """How many times as many rows would tell as much about the share as these (last axis) do about the surplus.
-
-    Probabilities that predict the outcome make the surplus vary less than the share, probabilities that vary for no
-    reason make it vary more. The variances are linearised (Taylor). That of the surplus is at least what exact
-    probabilities would give, in case few rows happen to agree.
+    If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
+    they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
     """
-    of_surplus, of_share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
+    both = [_variances(counts[group], *part) for group, part in enumerate(rows)]
+    factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
+    expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
+    return ComparedSurpluses(counts.scaled(factors), expected, added)
+
+
+def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
+    """How many times as many rows the probabilities are worth, and the variance that they add."""
+    surplus, share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
     half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
-    share = half_a_row_more.rates
-    reference = share * (1 - share) / half_a_row_more.sizes
-    exact = (chance * (1 - chance)).mean(axis=-1) / counts.sizes
-    return np.asarray(reference / np.maximum(reference + of_surplus - of_share, np.maximum(exact, 1e-9 * reference)))
+    reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
+    # At least what exact probabilities would leave, in case few rows happen to agree.
+    mean = chance.mean(axis=-1)
+    unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
+    left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
+    freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
+    widened = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # Student's t, for the variance is estimated
+    return 1 / left, np.maximum(surplus - share, 0.0) * widened
+
+
+def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
+    """Weighted mean of rows along the last axis."""
+    return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
 
 
 def variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
     """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
-    total = weights.sum(axis=-1, keepdims=True)
-    deviations = values - (weights * values).sum(axis=-1, keepdims=True) / total
-    return np.asarray(((weights * deviations) ** 2).sum(axis=-1) / total[..., 0] ** 2)
+    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)
 
 
 def calibration(
@@ -211,9 +227,8 @@ def _calibrate(scored: _Scored, groups: Groups, columns: tuple[str, ...], confid
         _describe(parts[number], columns, labels[number], (float(ends[0][number]), float(ends[1][number])), confidence)
         for number in known
     ]
-    factors = np.array([parts[number].surplus_factor(counts[number]) for number in known])
-    expected = np.array([one.predicted for one in described])
-    return _CalibratedGrouping(described, ComparedSurpluses(counts[known].scaled(factors), expected))
+    rows = [(part.positive, part.chance, part.weights) for part in (parts[number] for number in known)]
+    return _CalibratedGrouping(described, compared_surpluses(counts[known], rows))
 
 
 def _effective(scored: _Scored, part: Codes, count: int) -> EffectiveCounts:

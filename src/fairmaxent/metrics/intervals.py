@@ -28,7 +28,7 @@ Interval = tuple[float, float]
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
 _LARGEST_LOG_RATIO = 30.0  # a ratio of 1e-13 counts as zero
-_POINTS, _ROUNDS = 16, 12  # of a search that narrows an end down to 17⁻¹² of the range
+_POINTS, _ROUNDS = 8, 12  # of a search that narrows an end down to 9⁻¹² of the range
 _EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an end
 
 
@@ -63,10 +63,14 @@ class ComparedRates:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSurpluses:
-    """Groups (last axis) that are compared by their surplus, which is their rate minus the rate they should have."""
+    """Groups (last axis) that are compared by their surplus, which is their rate minus the rate they should have.
+
+    `added` is the variance of the surplus beyond that of the rate.
+    """
 
     counts: EffectiveCounts
     expected: Reals
+    added: Reals
 
     @property
     def groups(self) -> int:
@@ -78,7 +82,8 @@ class ComparedSurpluses:
         first, second = _pairs(_extreme_groups(self.counts, self.expected, confidence))
         one, other = self.counts[first], self.counts[second]
         shift = self.expected[..., first] - self.expected[..., second]
-        return lambda difference: difference_score(one, other, difference + shift)
+        added = self.added[..., first] + self.added[..., second]
+        return lambda difference: difference_score(one, other, difference + shift, added)
 
 
 def check_confidence(confidence: float) -> None:

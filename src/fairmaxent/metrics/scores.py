@@ -33,11 +33,17 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
     return _two_rates(first, second, rates[0] - ratio * rates[1], ratio * likeliest, likeliest, ratio)
 
 
-def difference_score(first: EffectiveCounts, second: EffectiveCounts, difference: Reals) -> Reals:
-    """Standard errors by which p₁ − p₂ lies above a difference δ; under the hypothesis p₁ = p₂ + δ."""
+def difference_score(
+    first: EffectiveCounts, second: EffectiveCounts, difference: Reals, added: Reals | float = 0.0
+) -> Reals:
+    """Standard errors by which p₁ − p₂ lies above a difference δ; under the hypothesis p₁ = p₂ + δ.
+
+    `added` is variance that does not come from the two rates.
+    """
     delta = np.clip(difference, -1.0, 1.0)
     likeliest = np.clip(_likeliest_first(first, second, delta), np.maximum(delta, 0.0), np.minimum(1.0, 1 + delta))
-    return _two_rates(first, second, first.rates - second.rates - difference, likeliest, likeliest - delta, 1.0)
+    distance = first.rates - second.rates - difference
+    return _two_rates(first, second, distance, likeliest, likeliest - delta, 1.0, added)
 
 
 def _likeliest_first(first: EffectiveCounts, second: EffectiveCounts, delta: Reals) -> Reals:
@@ -54,16 +60,26 @@ def _likeliest_first(first: EffectiveCounts, second: EffectiveCounts, delta: Rea
 
 
 def _two_rates(
-    first: EffectiveCounts, second: EffectiveCounts, distance: Reals, one: Reals, other: Reals, factor: Reals | float
+    first: EffectiveCounts,
+    second: EffectiveCounts,
+    distance: Reals,
+    one: Reals,
+    other: Reals,
+    factor: Reals | float,
+    added: Reals | float = 0.0,
 ) -> Reals:
     """Score of the distance p₁ − factor · p₂ (− δ) if the two rates were `one` and `other`."""
     variance = one * (1 - one) / first.sizes + factor**2 * other * (1 - other) / second.sizes
     deviance = first.deviance(one) + second.deviance(other)
-    return _cautious(distance, variance, deviance, first.sparsity + second.sparsity)
+    return _cautious(distance, variance, deviance, first.sparsity + second.sparsity, added)
 
 
-def _cautious(distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals) -> Reals:
+def _cautious(
+    distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals, added: Reals | float = 0.0
+) -> Reals:
     """The smaller of the score and the root of the likelihood ratio, reduced if counts are small."""
+    variance = np.maximum(variance, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.where(distance == 0, 0.0, np.abs(distance) / np.sqrt(np.maximum(variance, 0.0)))
-    return np.asarray(np.sign(distance) * np.fmin(score, np.sqrt(deviance)) / np.sqrt(1 + _DISCRETENESS * sparsity))
+        score = np.where(distance == 0, 0.0, np.abs(distance) / np.sqrt(variance + added))
+        root = np.sqrt(deviance * variance / (variance + added))
+    return np.asarray(np.sign(distance) * np.fmin(score, root) / np.sqrt(1 + _DISCRETENESS * sparsity))
