@@ -24,7 +24,6 @@ from fairmaxent.metrics.intervals import (
     difference_ends,
     exact_interval,
     ratio_ends,
-    share_interval,
 )
 
 Array = NDArray[Any]
@@ -36,7 +35,7 @@ LEAST, MOST = 0.93, 0.98
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting: two groups with so many rows, so many of which have the outcome; weights of a row with it and without.
+    """One setting: the rows and rates of two groups, and the weights of rows with the outcome and without it.
 
     `of_population`: the rates are those of the population, and rows with large weights are rare in the sample.
     """
@@ -70,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Covered:
-    """What the intervals of a cell do: how often they hold the truth, and their mean width beside that of exact ones."""
+    """How often the intervals of a cell hold the truth, and their mean width beside that of exact ones."""
 
     cell: Cell
     coverage: float
@@ -105,13 +104,14 @@ LARGE_GROUP = 300
 def cells(sizes: Sizes) -> Iterator[Cell]:
     """Every setting: equal and different rates, groups of equal size and beside a large one."""
     for metric, rows, rate, weights in product(SIMULATIONS, sizes.rows, sizes.rates, WEIGHTS.values()):
+        populations = {False, metric == "statistical rate" and weights[0] != weights[1]}
         for other_rows, other_rate, of_population in product(
-            {rows, LARGE_GROUP}, (rate, OTHER_RATES[rate]), {False, weights[0] != weights[1]}
+            sorted({rows, LARGE_GROUP}), (rate, OTHER_RATES[rate]), sorted(populations)
         ):
             cell = Cell(metric, (rows, other_rows), (rate, other_rate), weights, of_population)
             if metric == "representation rate":
                 if other_rows == rows and other_rate == rate:
-                    yield replace(cell, of_population=False)  # the rate is the ratio of the two groups' shares
+                    yield cell  # the rate is the ratio of the two groups' shares
             else:
                 yield cell
                 if metric == "calibration":
@@ -168,7 +168,7 @@ def _calibration(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
     """Probabilities are right in the population; where rates differ, the second group is promised half as much."""
     drawn: list[ScoredRows] = []
     for rows, share, scale in zip(cell.rows, cell.shares, _promised(cell), strict=True):
-        chance = _chances(share, cell.varied, (runs, rows), rng)
+        chance = _chances(share, (runs, rows), rng, varied=cell.varied)
         positive = rng.random((runs, rows)) < chance
         promised = scale * _odds_times(chance, cell.weights[0] / cell.weights[1])
         drawn.append((positive, promised, np.where(positive, *cell.weights)))
@@ -196,7 +196,7 @@ SIMULATIONS: Mapping[str, Callable[[Cell, int, np.random.Generator], Simulated]]
 }
 
 
-def _chances(share: float, varied: bool, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _chances(share: float, shape: tuple[int, int], rng: np.random.Generator, *, varied: bool) -> Array:
     """Chances of rows with a given mean: all equal, or spread widely."""
     return rng.beta(4 * share, 4 * (1 - share), shape) if varied else np.full(shape, share)
 
@@ -259,7 +259,9 @@ def measure(sizes: Sizes) -> Outcome:
         "the groups."
     )
     lines = {(one.cell.metric, one.cell.rows[0], one.cell.weights): None for one in covered}
-    return Outcome("Coverage of the intervals", words, (Table("", COLUMNS, tuple(_line(covered, *key) for key in lines)),), bars)
+    return Outcome(
+        "Coverage of the intervals", words, (Table("", COLUMNS, tuple(_line(covered, *key) for key in lines)),), bars
+    )
 
 
 COLUMNS = ("metric", "rows", "weights", "lowest", "highest", "lowest, few rows", "highest, few rows", "width, few rows")

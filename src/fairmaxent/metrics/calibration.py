@@ -47,7 +47,6 @@ from fairmaxent.metrics.intervals import (
 )
 from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
 
-
 ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their probabilities, their weights
 
 

@@ -48,8 +48,8 @@ class EffectiveCounts:
 
     @property
     def rates(self) -> Reals:
-        """The rate p of each group."""
-        return self.rates_at(self.positives / (self.positives + self.negatives))
+        """The rate p of each group; NaN without rows."""
+        return self.rates_at(_quotient(self.positives, self.positives + self.negatives))
 
     def rates_at(self, shares: Reals) -> Reals:
         """Rates if these were the shares of unweighted rows with the outcome."""
@@ -60,7 +60,7 @@ class EffectiveCounts:
     def sizes(self) -> Reals:
         """Number of unweighted rows whose rate p would have the same variance: p (1 − p) / Var p."""
         weight = self.weight_ratio * self.positives + self.negatives
-        return np.asarray(weight**2 / (self.weight_ratio * (self.positives + self.negatives)))
+        return _quotient(weight**2, self.weight_ratio * (self.positives + self.negatives))
 
     @property
     def sparsity(self) -> Reals:
@@ -174,4 +174,5 @@ def _overall(weight: Reals, rows: Reals) -> Reals:
 
 
 def _quotient(above: Reals, below: Reals) -> Reals:
+    """One over the other; NaN where there is nothing below."""
     return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0))

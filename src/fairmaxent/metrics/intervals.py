@@ -4,11 +4,12 @@ An interval holds every value that the rows do not contradict: it inverts the sc
 rows, and with weights that depend on the outcome (`effective_counts`).
 
 A rate is the smallest ratio over pairs of groups, and a gap the largest difference, so what is estimated is a distance
-γ = max |λ| ≥ 0 over pairs, λ being log P(a) / P(b) or a difference. A value of γ is refused if some pair lies too far
-beyond it, or every pair too far within it, by more than c standard errors. The chance of either must be 1 − confidence
-in all, so c depends on γ: if γ is far from 0, both can happen, on one side of each pair; if γ is 0, only the former
-can, on both sides; in between only the former can, on one side. Pairs count as far as they can reach γ together:
-of k groups at most ⌊k² / 4⌋ pairs, some groups low and the others high, and all of them only if γ is about 0.
+γ = max |λ| ≥ 0 over pairs, λ being log P(a) / P(b) or a difference. The rows contradict a value of γ if some pair lies
+too far beyond it, or if every pair lies too far within it. The latter needs no allowance for the number of pairs. The
+former does: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together (some groups low, the others high), and all of
+them only if γ is about 0. How far is too far depends on γ, so that the chance of missing it is 1 − confidence
+everywhere: near 0, a pair may lie beyond it on either side; a little farther away only on one side, and no pair can lie
+far within it.
 """
 
 from __future__ import annotations
@@ -152,16 +153,17 @@ def _distance_ends(
     scores = [compared.score(confidence) for compared in several]
     counted = [compared.groups for compared in several if not getattr(compared, "repeats", False)]
     at_once, pairs = sum(k**2 // 4 for k in counted), sum(k * (k - 1) // 2 for k in counted)
-    separations, limits = _limits(1 - confidence, at_once, pairs)
+    separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
+    within = _normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
         below, above = (
             np.concatenate([one(sign * distance[..., np.newaxis]) for one in scores], -1) for sign in (-1, 1)
         )
         score, separation = _farthest(below, above)
-        limit = np.interp(separation, separations, limits)
-        # The near end (first) is where no pair lies too far beyond, the far end where every pair lies too far within.
-        return np.stack([score[:, 0] >= -limit[:, 0], score[:, 1] > limit[:, 1]], axis=1)
+        beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
+        # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
+        return np.stack([~beyond, score[:, 1] > within], axis=1)
 
     near, far = _first(passed, (2, *several[0].counts.positives.shape[:-1]), largest)
     return near, far
@@ -178,21 +180,22 @@ def _farthest(below: Reals, above: Reals) -> tuple[Reals, Reals]:
 
 
 @lru_cache
-def _limits(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
-    """Standard errors c that γ may be missed by, for each number w of standard errors between −γ and γ.
+def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
+    """Standard errors c that a pair may lie beyond γ, for each number w of standard errors between −γ and γ.
 
-    One pair at γ lies beyond it with probability Φ(−c) + Φ(−c − w), and within it with probability Φ(w − c) − Φ(c). If
-    as many pairs as possible are at γ, the others lie in the middle. The worse of the two cases counts.
+    A pair at γ lies beyond by more than c with probability Φ(−c) + Φ(−c − w), and within by more than z, where
+    Φ(−z) = error / 2, with probability Φ(w − z) − Φ(z). Either a single pair is at γ, or as many as possible are and
+    the others lie in the middle; the worse of the two cases counts.
     """
     from scipy.special import ndtr  # slow to import
 
     w = np.linspace(0.0, 12.0, 241)
+    within = np.maximum(ndtr(w - _normal_quantile(1 - error / 2)) - (1 - error / 2), 0.0)
 
     def passed(c: Reals) -> Mask:
         beyond = ndtr(-c) + ndtr(-c - w)
         together = at_once * beyond + 2 * (pairs - at_once) * ndtr(-c - w / 2)
-        alone = beyond + np.maximum(ndtr(w - c) - ndtr(c), 0.0)
-        return np.asarray(np.maximum(together, alone) <= error)
+        return np.asarray(np.maximum(together, beyond + within) <= error)
 
     return w, _first(passed, w.shape, 40.0)
 

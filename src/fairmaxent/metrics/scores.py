@@ -74,12 +74,9 @@ def _two_rates(
     return _cautious(distance, variance, deviance, first.sparsity + second.sparsity, added)
 
 
-def _cautious(
-    distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals, added: Reals | float = 0.0
-) -> Reals:
+def _cautious(distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals, added: Reals | float = 0.0) -> Reals:
     """The smaller of the score and the root of the likelihood ratio, reduced if counts are small."""
-    variance = np.maximum(variance, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.where(distance == 0, 0.0, np.abs(distance) / np.sqrt(variance + added))
-        root = np.sqrt(deviance * variance / (variance + added))
-    return np.asarray(np.sign(distance) * np.fmin(score, root) / np.sqrt(1 + _DISCRETENESS * sparsity))
+        squared_error = np.fmax(variance, distance**2 / deviance) + added
+        score = np.where(distance == 0, 0.0, distance / np.sqrt(squared_error))
+    return np.asarray(score / np.sqrt(1 + _DISCRETENESS * sparsity))
