@@ -137,9 +137,13 @@ class WeightSums:
         return EffectiveCounts(positives, negatives, first / second)
 
     def _effective_rows(self, spread: Reals) -> Reals:
-        """Effective number of rows, n / (1 + the squared coefficient of variation of their weights)."""
-        freedom = np.maximum(self.rows - 1, 0.0) + _BORROWED_ROWS
-        return np.asarray(self.rows / (1 + (self.deviations() + _BORROWED_ROWS * spread) / freedom))
+        """Effective number of rows, n / (1 + the squared coefficient of variation of their weights).
+
+        A cell borrows from the same outcome in all groups, which borrows the spread given.
+        """
+        deviations, freedom = self.deviations(), np.maximum(self.rows - 1, 0.0)
+        shared = _mixed(deviations.sum(axis=-1, keepdims=True), freedom.sum(axis=-1, keepdims=True), spread)
+        return np.asarray(self.rows / (1 + _mixed(deviations, freedom, shared)))
 
     def deviations(self) -> Reals:
         """Sum over a cell's rows of the squared relative deviation from their mean weight."""
@@ -147,6 +151,10 @@ class WeightSums:
             self.rows * self.squares, self.weight**2, out=np.ones_like(self.rows), where=self.weight > 0
         )
         return np.asarray(self.rows * np.maximum(relative - 1, 0.0))
+
+
+def _mixed(deviations: Reals, freedom: Reals, spread: Reals) -> Reals:
+    return np.asarray((deviations + _BORROWED_ROWS * spread) / (freedom + _BORROWED_ROWS))
 
 
 def _common_spread(*sides: WeightSums) -> Reals:
