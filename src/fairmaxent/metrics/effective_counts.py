@@ -81,12 +81,24 @@ class EffectiveCounts:
         """As many times the rows, at the same rates."""
         return EffectiveCounts(self.positives * factor, self.negatives * factor, self.weight_ratio)
 
+    def seen_from(self, rates: Reals) -> tuple[Reals, Reals]:
+        """Rates and sizes of unweighted rows that would tell the same about hypothesised rates near these.
+
+        They have the same score and the same information there; without weights they are the rates and sizes observed.
+        """
+        sizes = (self.positives + self.negatives) * self.weight_ratio / (rates + self.weight_ratio * (1 - rates)) ** 2
+        expected = (self.positives + self.negatives) * self._chances(rates)
+        return rates + (self.positives - expected) / sizes, sizes
+
     def deviance(self, rates: Reals) -> Reals:
         """Twice the log-likelihood that is lost if the rates were these."""
-        chance = rates / (rates + self.weight_ratio * (1 - rates))  # of a row to have the outcome, weights aside
-        total = self.positives + self.negatives
-        lost = _information(self.positives, total, chance) + _information(self.negatives, total, 1 - chance)
+        chances, total = self._chances(rates), self.positives + self.negatives
+        lost = _information(self.positives, total, chances) + _information(self.negatives, total, 1 - chances)
         return np.asarray(2 * np.maximum(lost, 0.0))
+
+    def _chances(self, rates: Reals) -> Reals:
+        """Chances of a row to have the outcome, weights aside."""
+        return np.asarray(rates / (rates + self.weight_ratio * (1 - rates)))
 
 
 def _information(count: Reals, total: Reals, chance: Reals) -> Reals:
