@@ -97,7 +97,7 @@ QUICK = Sizes(runs=300, rows=(10, 30), rates=(0.1, 0.5))
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "1:1": (1.0, 1.0), "3:1": (3.0, 1.0), "1:3": (1.0, 3.0), "10:1": (10.0, 1.0), "1:10": (1.0, 10.0),
 }  # fmt: skip
-OTHER_RATES = {0.02: 0.1, 0.1: 0.5, 0.5: 0.4}  # the other group's, where rates differ
+OTHER_RATES = {0.02: 0.1, 0.1: 0.5, 0.5: 0.1}  # the other group's, where rates differ
 LARGE_GROUP = 300
 
 

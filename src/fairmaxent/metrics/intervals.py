@@ -14,6 +14,7 @@ far within it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +30,7 @@ Interval = tuple[float, float]
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
 _LARGEST_LOG_RATIO = 30.0  # a ratio of 1e-13 counts as zero
-_POINTS, _ROUNDS = 8, 12  # of a search that narrows an end down to 9⁻¹² of the range
+_PRECISION = 1e-11  # of the ends, as a part of their range
 _EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an end
 
 
@@ -165,7 +166,8 @@ def _distance_ends(
         # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
 
-    near, far = _first(passed, (2, *several[0].counts.positives.shape[:-1]), largest)
+    shape = (2, *several[0].counts.positives.shape[:-1])
+    near, far = _first(passed, shape, largest, pairs=pairs)
     return near, far
 
 
@@ -200,14 +202,16 @@ def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals
     return w, _first(passed, w.shape, 40.0)
 
 
-def _first(passed: Callable[[Reals], Mask], shape: tuple[int, ...], largest: float) -> Reals:
+def _first(passed: Callable[[Reals], Mask], shape: tuple[int, ...], largest: float, *, pairs: int = 1) -> Reals:
     """Smallest value from 0 to `largest` that passes, given that every larger one does too; else `largest`."""
     low, high = np.zeros(shape), np.full(shape, largest)
-    steps = np.arange(1, _POINTS + 1).reshape(-1, *[1] * len(shape)) / (_POINTS + 1)
-    for _ in range(_ROUNDS):
+    # A few values cost as much as one and narrow faster; of many values, as few as possible are computed.
+    points = 40 if math.prod(shape) * pairs <= 200 else 2
+    steps = np.arange(1, points + 1).reshape(-1, *[1] * len(shape)) / (points + 1)
+    for _ in range(math.ceil(-math.log(_PRECISION) / math.log(points + 1))):
         failed = (~passed(low + steps * (high - low))).sum(axis=0)
-        width = (high - low) / (_POINTS + 1)
-        low, high = low + failed * width, np.where(failed < _POINTS, low + (failed + 1) * width, high)
+        width = (high - low) / (points + 1)
+        low, high = low + failed * width, np.where(failed < points, low + (failed + 1) * width, high)
     return np.where(high == largest, largest, low)
 
 
