@@ -114,7 +114,7 @@ def cells(sizes: Sizes) -> Iterator[Cell]:
                     yield cell  # the rate is the ratio of the two groups' shares
             else:
                 yield cell
-                if metric == "calibration":
+                if metric == "calibration" and other_rows == rows:
                     yield replace(cell, varied=True)
 
 
@@ -166,20 +166,35 @@ def _representation(cell: Cell, runs: int, rng: np.random.Generator) -> Simulate
 
 def _calibration(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
     """Probabilities are right in the population; where rates differ, the second group is promised half as much."""
-    drawn: list[ScoredRows] = []
-    for rows, share, scale in zip(cell.rows, cell.shares, _promised(cell), strict=True):
-        chance = _chances(share, (runs, rows), rng, varied=cell.varied)
-        positive = rng.random((runs, rows)) < chance
-        promised = scale * _odds_times(chance, cell.weights[0] / cell.weights[1])
-        drawn.append((positive, promised, np.where(positive, *cell.weights)))
-    positives = np.stack([positive.sum(axis=-1) for positive, _, _ in drawn], axis=-1)
-    counts = _counts_of(positives, np.array(cell.rows), cell.weights)
-    compared = compared_surpluses(counts, drawn)
+    chances = [_chances(share, (runs, rows), rng, varied=cell.varied) for share, rows in _groups(cell)]
+    positives = [rng.random(chance.shape) < chance for chance in chances]
+    kept = samples = np.arange(runs)
+    if not cell.varied:  # then samples with the same numbers of positives have the same interval
+        drawn = np.stack([positive.sum(axis=-1) for positive in positives], axis=-1)
+        _, kept, samples = np.unique(drawn, axis=0, return_index=True, return_inverse=True)
+    scored = [
+        _scored(positive[kept], scale * _odds_times(chance[kept], cell.weights[0] / cell.weights[1]), cell.weights)
+        for positive, chance, scale in zip(positives, chances, _promised(cell), strict=True)
+    ]
+    counts = _counts_of(np.stack([rows[0].sum(axis=-1) for rows in scored], axis=-1), np.array(cell.rows), cell.weights)
+    compared = compared_surpluses(counts, scored)
     low, high = (end - compared.expected for end in exact_interval(counts, CONFIDENCE**0.5))
     apart = np.maximum(low[:, 0] - high[:, 1], low[:, 1] - high[:, 0])
     exact = np.maximum(apart, 0.0), np.maximum(high[:, 0] - low[:, 1], high[:, 1] - low[:, 0])
     surplus = cell.truth * (1 - np.array(_promised(cell)))
-    return difference_ends([compared], CONFIDENCE), exact, float(np.ptp(surplus))
+    return _taken(difference_ends([compared], CONFIDENCE), samples), _taken(exact, samples), float(np.ptp(surplus))
+
+
+def _groups(cell: Cell) -> Iterator[tuple[float, int]]:
+    return zip(cell.shares, cell.rows, strict=True)
+
+
+def _scored(positive: Array, promised: Array, weights: tuple[float, float]) -> ScoredRows:
+    return positive, promised, np.where(positive, *weights)
+
+
+def _taken(ends: Ends, samples: Array) -> Ends:
+    return ends[0][samples.ravel()], ends[1][samples.ravel()]
 
 
 def _promised(cell: Cell) -> tuple[float, float]:
