@@ -87,6 +87,14 @@ class ComparedSurpluses:
         added = self.added[..., first] + self.added[..., second]
         return lambda difference: difference_score(one, other, difference + shift, added)
 
+    def farthest(self, confidence: float) -> Reals:
+        """Largest difference that exact intervals of all rates allow, all of which hold together."""
+        low, high = (end - self.expected for end in exact_interval(self.counts, confidence ** (1 / self.groups)))
+        first, second = _pairs(np.arange(self.groups))
+        added = _normal_quantile((1 + confidence) / 2) * np.sqrt(self.added[..., first] + self.added[..., second])
+        apart = np.maximum(high[..., first] - low[..., second], high[..., second] - low[..., first])
+        return np.asarray((apart + added).max(axis=-1, initial=0.0))
+
 
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence outside (0, 1)."""
@@ -138,7 +146,9 @@ def ratio_ends(comparisons: Sequence[ComparedRates], confidence: float) -> tuple
 
 def difference_ends(comparisons: Sequence[ComparedSurpluses], confidence: float) -> tuple[Reals, Reals]:
     """Ends of the largest difference over all comparisons; axes before the groups stand for separate samples."""
-    return _distance_ends(comparisons, 2.0, confidence)
+    near, far = _distance_ends(comparisons, 2.0, confidence)
+    exact = np.max([compared.farthest(confidence) for compared in comparisons], axis=0)
+    return near, np.minimum(far, exact)
 
 
 # ---------------------------------------------------------------- the largest distance over pairs
