@@ -234,6 +234,7 @@ def test_small_groups_with_weights_are_covered(metric):
             covered = simulate(Cell(metric, rows, rates, weights), 500 if metric == "calibration" else 2000)
             assert covered.coverage >= LEAST, covered
             assert covered.is_sparse or covered.coverage <= MOST, covered
+            assert covered.width <= covered.exact_width * 1.001, covered
 
 
 @pytest.mark.parametrize(

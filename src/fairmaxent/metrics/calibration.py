@@ -156,7 +156,7 @@ def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: 
     unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
     left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
     freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
-    widened = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # Student's t, for the variance is estimated
+    widened = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # like Student's t, because the variance is estimated
     return 1 / left, np.maximum(surplus - share, 0.0) * widened
 
 

@@ -181,7 +181,7 @@ class GroupedTable:
         """The groups that have a rate, for each favourable outcome."""
         for number, row in enumerate(self.rates):
             counts = self.effective.of_outcomes(number)[~np.isnan(row)]
-            # Of two outcomes the second has what the first has not: it tells nothing new.
+            # The rates of the second of two outcomes follow from those of the first.
             repeats = number == 1 and len(self.outcomes) == 2
             yield ComparedRates(counts, are_shares=self.is_of_shares, repeats=repeats)
 
@@ -308,7 +308,7 @@ def _by_mean(
 def _sizes_of_means(mean: Reals, rows: Reals, variance: Reals) -> Reals:
     """Number of labels whose mean would have the same error as that of probabilities, which vary less than labels.
 
-    The variance is the linearised one (Taylor), widened as Student's t is, for it is estimated from few rows.
+    The variance is linearised (Taylor), and widened like Student's t because it is estimated from few rows.
     """
     freedom = rows - 1
     widened = variance * (rows / np.maximum(rows - 1, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)

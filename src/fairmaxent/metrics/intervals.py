@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class ComparedRates:
     """Groups (last axis) whose rates are compared with each other.
 
     `are_shares`: they are shares of the same rows (multinomial), otherwise rates of separate rows (binomial).
-    `repeats`: they tell the same as other rates that are compared too, being those of the other of two outcomes.
+    `repeats`: they carry no new information, because they are those of the second of two outcomes.
     """
 
     counts: EffectiveCounts
@@ -57,7 +58,7 @@ class ComparedRates:
         one, other = self.counts[first], self.counts[second]
         if not self.are_shares:
             return lambda log_ratio: ratio_score(one, other, np.exp(log_ratio))
-        # Of two shares of the same rows, only the rows of the two groups tell anything: the share of one among both.
+        # For the ratio of two shares, only the rows of these two groups matter: the share of one among both.
         unit = (one.rates / one.positives) / (other.rates / other.positives)
         among_both = EffectiveCounts(one.positives, other.positives, unit)
         return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
@@ -73,6 +74,7 @@ class ComparedSurpluses:
     counts: EffectiveCounts
     expected: Reals
     added: Reals
+    repeats: ClassVar[bool] = False
 
     @property
     def groups(self) -> int:
@@ -162,7 +164,7 @@ def _distance_ends(
     if not several:
         return np.zeros(()), np.zeros(())
     scores = [compared.score(confidence) for compared in several]
-    counted = [compared.groups for compared in several if not getattr(compared, "repeats", False)]
+    counted = [compared.groups for compared in several if not compared.repeats]
     at_once, pairs = sum(k**2 // 4 for k in counted), sum(k * (k - 1) // 2 for k in counted)
     separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
     within = _normal_quantile((1 + confidence) / 2)
