@@ -124,8 +124,7 @@ def test_the_likeliest_of_three_outcomes_is_levelled():
         parity: worst(decided(relabelled(frame, parity=parity), frame, people))
         for parity in ("probabilities", "predictions")
     }
-    assert rates["predictions"] > 0.75
-    assert rates["predictions"] > rates["probabilities"] + 0.1
+    assert rates["predictions"] > rates["probabilities"] + 0.3  # the rarest outcome has few people, so no more is sure
 
 
 def test_probabilities_alone_move_every_profile_of_a_group_by_the_same_odds():

@@ -315,6 +315,14 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
 
 
+def test_fitting_again_with_another_base_keeps_the_labels(monkeypatch):
+    fit = debias(discrete_frame(14), "y", "z0", **relabelled("predictions"))
+    monkeypatch.setattr(fairmaxent.fit.relabel, "close_loop", None)  # no student is tried out again
+    again = refit(fit, replace(fit.request, base_share=0.0, base="product"))
+    np.testing.assert_allclose(again.weights(), fit.weights(), atol=1e-6)
+    assert again.certificate.decisions == fit.certificate.decisions
+
+
 # ---------------------------------------------------------------- labellers
 
 
@@ -361,6 +369,8 @@ def test_a_classifier_of_nobodys_kind():
     [
         ({"labeller": GaussianNB}, "labeller is GaussianNB, which cannot be fitted.*LogisticRegression"),
         ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
+        ({"student": "forest"}, "student is .*cannot be fitted"),
+        ({"blind": 1}, "blind is 1; it must be True or False"),
         ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be fitted with sample weights"),
         ({"threshold": 0.3}, "threshold=0.3 needs .*favourable"),
         ({"threshold": 1.0}, "threshold is 1.0; .* a probability between 0 and 1"),

@@ -153,11 +153,14 @@ class DomainOptions:
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy.column_values import learn_domain
         from fairmaxent.engines.lazy.frame import open_lazy
+        from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
 
         if not self.said:
             return None
         lazy = open_lazy(frame)
         if lazy is not None:
+            if weight is not None:
+                lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
             return learn_domain(lazy, weight=weight, **self.said)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.said)

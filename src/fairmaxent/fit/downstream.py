@@ -84,21 +84,30 @@ class Foreseer:
         return Trial(
             people.outcome[judged],
             people.group[judged],
-            people.weight[judged],
+            people.weight[judged] * ~np.isin(people.outcome[judged], self._unknown_outcomes),
             runs,
             self.measure.favourable,
             dict(self._groupings()),
             self.request.threshold,
         )
 
+    @property
+    def _unknown_outcomes(self) -> list[int]:
+        """Outcome levels that stand for missing; nobody can say whether a decision about these people is right."""
+        return [level for axis, level in self.measure.left_out if axis == 0]
+
     def _groupings(self) -> Iterator[tuple[str, Codes]]:
-        """Each grouping by name, and which of its groups each combination of protected levels belongs to."""
+        """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
         blocks = self.data.roles.blocks
         shape, (_, groups) = blocks.shape(0), root_shape(blocks)
         levels = np.unravel_index(np.arange(groups), shape[1:])
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
             sizes = [shape[axis] for axis in grouping]
-            yield name, np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+            codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+            for axis, level in self.measure.left_out:
+                if axis in grouping:
+                    codes[levels[axis - 1] == level] = -1
+            yield name, codes
 
     def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
         """What a student learns from the people kept, with the weights and labels that the fit gave them.

@@ -14,14 +14,16 @@ from fairmaxent.data.column_storage import Record
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
+from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
 
 _FACTS = {
     "small_groups": SmallGroup,
     "binned_columns": BinnedColumn,
+    "kept_missing": MissingValues,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }
@@ -48,11 +50,19 @@ def unpack_request(record: Record) -> Request | PaperRequest:
     if kind is PaperRequest:
         return PaperRequest(**values)
     relabel, estimate = record["relabel"], record["estimate"]
+    if "missing" not in values:
+        values |= _older_meaning(values, relabelled=relabel is not None)
     return Request(
         **values,
         relabel=Relabel(**relabel) if isinstance(relabel, dict) else relabel,
         estimate=Estimate(**estimate) if isinstance(estimate, dict) else estimate,
     )
+
+
+def _older_meaning(values: Mapping[str, Any], *, relabelled: bool) -> dict[str, Any]:
+    """What a request meant before `missing` existed: missing was a group, and reweighing moved the outcome's share."""
+    target = dict(values.get("target") or {})
+    return {"missing": "compare", "target": (target if relabelled else {values["outcome"]: FREE} | target) or None}
 
 
 def _without_models(plan: Any) -> Any:
@@ -82,17 +92,28 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         name: tuple(value) if isinstance(value, list) else value for name, value in _untag(record["values"]).items()
     }
     for name, kind in _FACTS.items():
-        values[name] = tuple(kind(**_tuples(fact)) for fact in values[name])
+        values[name] = tuple(kind(**_tuples(fact)) for fact in values.get(name, ()))
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
+    if values.get("costs") is not None:
+        values["costs"] = Costs.from_dict(values["costs"])
     values["foresight"] = _unpack_downstream(values.pop("downstream", None))
     if values.get("decisions") is not None:
         values["decisions"] = _unpack_decisions(values["decisions"])
     measure = _untag(record["measure"])
     return Certificate(
         **values,
-        measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
+        measure=_measure(measure),
         table=table,
+    )
+
+
+def _measure(record: Mapping[str, Any]) -> Measure:
+    return Measure(
+        tuple(map(tuple, record["groupings"])),
+        tuple(record["names"]),
+        tuple(record["favourable"]),
+        tuple(map(tuple, record.get("left_out", ()))),
     )
 
 

@@ -12,8 +12,9 @@ from fairmaxent.data.reading import Reading
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import FairMaxEntError, InputError, Option
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.downstream import Foreseer, foresee
 from fairmaxent.fit.effort import Effort, Work
@@ -48,7 +49,8 @@ def debias(frame: Any, request: Request) -> Fit:
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
-        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing.
+        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
+        groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
         every level.
@@ -58,7 +60,14 @@ def debias(frame: Any, request: Request) -> Fit:
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
         holds within each of its levels). ``{"age": None}`` keeps a column's shares as they are in the data. Binned
-        numbers are named by the labels of their bins, see :attr:`Fit.domain`.
+        numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
+        ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
+    missing
+        ``"keep"``: missing values of the outcome or a protected column keep their share and are not compared.
+        ``"compare"``: they are compared like any other group or outcome.
+    largest_weight
+        How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
+        allows, and the certificate says by how much they fall short.
     base, base_share
         What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the
         paper's C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column's
@@ -78,7 +87,7 @@ def debias(frame: Any, request: Request) -> Fit:
         For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
         (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
     weight
-        Column of design weights.
+        Column of design weights, on any scale; they are divided by their average first.
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
@@ -137,6 +146,17 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     distribution = Distribution.of(roles.domain, optimum).detailed(
         data.positions, data.table, data.design, relabelled=soft is not None
     )
+    filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
+    costs = measure_costs(
+        problem,
+        optimum,
+        distribution,
+        weighted=weighted,
+        target=levels,
+        relabelled=soft is not None,
+        filled=bool(filled),
+        design=data.design,
+    )
     return Fit(
         request=request,
         columns=data.columns,
@@ -155,12 +175,15 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
             simplices=blocks.split(levels),
             base=base,
             base_share=share,
-            filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
+            filled=filled,
+            emptied=fair.emptied,
             redrawn=data.redrawn,
+            costs=costs,
             decisions=relabelled.decisions,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
+        weight_scale=data.weight_scale,
     )
 
 
@@ -244,4 +267,12 @@ def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:
 def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
-    return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
+    return Reading(
+        fit.columns,
+        fit.roles,
+        fit.table,
+        fit.design_weights,
+        fit.weight_column,
+        positions,
+        weight_scale=fit.weight_scale,
+    )

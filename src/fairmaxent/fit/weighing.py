@@ -90,7 +90,9 @@ def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
 
 def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
-    return join_weights(lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), name=name)
+    return join_weights(
+        lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+    )
 
 
 def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
@@ -104,7 +106,9 @@ def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
     log_levels = optimum.potentials
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(fit.domain, optimum).tilted.log_partition
-    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), name=name)
+    return weigh_rows(
+        lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+    )
 
 
 def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
@@ -116,11 +120,12 @@ def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals
             f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
             "any order"
         )
-    return with_design(weights[distinct_row], read_weights(frame, _weight_name(fit)))
+    raw = read_weights(frame, _weight_name(fit))
+    return with_design(weights[distinct_row], None if raw is None else fit.weight_scale.scaled(raw))
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
-    """Multiply the weights of rows, possibly by outcome, by their design weights."""
+    """Multiply the weights of rows, possibly by outcome, by their scaled design weights."""
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 

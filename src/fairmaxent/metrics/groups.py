@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
 from fairmaxent.data.table import row_keys, tally
-from fairmaxent.data.weights import check_weights, effective_rows, read_weights
+from fairmaxent.data.weights import check_weights, effective_rows, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
 MISSING = "missing"
@@ -69,7 +69,7 @@ def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
         return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
     weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
+    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else in_range(weights), exact=False)
 
 
 def open_sample(data: Any, weight: Any) -> MeasuredRows:

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
-from fairmaxent.errors import InfeasibleError
 from fairmaxent.relabelling.inputs import Inputs
 from fairmaxent.relabelling.labellers import Labeller, checked, cross_fit
 from fairmaxent.relabelling.people import People, one_by_one
@@ -139,12 +138,7 @@ def _approach(
     attempts: list[Attempt] = []
     offsets = start
     for _ in range(ROUNDS):
-        try:
-            attempt = _try_out(offsets, rehearsals, student, wish, keeps_means=keeps_means)
-        except InfeasibleError:
-            if not (keeps_means and attempts):
-                raise
-            break  # no labels have these means and these decisions
+        attempt = _try_out(offsets, rehearsals, student, wish, keeps_means=keeps_means)
         attempts.append(attempt)
         if attempt.shortfall.within(_ENOUGH):
             break

@@ -6,9 +6,8 @@ divergence averaged over the profiles), so this is maximum entropy again, normal
 
 Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
 the share of members above it. `level` therefore moves each group's scores by given offsets, and then stretches them
-until the mean is right again. If no slope can do so, the rest is done by the closest g that keeps every decision (again
-a convex program). `shift` moves the scores only, and keeps the mean of all groups together. The offsets come from
-`closed_loop`, which finds out where the decisions of a model trained on the labels fall.
+until the mean is right again. `shift` moves the scores only, and keeps the mean of all groups together. The offsets
+come from `closed_loop`, which finds out where the decisions of a model trained on the labels fall.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
 _ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
-_LEAD = 1e-9  # of a decision over outcomes tied with it, so that rounding does not decide
 _STEEPEST = 8.0  # slopes are searched between 1/8 and 8
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
@@ -59,19 +57,18 @@ def tilt_offsets(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Rea
 
 
 def level(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals, handicap: Reals) -> Reals:
-    """g whose mean in group z is ``wanted[:, z]``, and whose decisions are those of π·e^offsets[z].
+    """g whose mean in group z is ``wanted[:, z]``, and whose decisions are those of π·e^offsets[z], if a slope does it.
 
     The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Scores are stretched around the threshold until the mean is right; if no slope does
-    that, the rest is done by the closest g that keeps every decision.
+    log τ/(1 − τ) for a threshold τ. Scores are stretched around the threshold until the mean is nearest to the wanted
+    one, which keeps decisions; what is still missing is done by a tilt, which does not.
     """
     result = soft.copy()
     for group, members in _members(mass, groups, wanted):
         share, mean = _share(mass[members]), wanted[:, group]
         scores = _logarithm(np.where(mean > 0, soft[members], 0.0)) - handicap + offsets[group]
         stretched = _match_slope(scores, handicap, share, mean)
-        means = _Means(stretched + handicap, share, mean, np.argmax(scores, axis=1), handicap)
-        result[members] = _match_mean(means).labels
+        result[members] = _match_mean(_Means(stretched + handicap, share, mean)).labels
     return result
 
 
@@ -95,12 +92,6 @@ def correction(scores: Reals, share: Reals, wanted: Reals) -> Reals:
     """
     offsets = _match_shares(scores, share, wanted)
     return np.asarray(offsets - offsets.mean())
-
-
-def decisions_of(soft: Reals, handicap: Reals | None = None) -> Labels:
-    """The likeliest outcome of each profile after the handicap is subtracted."""
-    scores = _logarithm(soft)
-    return np.asarray(np.argmax(scores if handicap is None else scores - handicap, axis=1))
 
 
 def _members(mass: Reals, groups: Labels, wanted: Reals) -> list[tuple[int, NDArray[np.intp]]]:
@@ -142,13 +133,11 @@ class _DualPoint:
 
 @dataclass(frozen=True, eq=False)
 class _Means:
-    """One group's scores, the share of each profile, the wanted mean of g, and the decisions to keep, if any."""
+    """One group's scores, the share of each profile, and the wanted mean of g."""
 
     scores: Reals
     share: Reals
     wanted: Reals
-    decisions: Labels | None = None
-    handicap: Reals | None = None
 
     @property
     def kept(self) -> Mask:
@@ -156,34 +145,21 @@ class _Means:
         return np.asarray(self.wanted > 0)
 
     def start(self) -> _DualPoint:
-        """Outcomes wanted at zero are dropped; if no decision must be kept, the others start at a first guess."""
-        if self.decisions is not None:
-            return self.at(np.where(self.kept, 0.0, -np.inf))
+        """Outcomes wanted at zero are dropped; the others start at a first guess."""
         with np.errstate(divide="ignore"):
             return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
 
     def at(self, offsets: Reals) -> _DualPoint:
-        """The dual D(μ) = Σᵢ sᵢ·max over g of (⟨g, aᵢ + μ⟩ + H(g)) − ⟨w, μ⟩, which is convex in μ.
+        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in μ.
 
-        sᵢ is the share of profile i, aᵢ its scores, H the entropy and w the wanted mean. If no decision must be kept,
-        the maximum is log Σ_y e^{aᵢ(y) + μ(y)}, reached at the softmax; otherwise g is restricted to labels that keep
-        the decision. Outcomes that are pooled move as one, so their part of the covariance is that of one outcome.
+        sᵢ is the share of profile i, aᵢ its scores, and w the wanted mean; g is the softmax of aᵢ + μ.
         """
         scores = self.scores + offsets
-        pool = np.zeros(scores.shape, dtype=bool)
-        tilted = scores
-        if self.decisions is not None and self.handicap is not None:
-            tilted, pool = _pooled(scores, self.decisions, self.handicap)
-        labels = _softmax(tilted)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where(labels > 0, labels * (scores - np.log(labels)), 0.0).sum(axis=1)
+        logs = log_sum_exp(scores)
+        labels = np.exp(scores - logs[:, None])
         mean = self.share @ labels
-        pooled = np.where(pool, labels, 0.0)
-        pooled = pooled / np.sqrt(np.maximum(pooled.sum(axis=1, keepdims=True), 1e-300))
-        weight = self.share[:, None]
-        curvature = (pooled * weight).T @ pooled - (labels * weight).T @ labels
-        curvature += np.diag(self.share @ np.where(pool, 0.0, labels))
-        value = float(self.share @ gain - self.wanted[self.kept] @ offsets[self.kept])
+        curvature = np.diag(mean) - (labels * self.share[:, None]).T @ labels
+        value = float(self.share @ logs - self.wanted[self.kept] @ offsets[self.kept])
         return _DualPoint(offsets, labels, value, mean - self.wanted, curvature)
 
 
@@ -196,7 +172,14 @@ def _match_mean(means: _Means) -> _DualPoint:
             break
         point = better
     if point.miss > _ROUNDING:
-        raise _unreachable(means, point.miss)
+        raise InfeasibleError(
+            f"no labels have the wanted outcomes, the closest are {point.miss:.3g} away: forbidden combinations leave "
+            "too few rows that may have them. Remove a rule from ",
+            Option("forbid"),
+            ", or lower ",
+            Option("statistical_rate"),
+            ".",
+        )
     return point
 
 
@@ -217,55 +200,12 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 
 
 def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
-    """Newton's direction, with components clipped to ±10; if all outcomes are pooled, the gradient's direction."""
+    """Newton's direction, with components clipped to ±10."""
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     direction = np.zeros(len(kept))
     direction[kept] = np.clip(-np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0)
     return direction
-
-
-def _unreachable(means: _Means, miss: float) -> InfeasibleError:
-    """Say why no labels have the wanted mean: forbidden combinations, or the decisions to keep."""
-    if means.decisions is None:
-        return InfeasibleError(
-            f"no labels have the wanted outcomes, the closest are {miss:.3g} away: forbidden combinations leave too "
-            "few rows that may have them. Remove a rule from ",
-            Option("forbid"),
-            ", or lower ",
-            Option("statistical_rate"),
-            ".",
-        )
-    return InfeasibleError(
-        f"no labels have both the wanted outcomes and the wanted decisions, the closest are {miss:.3g} away. Use ",
-        Option("relabel", "probabilities"),
-        ", another ",
-        Option("threshold"),
-        ", or another labeller.",
-    )
-
-
-def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, Mask]:
-    """Scores of the closest g (smallest KL) in which the decision leads, and which outcomes are tied with it.
-
-    The decision and all outcomes that were ahead of it meet at their average, weighted by e^handicap; the decision then
-    leads by a hair.
-    """
-    rows = np.arange(len(scores))
-    fair = scores - handicap
-    order = np.argsort(-fair, axis=1, kind="stable")
-    first = order == decisions[:, None]
-    order = np.take_along_axis(order, np.argsort(~first, axis=1, kind="stable"), axis=1)  # the decision, then the rest
-    ordered = np.take_along_axis(fair, order, axis=1)
-    weights = np.exp(handicap)[order]
-    averages = np.cumsum(weights * ordered, axis=1) / np.cumsum(weights, axis=1)
-    ahead = (ordered[:, 1:] > averages[:, :-1]).sum(axis=1)  # in descending order: after one that is not, none is
-    meeting = averages[rows, ahead]
-    pool = np.zeros(scores.shape, dtype=bool)
-    np.put_along_axis(pool, order, np.arange(scores.shape[1]) <= ahead[:, None], axis=1)
-    result = np.where(pool, meeting[:, None], fair)
-    result[rows, decisions] += np.where(ahead > 0, _LEAD, 0.0)
-    return result + handicap, pool
 
 
 # ---------------------------------------------------------------- decisions
