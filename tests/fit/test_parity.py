@@ -195,6 +195,15 @@ def test_vacuous_parity_is_said():
     assert fit.certificate.decisions.rounds == 1
 
 
+def test_missing_values_are_not_compared_unless_asked_for():
+    frame = skewed(7, rows=600)
+    frame.loc[::9, "z"] = None
+    plan = Relabel(parity="predictions", labeller="tree", student="tree")
+    for missing, groups in (("keep", 2), ("compare", 3)):
+        known = debias(frame, "y", "z", favourable="o1", relabel=plan, missing=missing).certificate.decisions
+        assert len(known.shares) == groups
+
+
 def test_decisions_are_stored(tmp_path):
     fit = relabelled(skewed(7, rows=400), parity="predictions", student="tree")
     fit.save(tmp_path / "fit")

@@ -19,8 +19,9 @@ from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread,
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
-from fairmaxent.maxent.optimum import Optimum, default_solver
+from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
 from fairmaxent.maxent.solvers import Status
@@ -95,7 +96,6 @@ class Costs:
 
 def measure_costs(
     problem: Problem,
-    optimum: Optimum,
     distribution: Distribution,
     *,
     weighted: Counted,
@@ -114,7 +114,7 @@ def measure_costs(
     rows, if both are in memory.
     """
     drawn = tilted_rows(distribution.tilted)
-    fair = _fair_weights(problem, optimum, weighted, target, drawn, filled=filled)
+    fair = _fair_weights(problem, weighted, target, drawn, filled=filled)
     people = _People.of(problem) if relabelled else None
     size = float(problem.table.size)
     weights = _spreads(problem, fair, people).scaled(size)
@@ -130,7 +130,6 @@ def measure_costs(
 
 def _fair_weights(
     problem: Problem,
-    optimum: Optimum,
     weighted: Counted,
     target: Reals,
     drawn: tuple[float, RowWeights] | None,
@@ -146,8 +145,8 @@ def _fair_weights(
     rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
     if not filled and problem.chosen.keys() <= set(problem.roles.root):
         return rows.tilt(np.zeros(problem.blocks.width))
-    features = optimum.dual.features
-    dual = Dual(rows, features, features.mean(target))
+    features, levels = asked_of_rows(problem.roles, weighted, target, problem.chosen)
+    dual = Dual(rows, features, features.mean(levels))
     solution = None if filled else default_solver(dual).solve(dual)
     if solution is not None and solution.status is Status.CONVERGED:
         return rows.tilt(features.potentials(solution.multipliers))

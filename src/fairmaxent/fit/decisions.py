@@ -62,7 +62,7 @@ def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshol
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
     rates, shares = [], []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
-        decided = _Decided.of(*(group_table(table, grouping) for table in tables))
+        decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
         rates.append(_rate(name, wanted, decided, measure))
         shares += _shares(problem, name, grouping, decided)
     return Decisions(

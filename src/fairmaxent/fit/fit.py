@@ -22,6 +22,7 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.top_up import missing_rows
+from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
     distinct_weights,
@@ -138,6 +139,19 @@ class Fit(Learned):
         rng = self._generator(random_state)
         cells = shuffled_cells(missing_rows(self), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
+
+    def uncertainty(
+        self, *, replicates: int = 200, confidence: float = 0.95, random_state: RandomState = None
+    ) -> Uncertainty:
+        """Bootstrap the fit: how different the fair table might have been with another sample of people.
+
+        The answer has intervals of the table of outcome and groups, the shares of outcomes and groups, and the rates,
+        before and after; printed, it is a table. Each replicate draws the people anew, by their design weights, and
+        makes their table fair in the same way. What a model trained on the result will do is not part of it, because
+        each replicate would have to train one; the estimate in the certificate has its own intervals.
+        """
+        rng = self._generator(random_state)
+        return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
 
     def write_sample(
         self,

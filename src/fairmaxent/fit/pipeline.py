@@ -25,7 +25,7 @@ from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Estimate, OutputOption, Request
-from fairmaxent.fit.target import fair_levels, moment_scores
+from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
@@ -133,7 +133,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base = build_base(request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules)
-    levels = fair_levels(labelled, weighted, fair.table, base)
+    borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # other bases have nothing to lend
+    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
@@ -149,7 +150,6 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
     costs = measure_costs(
         problem,
-        optimum,
         distribution,
         weighted=weighted,
         target=levels,

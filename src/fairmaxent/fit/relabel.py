@@ -179,9 +179,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
     for grouping, wanted in zip(problem.measure.groupings, problem.statistical, strict=True):
         if wanted is None:
             continue
-        pair = statistical_pair(decided.reshape(shape), grouping, problem.measure.favourable)
+        compared = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
+        pair = statistical_pair(compared, grouping, problem.measure.favourable)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
-            shares = outcome_rates(decided.reshape(shape), grouping)[pair.outcome or 0]
+            shares = outcome_rates(compared, grouping)[pair.outcome or 0]
             sizes = group_table(people.reshape((1, *shape[1:])), grouping)[0]
             ends = [(shares[group], sizes[group]) for group in (pair.lowest, pair.highest)]
             variance = sum((1 - share + 1 / size) / max(share * size, 0.5) for share, size in ends if size > 0)
@@ -190,7 +191,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
 
 
 def _fair_shares(problem: Problem, decided: Reals) -> Reals:
-    """Share of each group that should be decided each way: the fair table that is closest to the decisions made."""
+    """Share of each group that should be decided each way: the fair table that is closest to the decisions made.
+
+    Each outcome is decided for as often as it is, over all groups together.
+    """
     outcomes, number = decided.shape
     decided = decided / decided.sum()
     made = np.flatnonzero(decided.sum(axis=1) > 0)
@@ -198,13 +202,16 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
     if len(made) < 2:  # the same is decided for everybody already
         result[made] = 1.0
         return result
-    shape = problem.blocks.shape(0)
+    shape, rows = problem.blocks.shape(0), {int(level): row for row, level in enumerate(made)}
+    left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
     fair = fair_table(
         decided.reshape(shape)[made],
         groupings=problem.measure.groupings,
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
-        favourable=tuple(row for row, level in enumerate(made) if level in problem.measure.favourable),
+        favourable=tuple(row for level, row in rows.items() if level in problem.measure.favourable),
+        outcome_shares=decided[made].sum(axis=1),
+        left_out={axis: level for axis, level in left_out.items() if level is not None},
         allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
         describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),

@@ -18,7 +18,8 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.request import read_rules
+from fairmaxent.fit.request import Request, read_rules, read_target
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
@@ -159,8 +160,12 @@ def _fitted_weights(fit: Learned) -> Optimum:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.optimum
+    features, target = fit.optimum.dual.features, fit.target
+    if isinstance(fit.request, Request):
+        chosen = read_target(fit.roles, fit.request.target)
+        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, chosen)
     try:
-        return maximise_entropy(rows, fit.optimum.dual.features, fit.target, describe=fit.roles.describe_level)
+        return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
         raise InfeasibleError(
             "weights alone cannot meet the target: ",
