@@ -34,7 +34,7 @@ def survey(seed=11):
 def estimated(frame, weight):
     """The fit of a survey on its rows alone, with the estimate for a logistic regression on its weights."""
     student = LogisticRegression(max_iter=2000, tol=1e-10)
-    options = {"favourable": "p", "base_share": 0.0, "representation_rate": None, "weight": weight}
+    options = {"favourable": "p", "base_share": 0.0, "target": {"y": "free"}, "weight": weight}
     return debias(frame, "y", "z", estimate=Estimate(output="weights", student=student), **options)
 
 
