@@ -52,6 +52,7 @@ class Decisions:
     keeps_means: bool  # the table itself has the wanted statistical rate, too
     rates: tuple[DecidedRate, ...]
     shares: tuple[DecidedShare, ...]
+    offsets: tuple[tuple[float, ...], ...]  # by which the labels of each group were moved, for each outcome
 
 
 def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshold: float, blind: bool) -> Decisions:
@@ -74,6 +75,7 @@ def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshol
         keeps_means=attempt.keeps_means,
         rates=tuple(rates),
         shares=tuple(shares),
+        offsets=tuple(tuple(row) for row in attempt.offsets.tolist()),
     )
 
 
