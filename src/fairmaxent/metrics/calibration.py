@@ -13,7 +13,7 @@ alone makes it positive, and more so in small groups. `by_chance` is its mean if
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,12 @@ from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
+from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import (
     Groups,
+    compared_weights,
     groupings_of,
     groups_of,
     levels_of,
@@ -181,6 +183,7 @@ def calibration(
     bins: int = 10,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
@@ -189,8 +192,7 @@ def calibration(
     `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each is a column
     of the frame, or an array with one value per row. The result has the largest `gap` between two groups in observed
     share minus mean probability, and for each group its calibration `error` over `bins` of equal weight, with the error
-    to expect by chance alone. A row whose outcome is missing counts as one without the favourable outcome. The other
-    options are as in `representation_rate`.
+    to expect by chance alone. The other options are as in `representation_rate`.
     """
     check_confidence(confidence)
     if not isinstance(bins, int) or bins < 1:
@@ -199,11 +201,15 @@ def calibration(
     truth, outcomes = levels_of(outcome_column(rows.frame, outcome, what="outcomes"), domain)
     code = one_favourable(outcomes, favourable)
     chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
-    scored = _Scored(truth == code, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
+    everybody: Groups = (np.zeros(len(truth), dtype=np.intp), [()])
+    weights = compared_weights(rows.weights, everybody, missing, (truth, outcomes), favourable)
+    scored = _Scored(truth == code, chance, weights, quantile_bins(chance, weights, bins))
     groupings = []
     for columns in groupings_of(protected, groups):
         refuse_protected(outcome, columns)
-        groupings.append(_calibrate(scored, groups_of(rows.frame, columns, domain), columns, confidence))
+        row_groups = groups_of(rows.frame, columns, domain)
+        compared = replace(scored, weights=compared_weights(weights, row_groups, missing))
+        groupings.append(_calibrate(compared, row_groups, columns, confidence))
     return _widest(groupings, outcomes[code], confidence)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError, LevelError, did_you_mean
+from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import (
     WorstPair,
     group_shares,
@@ -32,6 +33,7 @@ from fairmaxent.metrics.groups import (
     Groups,
     Levels,
     MeasuredRows,
+    compared_weights,
     favourable_codes,
     groupings_of,
     groups_of,
@@ -51,6 +53,8 @@ from fairmaxent.metrics.intervals import (
     ratio_interval,
     share_interval,
 )
+
+_TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def group_text(group: tuple[object, ...]) -> str:
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
     names = sorted({group_text(group.group) for group in groups})
-    return f"; not compared, because they have no rows with weight: {', '.join(names)}" if names else ""
+    return f"; not compared: {', '.join(names)}" if names else ""
 
 
 def pair_text(pair: Pair) -> str:
@@ -196,22 +200,25 @@ def representation_rate(
     *,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
     `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
-    counts; ``groups="joint"`` compares their intersections. Missing values form a group of their own; a group without
-    any rows is unknown here and is not compared. `weight` is a column, or one number per row, such as
-    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of values.
+    counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
+    compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
+    or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
+    are compared instead of values.
     """
     data = source_of(data)
     parts = []
     for columns in groupings_of(protected, groups):
         rows = open_rows(data, columns, weight)
-        group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
-        sums = WeightSums.of(np.zeros_like(group), group, rows.weights, (1, len(labels)))
+        group, labels = row_groups = groups_of(rows.frame, columns, None if rows.exact else domain)
+        weights = compared_weights(rows.weights, row_groups, missing)
+        sums = WeightSums.of(np.zeros_like(group), group, weights, (1, len(labels)))
         counts = None if rows.exact else np.bincount(group, minlength=len(labels))
         parts.append(GroupedTable(columns, labels, [None], [0], sums.weight, counts, sums.groups_against_others()))
     return compare(parts, confidence)
@@ -226,6 +233,7 @@ def statistical_rate(
     as_probability: bool = False,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -233,7 +241,8 @@ def statistical_rate(
 
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
     the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
-    for every level, each compared on its own. The other options are as in `representation_rate`.
+    for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
+    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`.
     """
     data = source_of(data)
     exact = is_distribution(data)
@@ -247,9 +256,12 @@ def statistical_rate(
         levels = None if exact else domain
         row_groups = groups_of(rows.frame, columns, levels)
         if as_probability:
-            parts.append(_by_mean(rows, values, row_groups, columns, favourable))
+            weights = compared_weights(rows.weights, row_groups, missing)
+            parts.append(_by_mean(replace(rows, weights=weights), values, row_groups, columns, favourable))
         else:
-            parts.append(_by_count(rows, levels_of(values, levels), row_groups, columns, favourable))
+            outcomes = levels_of(values, levels)
+            weights = compared_weights(rows.weights, row_groups, missing, outcomes, favourable)
+            parts.append(_by_count(replace(rows, weights=weights), outcomes, row_groups, columns, favourable))
     return compare(parts, confidence)
 
 
@@ -264,6 +276,8 @@ def _by_count(
     codes, outcomes = levels
     sums = WeightSums.of(codes, group, rows.weights, (len(outcomes), len(labels)))
     chosen = favourable_codes(outcomes, favourable)
+    if favourable is None:  # an outcome that nobody compared has is left out, such as missing
+        chosen = [code for code in chosen if sums.weight[code].any()]
     if favourable is not None and not sums.weight[chosen].sum(axis=1).all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
     counts = None if rows.exact else np.bincount(group, minlength=len(labels))
@@ -295,9 +309,7 @@ def _by_mean(
     squares, deviations = (
         tally(group, rows.weights**2 * value, len(labels)) for value in (1.0, (chance - mean[group]) ** 2)
     )
-    sizes = _sizes_of_means(
-        mean, effective_rows(mass, squares), deviations / np.maximum(mass, np.finfo(float).tiny) ** 2
-    )
+    sizes = _sizes_of_means(mean, effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2)
     counts = np.bincount(group, minlength=len(labels))
     effective = EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis])
     return GroupedTable(

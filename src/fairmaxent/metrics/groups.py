@@ -18,6 +18,7 @@ from fairmaxent.data.roles import GroupsOption, read_columns
 from fairmaxent.data.table import row_keys
 from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
+from fairmaxent.fairness.measure import MissingOption
 
 MISSING = "missing"
 
@@ -128,6 +129,26 @@ def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain |
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
     return group, list(zip(*labels_by_column, strict=True))
+
+
+def compared_weights(
+    weights: Reals, groups: Groups, missing: MissingOption, outcomes: Levels | None = None, favourable: object = None
+) -> Reals:
+    """Weights without the rows that are not compared: those of a missing group, or with a missing outcome."""
+    check_choice("missing", missing, MissingOption)
+    if missing == "compare":
+        return weights
+    group, labels = groups
+    known = np.array([MISSING not in label for label in labels], dtype=bool)[group]
+    if outcomes is not None and MISSING in outcomes[1] and not _names_missing(favourable):
+        known &= outcomes[0] != outcomes[1].index(MISSING)
+    return np.asarray(np.where(known, weights, 0.0))
+
+
+def _names_missing(favourable: object) -> bool:
+    """Whether missing is called a favourable outcome; whoever does so wants to compare it."""
+    named = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+    return favourable is not None and any(frames.is_missing(value) or value == MISSING for value in named)
 
 
 def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
