@@ -255,8 +255,12 @@ def _odds_times(rates: Array, factor: float) -> Array:
 
 
 def measure(sizes: Sizes) -> Outcome:
-    """Simulate every cell; a line of the table is a metric with groups of some size and some weights."""
-    covered = [simulate(cell, sizes.runs) for cell in cells(sizes)]
+    """Simulate every cell."""
+    return summary([simulate(cell, sizes.runs) for cell in cells(sizes)], sizes.runs)
+
+
+def summary(covered: list[Covered], runs: int) -> Outcome:
+    """A line of the table is a metric with groups of some size and some weights."""
     common = [one for one in covered if not one.is_sparse]
     sparse = [one for one in covered if one.is_sparse]
     bars = (
@@ -265,13 +269,15 @@ def measure(sizes: Sizes) -> Outcome:
         Bar("Width where rows are fewer, in widths of an exact interval", max(map(_relative_width, sparse)), 1.0),
     )
     words = (
-        f"Coverage of {CONFIDENCE:.0%} intervals in {sizes.runs:,} samples for each of {len(covered):,} cells, lowest "
-        "and highest over the cells of a line. Two groups with equal and with different rates, of the same size and "
-        f"beside a group of {LARGE_GROUP} rows; weights of rows with the outcome to weights of rows without it, the "
-        "rates being those of the sample, and those of the population. Cells in which fewer than "
-        f"{FEW} rows of some kind are expected stand apart: counts are so few there that intervals cover more often. "
-        "Width is the mean over samples, in widths of the interval that combines exact (Clopper–Pearson) intervals of "
-        "the groups."
+        f"Coverage of {CONFIDENCE:.0%} intervals in {runs:,} samples for each of {len(covered):,} cells; a line has "
+        "the lowest and the highest coverage of its cells. A cell has two groups, with equal or different rates, of the "
+        f"same size or beside a group of {LARGE_GROUP} rows. Weights are given as rows with the outcome : rows without "
+        "it (for the representation rate, as one group : the other). Rates are those of the sample, and for the "
+        "statistical rate also those of the population; for the representation rate, the size is what is expected of "
+        "the smaller group. Groups that do not occur in a sample are unknown and not compared. "
+        f"Cells in which fewer than {FEW} rows of some kind are expected stand apart, because counts are so few there "
+        "that intervals cover more often. Width is the mean over samples, in widths of the interval that combines "
+        "exact (Clopper–Pearson) intervals of the groups."
     )
     lines = {(one.cell.metric, one.cell.rows[0], one.cell.weights): None for one in covered}
     return Outcome(
