@@ -34,7 +34,7 @@ def survey(seed=11):
 def estimated(frame, weight):
     """The fit of a survey on its rows alone, with the estimate for a logistic regression on its weights."""
     student = LogisticRegression(max_iter=2000, tol=1e-10)
-    options = {"favourable": "p", "base_share": 0.0, "representation_rate": None, "weight": weight}
+    options = {"favourable": "p", "base_share": 0.0, "target": {"y": "free"}, "weight": weight}
     return debias(frame, "y", "z", estimate=Estimate(output="weights", student=student), **options)
 
 
@@ -43,11 +43,11 @@ def inputs(frame):
 
 
 def fair_weights(frame):
-    """The closest table with equal rates in closed form: the logit of the common rate is the mean of the logits."""
+    """The fair table in closed form: each group has the rate of everybody, and sizes stay as they are."""
     favoured, weight = (frame["y"] == "p").to_numpy(), frame["weight"].to_numpy()
     mass = pd.Series(weight).groupby(frame["z"].to_numpy()).sum()
     rate = pd.Series(weight * favoured).groupby(frame["z"].to_numpy()).sum() / mass
-    common = 1 / (1 + np.exp(-(mass * np.log(rate / (1 - rate))).sum() / mass.sum()))
+    common = np.average(favoured, weights=weight)
     own = rate[frame["z"]].to_numpy()
     return weight * np.where(favoured, common / own, (1 - common) / (1 - own))
 
