@@ -30,7 +30,7 @@ _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
 _ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
-_STEEPEST = 8.0  # slopes are searched between 1/8 and 8
+_STEEPEST = 1.5  # slopes are searched between 2/3 and 1.5: steeper labels teach a student another boundary
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
 
@@ -257,5 +257,6 @@ def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) ->
     grid = np.linspace(-most, most, 33)
     best = grid[int(np.argmin([miss(point) for point in grid]))]
     step = grid[1] - grid[0]
-    optimum = minimize_scalar(miss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-12})
+    near = (max(best - step, -most), min(best + step, most))
+    optimum = minimize_scalar(miss, bounds=near, method="bounded", options={"xatol": 1e-12})
     return np.asarray(np.exp(optimum.x) * scores)
