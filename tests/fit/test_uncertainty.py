@@ -182,7 +182,7 @@ def test_a_lazy_table_has_the_same_intervals():
 def test_text_and_record():
     result = debias(drawn(7), "y", "z").uncertainty(replicates=50, random_state=0)
     lines = str(result).splitlines()
-    assert lines[-1] == "95% intervals from 50 bootstrap replicates of the fit"
+    assert lines[-1] == "95 % intervals from 50 bootstrap replicates of the fit"
     assert lines[1].startswith("y = 0")
     assert str(Span(0.5, 0.25, 0.75)) == "0.5000 (0.2500 to 0.7500)"
     assert result.to_dict()["after"]["statistical_rate"]["z"].keys() == {"value", "low", "high"}

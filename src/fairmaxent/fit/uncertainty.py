@@ -83,7 +83,7 @@ class Uncertainty:
         rows = [(name, str(before), str(after[name])) for name, before in self.before.lines()]
         width = max(len(name) for name, *_ in rows) + 2
         lines = [f"{'':<{width}}{'before':<28}after", *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows)]
-        lines.append(f"{self.confidence:.0%} intervals from {self.replicates:,} bootstrap replicates of the fit")
+        lines.append(f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap replicates of the fit")
         if self.infeasible:
             lines.append(f"{self.infeasible:,} more replicates are left out, because no fair table exists for them")
         return "\n".join(lines)
