@@ -82,10 +82,10 @@ def _rows(fold: Fold, **options: Any) -> Training:
 
 
 def _relabelled(fold: Fold, *, parity: str, output: str, **models: Any) -> Training:
-    """Every row once per outcome, weighted by its fair soft label; or rows that are drawn. Groups keep their sizes."""
+    """Every row once per outcome, weighted by its fair soft label; or rows that are drawn."""
     from fairmaxent import Relabel
 
-    fit = _debias(fold, relabel=Relabel(parity=parity, **models), representation_rate=None)
+    fit = _debias(fold, relabel=Relabel(parity=parity, **models))
     if output == "rows":
         return Training(fit.sample(len(fold.train)))
     frame = fit.weigh(fold.train, name=_WEIGHT)

@@ -41,7 +41,7 @@ CASES = ABOUT_MODELS | {
     # roles
     "outcome": Case("job", "--outcome job"),
     "protected": Case(["race", "sex"], "--protected race,sex"),
-    "favourable": Case("<=50K", "--favourable '<=50K'", {"statistical_rate": 0.8}),
+    "favourable": Case("<=50K", "--favourable '<=50K'", {"statistical_rate": 0.9}),
     "groups": Case("joint", "--groups joint", {"protected": ["sex", "race"]}),
     "weight": Case("weight", "--weight weight"),
     # the fit

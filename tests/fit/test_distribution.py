@@ -104,7 +104,7 @@ def test_an_event_of_probability_1e_9_is_drawn_exactly():
 
 def test_by_quota_ten_thousand_rows_have_the_wanted_rates():
     for seed in range(3):
-        fit = debias(mixed_frame(seed), "y", "sex", favourable=2)
+        fit = debias(mixed_frame(seed), "y", "sex", favourable=2, representation_rate=1.0)
         drawn = fit.sample(10_000, random_state=seed)
         rate = drawn.groupby("sex")["y"].apply(lambda y: (y == 2).mean())
         assert rate.min() / rate.max() == pytest.approx(1, abs=1e-3)

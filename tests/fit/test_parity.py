@@ -10,6 +10,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairmaxent import Estimate, Relabel, debias, load
+from fairmaxent.engines.reading import read_rows
+from fairmaxent.fit.pipeline import fit_rows
+from fairmaxent.fit.relabel import Known
 from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
@@ -124,7 +127,7 @@ def test_the_likeliest_of_three_outcomes_is_levelled():
         parity: worst(decided(relabelled(frame, parity=parity), frame, people))
         for parity in ("probabilities", "predictions")
     }
-    assert rates["predictions"] > max(0.6, rates["probabilities"] + 0.1)  # the rarest outcome has few people
+    assert rates["predictions"] > rates["probabilities"] + 0.3  # the rarest outcome has few people, so no more is sure
 
 
 def test_probabilities_alone_move_every_profile_of_a_group_by_the_same_odds():
@@ -193,6 +196,29 @@ def test_vacuous_parity_is_said():
     (warning,) = [line for line in fit.certificate.warnings if "say nothing" in line]
     assert "decides for y = o1 for nobody" in warning
     assert fit.certificate.decisions.rounds == 1
+
+
+def test_missing_values_are_not_compared_unless_asked_for():
+    frame = skewed(7, rows=600)
+    frame.loc[::9, "z"] = None
+    plan = Relabel(parity="predictions", labeller="tree", student="tree")
+    for missing, groups in (("keep", 2), ("compare", 3)):
+        known = debias(frame, "y", "z", favourable="o1", relabel=plan, missing=missing).certificate.decisions
+        assert len(known.shares) == groups
+
+
+def test_a_fit_of_other_rows_can_move_labels_as_another_did():
+    """The estimate fits without each fold: soft labels are learned anew, but the loop is not repeated."""
+    frame = skewed(8, rows=600)
+    fit = relabelled(frame, parity="predictions", student="tree")
+    reading = read_rows(
+        frame.iloc[::2], "y", ["z"], weight=None, domain=fit.domain, detail=None, progress=lambda *_: None
+    )
+    half = fit_rows(reading, fit.request, lambda *_: None, known=Known(decisions=fit.certificate.decisions))
+    assert half.certificate.decisions == fit.certificate.decisions
+    assert np.abs(labels_of(half) - labels_of(fit)[::2]).max() > 1e-3
+    if half.certificate.decisions.keeps_means:
+        assert half.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1, abs=1e-8)
 
 
 def test_decisions_are_stored(tmp_path):

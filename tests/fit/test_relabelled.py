@@ -96,10 +96,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
                 assert statistical >= (rate or 0) - 1e-8
             assert represented >= (representation or 0) - 1e-8
         np.testing.assert_allclose(shares(whole, ["y", *names]), fit.certificate.table.ravel(), atol=1e-8)
-        if len(names) == 1:  # who has an outcome changes, not how many do: the groups' own rates at their new shares
-            own = pd.crosstab(frame["y"], frame[names[0]], normalize="columns").to_numpy()
-            kept = own @ fit.certificate.table.sum(axis=0)
-            np.testing.assert_allclose(fit.certificate.table.sum(axis=1), kept, atol=1e-8)
+        same_shares(shares(whole, ["y"]), shares(frame.assign(n=1.0), ["y"], "n"), 1e-8)  # who has it, not how many
 
 
 @pytest.mark.parametrize(
@@ -118,7 +115,7 @@ def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
 
 def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
     frame = discrete_frame(2, (3,))
-    fit = debias(frame, "y", "z0", **QUICK | {"base_share": 0.0})
+    fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK | {"base_share": 0.0})
     whole = enumerated(fit, frame)
     np.testing.assert_allclose(shares(whole, ["z0"]), 1 / 3, atol=1e-9)
     for group, rows in frame.groupby("z0"):
@@ -225,22 +222,22 @@ def test_groups_without_rows(share):
     frame = discrete_frame(8, (2, 2))
     frame = frame[(frame["z0"] != "g1") | (frame["z1"] != "g1")]
     options = {**QUICK, "base_share": share, "groups": "joint"}
-    fit = debias(frame, "y", ["z0", "z1"], representation_rate=None, **options)
+    fit = debias(frame, "y", ["z0", "z1"], **options)
     assert fit.certificate.achieved["statistical_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
     if share == 0:
         with pytest.raises(InfeasibleError, match="base_share > 0"):
-            debias(frame, "y", ["z0", "z1"], **options)
+            debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
     else:
-        filled = debias(frame, "y", ["z0", "z1"], **options)
+        filled = debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
         assert filled.certificate.achieved["representation_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
         with pytest.raises(InfeasibleError, match="no rows"):
             filled.weights()
 
 
-def test_a_missing_outcome_is_a_level():
+def test_a_missing_outcome_is_a_level_if_it_is_compared():
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
-    fit = debias(frame, "y", "z0", **AS_THEY_ARE)
+    fit = debias(frame, "y", "z0", missing="compare", **AS_THEY_ARE)
     weights = fit.weights()
     assert weights.shape == (len(frame), 3)
     table = np.array([weights[frame["z0"] == group].mean(axis=0) for group in ("g0", "g1")])
@@ -248,6 +245,20 @@ def test_a_missing_outcome_is_a_level():
     weighed = fit.weigh(frame)
     assert weighed["y"].isna().sum() == len(frame)
     assert fit.sample(70, random_state=0)["y"].isna().any()
+
+
+def test_a_missing_outcome_that_is_not_compared_stays_as_common_as_it_is():
+    frame = discrete_frame(9)
+    frame.loc[::7, "y"] = None
+    weights = debias(frame, "y", "z0", **AS_THEY_ARE).weights()
+    assert weights.shape == (len(frame), 3)
+    rates = []
+    for group in ("g0", "g1"):
+        *known, missing = weights[frame["z0"] == group].mean(axis=0)
+        assert missing == pytest.approx(frame["y"][frame["z0"] == group].isna().mean(), abs=1e-8)
+        rates.append(np.array(known) / np.sum(known))
+    np.testing.assert_allclose(rates[0], rates[1], atol=1e-8)
+    np.testing.assert_allclose(rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8)
 
 
 def test_weigh_is_the_same_for_every_library():
@@ -306,7 +317,7 @@ def test_a_lazy_table_gives_the_same_fit():
 
 def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     frame = discrete_frame(14, (3,))
-    fit = debias(frame, "y", "z0", **QUICK)
+    fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK)
     monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)  # nothing is learned again
     again = refit(fit, replace(fit.request, statistical_rate=0.8, representation_rate=None))
     monkeypatch.undo()

@@ -5,10 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
+from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+from fairmaxent.metrics.intervals import share_interval
 
 COLUMNS = {
     "sex": ["F", "F", "M", "M", "M", "M", None, None],
@@ -51,18 +52,30 @@ def test_statistical_rate_finds_the_worst_pair(library):
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
-def test_the_interval_of_a_group_is_wilsons(confidence):
-    """In small groups, where it differs most from others; SciPy's is the same by name."""
+def test_the_interval_of_a_group_is_that_of_its_share(confidence):
     sizes, seen = {"a": 3, "b": 9, "c": 40}, {"a": 1, "b": 8, "c": 13}
     columns = {
         "z": [group for group, size in sizes.items() for _ in range(size)],
         "y": [place < seen[group] for group, size in sizes.items() for place in range(size)],
     }
     groups = statistical_rate(pl.DataFrame(columns), "y", "z", favourable=True, confidence=confidence).groups
-    for group in groups:
-        (name,) = group.group
-        expected = stats.binomtest(seen[name], sizes[name]).proportion_ci(confidence, method="wilson")
-        assert group.interval == pytest.approx(tuple(expected), abs=1e-12)
+    rows = np.array(list(sizes.values()), dtype=float)
+    low, high = share_interval(EffectiveCounts.of_rates(np.array(list(seen.values())) / rows, rows), confidence)
+    np.testing.assert_allclose([group.interval for group in groups], np.stack([low, high], axis=-1), atol=1e-9)
+
+
+def test_means_of_probabilities_vary_less_than_labels_and_are_widened_in_small_groups():
+    rng = np.random.default_rng(8)
+    hits = {20: 0, 400: 0}
+    for rows in hits:
+        frame = pl.DataFrame({"g": ["a"] * rows + ["b"] * rows})
+        for _ in range(20):
+            chance = np.append(rng.beta(2, 3, rows), rng.beta(3, 3, rows))
+            rate = statistical_rate(frame, chance, "g", as_probability=True)
+            hits[rows] += rate.interval[0] <= 0.8 <= rate.interval[1]
+            labels = statistical_rate(frame, chance > 0.5, "g", favourable=True)
+            assert np.ptp(rate.groups[0].interval) < np.ptp(labels.groups[0].interval)
+    assert min(hits.values()) >= 17
 
 
 def test_every_outcome_counts_unless_one_is_named():
@@ -252,7 +265,7 @@ def test_a_frame_may_have_a_column_called_marginal():
 def test_a_fit_and_its_domain_go_together():
     from fairmaxent import debias
 
-    fit = debias(people(), "hired", "age", base_share=0.5)
+    fit = debias(people(), "hired", "age", base_share=0.5, representation_rate=1.0)
     assert float(representation_rate(fit, "age", domain=fit.domain)) == pytest.approx(1, abs=1e-8)
     floats = people().assign(code=people()["code"].astype(float))
     assert float(statistical_rate(floats, "code", "sex", favourable="1")) == pytest.approx(0.5)

@@ -31,7 +31,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def fit(frame):
-    return fairmaxent.debias(frame, "y", "z0", favourable="o1", random_state=5)
+    return fairmaxent.debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=5)
 
 
 def by_kind(report):
@@ -128,7 +128,7 @@ def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
 
 def test_a_fair_table_needs_no_row_added():
     table = pd.DataFrame({"sex": ["f", "m"] * 40, "y": ["no", "no", "yes", "yes"] * 20})
-    fit = fairmaxent.debias(table, "y", "sex")
+    fit = fairmaxent.debias(table, "y", "sex", representation_rate=1.0)
     report = build_report(fit, mode="top-up", trade_off=False)
     assert (report.new_rows, report.copies) == (0, None)
     assert [rate.met for rate in report.rates] == [True, True]

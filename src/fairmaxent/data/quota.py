@@ -1,21 +1,21 @@
 """Quota: how many rows each cell of a table gets, rounded at random, without bias and within one row.
 
-The table t has one axis for the outcome and one for each protected column, and n·t is to become whole numbers. Giving
-the rows that are left over to the largest remainders favours the same cells at every seed. *Controlled rounding* rounds
-the totals up or down as well, and is *unbiased* if every count has the expectation n·t.
+The table t has one axis for the outcome and one for each protected column, and n·t has to become whole numbers. If the
+rows that are left over went to the largest remainders, the same cells would be favoured at every seed. *Controlled
+rounding* rounds totals up or down as well as cells, and is *unbiased* if the expectation of every count is n·t.
 
-Totals are kept along two chains of ever finer sums. One starts with the groups of the column that has the fewest
-levels, goes on with those of two columns jointly, and ends with those of all of them (z). The other starts with the
-outcome y, and goes on with y and the column that has the most levels, then the two that have the most, and so on. Each
-chain is a tree with the cells as its leaves. So the counts are flows in a network that balance at each sum: what comes
-in from below leaves above. Such flows can always be rounded (for two-way tables: Bacharach 1966, Causey, Cox and Ernst
-1985; without bias: Cox 1987). For totals that cross both chains, such as those of every single one of three columns,
-there may be no rounding of all at once; those are within one for each level of the outcome, or of the columns before.
+Totals are controlled along two chains of ever finer sums. The first has the groups of the column with the fewest
+levels, then those of this column and the next one jointly, and at last the joint groups z of all columns. The second
+has the outcomes y, then y with the column that has the most levels, then y with the two columns that have the most, and
+so on. Each chain is a tree whose leaves are the cells. So the counts are flows in a network that balance at every sum,
+and such flows can always be rounded (two-way tables: Bacharach 1966, Causey, Cox and Ernst 1985; without bias: Cox
+1987). Totals outside both chains cannot always be rounded along with these. With two protected columns, the one with
+more levels is controlled within each outcome, so that its totals are off by less than the number of outcomes.
 
-Rounding goes bit by bit, from the smallest to 1/2. If all flows are multiples of a bit, then at each sum an even number
-of them are odd multiples, because they balance. Paired there, the odd flows form closed tours. Pushing one bit around
-each tour, in the direction that a fair coin decides, keeps the balance and the expectations, and makes all flows
-multiples of the next bit. None of them passes a whole number on its way.
+The flows are rounded bit by bit, from the smallest bit to 1/2. If all flows are multiples of a bit, an even number of
+them are odd multiples at each sum, because they balance. Paired there, the odd flows form closed tours. Pushing one bit
+around each tour, in a direction that a fair coin decides, keeps the balance and all expectations, and makes all flows
+multiples of the next bit. No flow passes a whole number on its way.
 
 References
 ----------

@@ -52,6 +52,7 @@ class Decisions:
     keeps_means: bool  # the table itself has the wanted statistical rate, too
     rates: tuple[DecidedRate, ...]
     shares: tuple[DecidedShare, ...]
+    offsets: tuple[tuple[float, ...], ...]  # by which the labels of each group were moved, for each outcome
 
 
 def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshold: float, blind: bool) -> Decisions:
@@ -62,7 +63,7 @@ def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshol
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
     rates, shares = [], []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
-        decided = _Decided.of(*(group_table(table, grouping) for table in tables))
+        decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
         rates.append(_rate(name, wanted, decided, measure))
         shares += _shares(problem, name, grouping, decided)
     return Decisions(
@@ -74,6 +75,7 @@ def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshol
         keeps_means=attempt.keeps_means,
         rates=tuple(rates),
         shares=tuple(shares),
+        offsets=tuple(tuple(row) for row in attempt.offsets.tolist()),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from fairmaxent.fit.effort import FOLDS, Effort
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
 from fairmaxent.fit.panel import fold_of_each, some_rows
-from fairmaxent.fit.remarks import DOWNSTREAM_SLACK
+from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
 from fairmaxent.metrics.trial import OVERALL, Expected, Run, Trial
@@ -119,7 +119,7 @@ class Foreseer:
         rows = match_rows(self.fit.distinct_rows.codes, table.codes, self.data.roles.blocks.levels)[table.inverse]
         return _lesson(self.people, with_design(weights[rows], self.data.design), np.flatnonzero(kept))
 
-    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, request: Request, output: OutputOption) -> Lesson:
+    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
             rest = some_rows(self.data, np.flatnonzero(kept))
@@ -143,13 +143,13 @@ def foresee(foreseer: Foreseer, output: OutputOption, progress: Progress) -> Dow
     def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
         return people.lesson(kept.astype(np.int64))
 
-    def fair(kept: NDArray[np.bool_], seed: int) -> Lesson:
-        return foreseer.fair_lesson(kept, seed, request, output)
-
+    fair = partial(foreseer.fair_lesson, request=request, output=output) if refits else foreseer.known_lesson
     before = foreseer.trial(as_it_is, _part(progress, 0.0, 0.4))
-    after = foreseer.trial(fair if refits else foreseer.known_lesson, _part(progress, 0.4, 0.8))
+    after = foreseer.trial(fair, _part(progress, 0.4, 0.8))
     outlook = _outlook(after)
-    remedy, remedied = _remedy(foreseer, output, after, _short(outlook, foreseer.fit.certificate.wanted_of_decisions))
+    remedy, remedied = _remedy(
+        foreseer, output, after, less_fair(outlook, foreseer.fit.certificate.wanted_of_decisions)
+    )
     progress("downstream", 1.0)
     return Downstream(
         student=name_of(foreseer.student),
@@ -236,40 +236,23 @@ def _outlook(trial: Trial) -> Outlook:
 # ---------------------------------------------------------------- remedies
 
 
-def _short(outlook: Outlook, wanted: ByGrouping) -> str | None:
-    """The grouping whose decisions stay furthest below the wanted rate; None if none stays far below."""
-    gaps = {
-        name: rate - value
-        for name, rate in wanted.items()
-        if rate is not None and (value := outlook.by_predictions[name]) is not None
-    }
-    worst = max(gaps, key=lambda name: gaps[name], default=None)
-    return worst if worst is not None and gaps[worst] > DOWNSTREAM_SLACK else None
-
-
 def _remedy(
-    foreseer: Foreseer, output: OutputOption, after: Trial, grouping: str | None
+    foreseer: Foreseer, output: OutputOption, after: Trial, short: list[str]
 ) -> tuple[Remedy, ByGrouping | None]:
-    """Try what may help, in one round, and return what helps most beyond doubt, with the rates of its decisions."""
-    if grouping is None:
-        return "none", None
+    """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
     once = replace(foreseer, effort=replace(foreseer.effort, rounds=1))
-    tried: dict[Remedy, Trial] = {}
-    for name, (request, learned_from) in _candidates(foreseer.request, output).items():
-
-        def lesson(kept: NDArray[np.bool_], seed: int) -> Lesson:
-            return once.fair_lesson(kept, seed, request, learned_from)  # noqa: B023 - called before the next turn
-
+    best, gained, rates = None, 0.0, {}
+    for name, (request, learned_from) in _candidates(foreseer.request, output).items() if short else ():
         try:
-            tried[name] = once.trial(lesson)
+            tried = once.trial(partial(once.fair_lesson, request=request, output=learned_from))
         except (InfeasibleError, InputError):  # it cannot be done with these data
             continue
-    gains = {name: after.advantage(trial, "by_predictions", grouping) for name, trial in tried.items()}
-    helpful = [name for name, gain in gains.items() if (gain > 0).mean() >= _SURE]
-    if not helpful:
-        return "none", None
-    best = max(helpful, key=lambda name: float(gains[name].mean()))
-    return best, _outlook(tried[best]).by_predictions
+        gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
+        sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
+        if sum(sure.values()) > gained:
+            best, gained, decided = name, sum(sure.values()), _outlook(tried).by_predictions
+            rates = {grouping: decided[grouping] for grouping in sure}
+    return ("none", None) if best is None else (best, rates)
 
 
 def _candidates(request: Request, output: OutputOption) -> dict[Remedy, tuple[Request, OutputOption]]:

@@ -1,7 +1,7 @@
 """Effort: how many people and rounds an estimate takes, and how many seconds that is expected to take.
 
-The work is training models: the student twice in each fold, and in a relabelled fit the labeller and the looped student
-as well. What one training takes was measured for gradient boosting on tables of 500 to 30,000 rows.
+The work is training models: the student twice in each fold, and in a relabelled fit the labeller as well. What one
+training takes was measured for gradient boosting on tables of 500 to 30,000 rows.
 """
 
 from __future__ import annotations
@@ -58,13 +58,11 @@ class Work:
         return effort.judged * (effort.rounds * once + self._remedies(effort.people))
 
     def _once(self, people: int, *, refits: bool = True) -> float:
-        """One fold: a fit, and a student before and after."""
+        """One fold: a fit, and a student before and after. A closed loop is not repeated."""
         relabelling, one = self.request.relabelling if refits else None, self._training(people)
         trainings = 2 * _relative(self.plan.student)
         if relabelling is not None:
             trainings += _LABELLING * _relative(relabelling.labeller)
-        if relabelling is not None and relabelling.parity == "predictions":
-            trainings += _LOOP_LABELLING * _relative(relabelling.labeller) + _LOOP * _relative(relabelling.student)
         return trainings * one + _FIT + one / 4
 
     def _remedies(self, people: int) -> float:

@@ -134,7 +134,8 @@ def _unpack_outlook(record: Mapping[str, Any]) -> Outlook:
 def _unpack_decisions(record: Mapping[str, Any]) -> Decisions:
     rates = tuple(DecidedRate(**rate) for rate in record["rates"])
     shares = tuple(DecidedShare(**share) for share in record["shares"])
-    return Decisions(**{**record, "rates": rates, "shares": shares})
+    offsets = tuple(tuple(row) for row in record["offsets"])
+    return Decisions(**{**record, "rates": rates, "shares": shares, "offsets": offsets})
 
 
 def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Downstream:
     people: int = 0  # whom it decided about in each round; 0: not known
     measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
     refitted: bool = True  # the fit was repeated without the people decided about; else its own labels were used
-    remedied: ByGrouping | None = None  # statistical rate of its decisions with the remedy; None: it was not tried
+    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from fairmaxent.data.table import Table
 from fairmaxent.errors import InputError, Option
 from fairmaxent.relabelling.people import People
 
+_STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+
 
 def panel(data: Reading, most: int) -> Reading:
     """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups.
@@ -20,7 +22,7 @@ def panel(data: Reading, most: int) -> Reading:
     Each person has a row of their own, even if an engine counted the rows.
     """
     table = data.table.collect()
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng([_STREAM, 0])
     if table.keeps_rows:
         rows = np.arange(len(table.inverse))
         if len(rows) <= most:
@@ -53,7 +55,7 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
         raise InputError(
             f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
         )
-    shuffled = np.random.default_rng(seed).permutation(len(people.size))
+    shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
     order = np.lexsort((shuffled, people.outcome, people.group))
     fold = np.empty(len(order), dtype=np.intp)
     fold[order] = np.arange(len(order)) % folds

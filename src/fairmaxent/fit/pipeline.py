@@ -254,7 +254,9 @@ def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
 
 def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> Downstream:
     def refit(data: Reading, request: Request) -> Fit:
-        return fit_rows(data, request, silent)
+        # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
+        same = request.relabelling == fit.request.relabelling if isinstance(fit.request, Request) else False
+        return fit_rows(data, request, silent, known=Known(decisions=fit.certificate.decisions) if same else _NOTHING)
 
     foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
     return foresee(foreseer, plan.output, progress)

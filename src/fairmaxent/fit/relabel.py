@@ -21,8 +21,8 @@ from fairmaxent.fit.decisions import Decisions, decisions_of
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Relabel, Request
 from fairmaxent.maxent.priors.bases import reachable_roots
-from fairmaxent.progress import Progress, silent
-from fairmaxent.relabelling.closed_loop import Shortfall, Wish, close_loop, rehearse
+from fairmaxent.progress import Progress
+from fairmaxent.relabelling.closed_loop import Shortfall, Wish, close_loop, moved_labels, rehearse
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit, name_of
 from fairmaxent.relabelling.people import People
 from fairmaxent.relabelling.pooling import pooled_labels
@@ -42,11 +42,11 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What an earlier fit of the same rows learned: soft labels, and if the same was asked of labels, these as well."""
+    """What an earlier fit learned of the same rows, or, apart from labels, of a table that they are a part of."""
 
     soft: Reals | None = None  # π(y | x, z)
     labels: Reals | None = None  # g(y | x, z)
-    decisions: Decisions | None = None
+    decisions: Decisions | None = None  # of the same student: labels are moved as they were for it
 
 
 def relabelled_if_asked(
@@ -65,7 +65,7 @@ def relabelled_if_asked(
     if soft is None:
         labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
         soft = pooled_labels(people, cross_fit(labeller, people))
-    return relabel(problem, fair, plan, people, _allowed(problem, people, soft), progress)
+    return relabel(problem, fair, plan, people, _allowed(problem, people, soft), known.decisions, progress)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
@@ -94,7 +94,13 @@ def everybody(problem: Problem, data: Reading) -> People:
 
 
 def relabel(
-    problem: Problem, fair: FairTable, plan: Relabel, people: People, soft: Reals, progress: Progress = silent
+    problem: Problem,
+    fair: FairTable,
+    plan: Relabel,
+    people: People,
+    soft: Reals,
+    decisions: Decisions | None,
+    progress: Progress,
 ) -> Labelled:
     """Return the problem with every profile once per outcome, counting n(x, z)·g(y | x, z).
 
@@ -110,13 +116,16 @@ def relabel(
     handicap = _handicap(problem, plan.threshold)
     if plan.parity == "probabilities":
         return _labelled(problem, fair, soft, tilt(soft, mass, groups, wanted))
+    sizes = tally(groups, mass, len(shares))
+    factor = np.divide(shares * sizes.sum(), sizes, out=np.zeros_like(shares), where=sizes > 0)
+    wish = Wish(wanted, factor, handicap, partial(_fair_shares, problem), partial(_shortfall, problem))
+    if decisions is not None:
+        labels = moved_labels(people, soft, wish, np.array(decisions.offsets), keeps_means=decisions.keeps_means)
+        return _labelled(problem, fair, soft, labels, decisions)
     labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
     student = choose_labeller(problem.roles, plan.student, blind=plan.blind)
     rehearsals = rehearse(people, labeller, partial(_allowed, problem, people))
     progress("label", 0.5)
-    sizes = tally(groups, mass, len(shares))
-    factor = np.divide(shares * sizes.sum(), sizes, out=np.zeros_like(shares), where=sizes > 0)
-    wish = Wish(wanted, factor, handicap, partial(_fair_shares, problem), partial(_shortfall, problem))
     levelled = close_loop(people, soft, rehearsals, student, wish)
     decisions = decisions_of(problem, levelled, name_of(student), threshold=plan.threshold, blind=plan.blind)
     return _labelled(problem, fair, soft, levelled.labels, decisions)
@@ -179,10 +188,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
     for grouping, wanted in zip(problem.measure.groupings, problem.statistical, strict=True):
         if wanted is None:
             continue
-        table = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
-        pair = statistical_pair(table, grouping, problem.measure.favourable)
+        compared = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
+        pair = statistical_pair(compared, grouping, problem.measure.favourable)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
-            shares = outcome_rates(table, grouping)[pair.outcome or 0]
+            shares = outcome_rates(compared, grouping)[pair.outcome or 0]
             sizes = group_table(people.reshape((1, *shape[1:])), grouping)[0]
             ends = [(shares[group], sizes[group]) for group in (pair.lowest, pair.highest)]
             variance = sum((1 - share + 1 / size) / max(share * size, 0.5) for share, size in ends if size > 0)
@@ -191,7 +200,10 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
 
 
 def _fair_shares(problem: Problem, decided: Reals) -> Reals:
-    """Share of each group that should be decided each way: the fair table that is closest to the decisions made."""
+    """Share of each group that should be decided each way: the fair table that is closest to the decisions made.
+
+    Each outcome is decided for as often as it is, over all groups together.
+    """
     outcomes, number = decided.shape
     decided = decided / decided.sum()
     made = np.flatnonzero(decided.sum(axis=1) > 0)
@@ -199,16 +211,16 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
     if len(made) < 2:  # the same is decided for everybody already
         result[made] = 1.0
         return result
-    shape = problem.blocks.shape(0)
+    shape, rows = problem.blocks.shape(0), {int(level): row for row, level in enumerate(made)}
+    left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
     fair = fair_table(
         decided.reshape(shape)[made],
         groupings=problem.measure.groupings,
         representation=(None,) * len(problem.measure.groupings),
         statistical=problem.statistical,
-        favourable=tuple(row for row, level in enumerate(made) if level in problem.measure.favourable),
-        # Decisions become equal, not rarer, and groups that are not compared keep theirs.
-        outcome_shares=None if problem.outcome_is_free else decided.sum(axis=1)[made],
-        left_out={axis: level for axis, level in problem.measure.left_out if axis},
+        favourable=tuple(row for level, row in rows.items() if level in problem.measure.favourable),
+        outcome_shares=decided[made].sum(axis=1),
+        left_out={axis: level for axis, level in left_out.items() if level is not None},
         allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
         fill=HALF_A_ROW / problem.table.size,
         describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
+from fairmaxent.fairness.measure import ByGrouping
 from fairmaxent.fit.cost_remarks import Remark, cost_remarks
 from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
-from fairmaxent.fit.outlook import Downstream, Range, Remedy
+from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
 from fairmaxent.fit.share_text import percent
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
@@ -110,7 +111,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
             "a model trained on the result is expected to decide for nobody in any group, so equal rates of its "
             "decisions mean nothing",
         )
-    for name in less_fair(facts):
+    for name in less_fair(known.after, facts.wanted_of_decisions):
         rate, span = known.after.by_predictions[name], known.after.range_of("by_predictions", name)
         yield (
             f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
@@ -119,13 +120,11 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         )
 
 
-def less_fair(facts: Facts) -> list[str]:
+def less_fair(outlook: Outlook, wanted: ByGrouping) -> list[str]:
     """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
-    rates = {} if facts.downstream is None else facts.downstream.after.by_predictions
-    wanted = facts.wanted_of_decisions
     return [
         name
-        for name, rate in rates.items()
+        for name, rate in outlook.by_predictions.items()
         if rate is not None and (least := wanted[name]) is not None and rate < least - DOWNSTREAM_SLACK
     ]
 
@@ -134,10 +133,10 @@ def remedy_remark(known: Downstream, name: str) -> Remark:
     """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
     if known.remedy == "none":
         return ()
-    option, expected = _REMEDIES[known.remedy], (known.remedied or {}).get(name)
-    if expected is None:
-        return ("; try whether it helps to use ", *option)
-    return (f". A quick trial gave {expected:.2f} with ", *option)
+    if known.remedied is None:
+        return ("; try whether it helps to use ", *_REMEDIES[known.remedy])
+    expected = known.remedied.get(name)
+    return () if expected is None else (f". A quick trial gave {expected:.2f} with ", *_REMEDIES[known.remedy])
 
 
 def _range_text(span: Range | None) -> str:

@@ -15,8 +15,8 @@ from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
-from fairmaxent.data.table import row_keys, tally
-from fairmaxent.data.weights import check_weights, effective_rows, in_range, read_weights
+from fairmaxent.data.table import row_keys
+from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
 MISSING = "missing"
@@ -128,12 +128,6 @@ def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain |
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
     return group, list(zip(*labels_by_column, strict=True))
-
-
-def sums_of(group: Codes, weights: Reals, count: int) -> tuple[Reals, Codes, Reals]:
-    """Weight, number of rows, and effective number of rows (Σw)² / Σw² of each group."""
-    mass, squares = tally(group, weights, count), tally(group, weights**2, count)
-    return mass, np.bincount(group, minlength=count), effective_rows(mass, squares)
 
 
 def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:

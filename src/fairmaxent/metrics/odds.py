@@ -17,9 +17,8 @@ import numpy as np
 from fairmaxent.data.arrays import Codes, Mask
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, compare, left_out_text, pair_text
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, by_positive, compare, left_out_text, pair_text
 from fairmaxent.metrics.groups import (
     Groups,
     MeasuredRows,
@@ -33,7 +32,6 @@ from fairmaxent.metrics.groups import (
     outcome_column,
     probabilities_of,
     refuse_protected,
-    sums_of,
 )
 from fairmaxent.metrics.intervals import Interval, interval_text
 
@@ -208,9 +206,7 @@ def _positives(
 ) -> GroupedTable:
     """Add up the predictions of an outcome in each group, among some of its rows."""
     group, labels = groups
-    mass, counts, sizes = sums_of(group[among], rows.weights[among], len(labels))
-    positive = tally(group[among], rows.weights[among] * predicted[among], len(labels))
-    return GroupedTable(columns, labels, [outcome, None], [0], np.stack([positive, mass - positive]), counts, sizes)
+    return by_positive(predicted[among], rows.weights[among], (group[among], labels), columns, outcome)
 
 
 def _some(values: list[object]) -> str:

@@ -32,6 +32,7 @@ from fairmaxent.metrics.scorecard import area_under_curve, predict_outcomes
 REPLICATES = 400
 CONFIDENCE = 0.95
 _AT_ONCE = 2_000_000  # multiplicities in memory at a time
+_STREAM = 1_955_042  # draws of our own: data that were simulated with a plain seed do not share them
 _MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as impossible
 
 OVERALL = ""  # the name under which a score of all people together is kept
@@ -76,7 +77,7 @@ class Trial:
         drawn = self.scores(self.replicates(replicates))
         spread = self._between_models(drawn)
         # A new model varies, and so does the mean over the models that were tried.
-        noise = np.random.default_rng(1).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
+        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
         return {
             quantity: {
                 name: _with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
@@ -90,7 +91,7 @@ class Trial:
 
         ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
         """
-        rng, people = np.random.default_rng(0), len(self.truth)
+        rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
         times = _poisson_twice(self.share) if elsewhere else _poisson_once()
         step = max(1, _AT_ONCE // max(people, 1))
         shapes = [(min(step, count - start), people) for start in range(0, count, step)]
@@ -99,7 +100,7 @@ class Trial:
 
     def advantage(self, other: Trial, quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
         """How much larger a score of another trial of the same people is, in replicates of people and models."""
-        rng = np.random.default_rng(2)
+        rng = np.random.default_rng([_STREAM, 2])
         result = np.zeros(replicates)
         for trial, sign in ((other, 1.0), (self, -1.0)):
             value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]

@@ -127,7 +127,7 @@ def close_loop(people: People, soft: Reals, rehearsals: list[Rehearsal], student
         if best.shortfall.within(_SMALL):
             break
         start = best.offsets
-    labels = _labels(people, soft, wish, best.offsets, keeps_means=best.keeps_means)
+    labels = moved_labels(people, soft, wish, best.offsets, keeps_means=best.keeps_means)
     return Levelled(labels, best, len(attempts), len(rehearsals))
 
 
@@ -152,7 +152,7 @@ def _try_out(
     """Train the student without each fold, and see what it decides there."""
     chances = []
     for fold in rehearsals:
-        labels = _labels(fold.taught, fold.soft, wish, offsets, keeps_means=keeps_means)
+        labels = moved_labels(fold.taught, fold.soft, wish, offsets, keeps_means=keeps_means)
         counted = labels * wish.factor[fold.taught.profiles.groups][:, None]
         chances.append(student.learn(fold.taught.lesson(fold.taught.size, counted))(fold.asked))
     scores = np.log(np.maximum(checked(student, np.concatenate(chances)), FLOOR)) - wish.handicap
@@ -170,7 +170,8 @@ def _merit(attempt: Attempt) -> float:
     return attempt.shortfall.value + (0.0 if attempt.keeps_means else allowance)
 
 
-def _labels(people: People, soft: Reals, wish: Wish, offsets: Reals, *, keeps_means: bool) -> Reals:
+def moved_labels(people: People, soft: Reals, wish: Wish, offsets: Reals, *, keeps_means: bool) -> Reals:
+    """Move the labels of each group by its offsets, and keep the mean of each group, or of all together."""
     groups = people.profiles.groups
     mass = people.profiles.mass * wish.factor[groups]
     if keeps_means:

@@ -22,6 +22,9 @@ from fairmaxent.relabelling.profiles import Profiles
 
 LARGEST_LESSON = 100_000  # people that one model learns from; more are represented by that many
 
+# Folds must have nothing to do with the data, which may be simulated with a plain seed such as 0.
+_STREAM = 20200713
+
 Counts = NDArray[np.int64]
 
 
@@ -99,7 +102,7 @@ class People:
                 " and ",
                 Option("estimate", None),
             )
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng([_STREAM, seed])
         shuffled = rng.permutation(len(self.profiles.outcomes))[self.row]
         order = np.lexsort((rng.random(len(self.row)), shuffled, self.outcome, self.group))
         first = np.empty(len(order), dtype=np.int64)  # the number of each record's first card
@@ -140,5 +143,5 @@ def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
     total = int(members.sum())
     if total <= most:
         return np.repeat(np.arange(len(members)), members)
-    steps = np.arange(most) + np.random.default_rng(0).random(most)
+    steps = np.arange(most) + np.random.default_rng([_STREAM, 0]).random(most)
     return np.searchsorted(np.cumsum(members), (steps * (total / most)).astype(np.int64), side="right")

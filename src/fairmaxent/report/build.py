@@ -125,7 +125,7 @@ def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
 def _advice(certificate: Certificate) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
     known = certificate.downstream
-    unfair = [] if known is None else less_fair(certificate)
+    unfair = [] if known is None else less_fair(known.after, certificate.wanted_of_decisions)
     if known is None or not unfair:
         return None
     return f"Its decisions are expected to be less fair than wanted{spelled(remedy_remark(known, unfair[0]), str)}."
