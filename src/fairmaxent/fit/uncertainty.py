@@ -4,7 +4,8 @@ The fair table t(y, z) depends on the data only through the table e(y, z) of out
 the fit is a replicate of this small table, made fair in the same way. The mass of a cell with total weight Σw and
 squared weights Σw² becomes θ·Gamma(k + 1/2), with k = (Σw)²/Σw² effective rows and θ = Σw²/Σw: the Bayesian bootstrap
 (Rubin, 1981) of the cells, with the variance that design weights leave. The half row is Jeffreys' prior, without which
-intervals of small cells would be too short, and cells would vanish from replicates.
+intervals of small cells would be too short, and cells would vanish from replicates. A cell without rows has θ of its
+outcome.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Summed, Table, tally
 from fairmaxent.data.weights import effective_rows
@@ -82,7 +83,7 @@ class Uncertainty:
         rows = [(name, str(before), str(after[name])) for name, before in self.before.lines()]
         width = max(len(name) for name, *_ in rows) + 2
         lines = [f"{'':<{width}}{'before':<28}after", *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows)]
-        lines.append(f"{self.confidence:.0%} intervals from {self.replicates:,} bootstrap replicates of the fit")
+        lines.append(f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap replicates of the fit")
         if self.infeasible:
             lines.append(f"{self.infeasible:,} more replicates are left out, because no fair table exists for them")
         return "\n".join(lines)
@@ -101,7 +102,8 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
     problem = Problem.of(fit.roles, fit.table, request)
     cells = _cells(problem)
     before, after = [], []
-    for masses in _replicated_masses(cells, count, rng):
+    outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
+    for masses in _replicated_masses(cells, outcome, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
             after.append(_fair_table(replicate, request))
@@ -138,12 +140,16 @@ def _checked_request(fit: Learned) -> Request:
 
 
 def _cells(problem: Problem) -> Table:
-    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each."""
+    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each.
+
+    Without rules there is one too for each outcome that nobody has in a group: somebody might have had it.
+    """
     blocks, rows = problem.blocks, problem.table
     if not problem.rules:  # then the other columns do not matter
         every_sum: tuple[Summed, ...] = ("counts", "rows", "squares")
         counts, people, squares = (rows.tables([(0,)], blocks.levels, of=of)[0] for of in every_sum)
-        present = np.flatnonzero(counts)
+        by_outcome = counts.reshape(blocks.shape(0)[0], -1)
+        present = np.flatnonzero(np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape))
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
         codes[:, 0] = present
         return Table(codes, counts[present], people[present], squares[present])
@@ -154,12 +160,19 @@ def _cells(problem: Problem) -> Table:
     return Table(table.codes[first], counts, people, squares)
 
 
-def _replicated_masses(cells: Table, count: int, rng: np.random.Generator) -> Iterator[Reals]:
-    """Masses of the cells in each replicate, the same in all as the data's on average, but for the half row."""
+def _replicated_masses(cells: Table, outcome: Codes, count: int, rng: np.random.Generator) -> Iterator[Reals]:
+    """Masses of the cells in each replicate; ``outcome`` is that of each cell.
+
+    Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
+    standard error: with very many cells, half rows would add up.
+    """
     rows = np.nan_to_num(effective_rows(cells.counts, cells.squares))
-    scale = np.divide(cells.counts, rows, out=np.zeros_like(rows), where=rows > 0)
+    more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
+    totals, squares = (tally(outcome, sums, 0) for sums in (cells.counts, cells.squares))
+    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[outcome]
+    scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
     for _ in range(count):
-        yield scale * rng.gamma(rows + HALF_A_ROW)
+        yield scale * rng.gamma(rows + more)
 
 
 def _fair_table(problem: Problem, request: Request) -> Reals:
