@@ -270,7 +270,7 @@ def summary(covered: list[Covered], runs: int) -> Outcome:
     )
     words = (
         f"Coverage of {CONFIDENCE:.0%} intervals in {runs:,} samples for each of {len(covered):,} cells; a line has "
-        "the lowest and the highest coverage of its cells. A cell has two groups, with equal or different rates, of the "
+        "the lowest and highest coverage of its cells. A cell has two groups, with equal or different rates, of the "
         f"same size or beside a group of {LARGE_GROUP} rows. Weights are given as rows with the outcome : rows without "
         "it (for the representation rate, as one group : the other). Rates are those of the sample, and for the "
         "statistical rate also those of the population; for the representation rate, the size is what is expected of "
