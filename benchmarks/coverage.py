@@ -64,6 +64,8 @@ class Cell:
         shares = self.shares
         if self.metric == "representation rate":
             return float(min(self.rows))
+        if self.metric == "equalised odds":  # of the rows without the outcome, both groups have the second rate
+            shares = np.append(shares[:, np.newaxis], [shares[[1]]] * 2, axis=1).T
         return float((np.array(self.rows) * np.minimum(shares, 1 - shares)).min())
 
 
@@ -266,12 +268,12 @@ def summary(covered: list[Covered], runs: int) -> Outcome:
     bars = (
         Bar("Lowest coverage of all cells", min(one.coverage for one in covered), LEAST, at_least=True),
         Bar(f"Highest coverage with {FEW} rows or more of each kind", max(one.coverage for one in common), MOST),
-        Bar("Width where rows are fewer, in widths of an exact interval", max(map(_relative_width, sparse)), 1.0),
+        Bar("Width where rows are fewer, in widths of an exact interval", _widest(sparse), 1.0),
     )
     words = (
         f"Coverage of {CONFIDENCE:.0%} intervals in {runs:,} samples for each of {len(covered):,} cells; a line has "
-        "the lowest and highest coverage of its cells. A cell has two groups, with equal or different rates, of the "
-        f"same size or beside a group of {LARGE_GROUP} rows. Weights are given as rows with the outcome : rows without "
+        "the lowest and the highest coverage of its cells. A cell has two groups, with equal or different rates, of "
+        f"the same size or beside a group of {LARGE_GROUP} rows. Weights: rows with the outcome : rows without "
         "it (for the representation rate, as one group : the other). Rates are those of the sample, and for the "
         "statistical rate also those of the population; for the representation rate, the size is what is expected of "
         "the smaller group. Groups that do not occur in a sample are unknown and not compared. "
@@ -295,8 +297,9 @@ def _line(covered: list[Covered], metric: str, rows: int, weights: tuple[float, 
     few = [one.coverage for one in sparse]
     name = next(name for name, value in WEIGHTS.items() if value == weights)
     ends = [limit(part, default=None) for part in (common, few) for limit in (min, max)]
-    return metric, rows, name, *ends, max(map(_relative_width, sparse), default=None)
+    return metric, rows, name, *ends, _widest(sparse)
 
 
-def _relative_width(one: Covered) -> float:
-    return one.width / one.exact_width
+def _widest(covered: list[Covered]) -> float | None:
+    """Largest width in widths of the exact interval, which does not exist where probabilities vary."""
+    return max((one.width / one.exact_width for one in covered if not one.cell.varied), default=None)

@@ -270,7 +270,6 @@ def test_every_cell_is_covered(metric):
         if cell.metric == metric:
             covered = simulate(cell, FULL.runs)
             assert covered.coverage >= LEAST, covered
-            if covered.is_sparse:
-                assert covered.width <= covered.exact_width * 1.005, covered
-            else:
-                assert covered.coverage <= MOST, covered
+            assert covered.is_sparse or covered.coverage <= MOST, covered
+            if covered.is_sparse and not cell.varied:
+                assert covered.width <= covered.exact_width, covered

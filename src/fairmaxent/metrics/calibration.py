@@ -154,7 +154,7 @@ def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: 
     half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
     reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
     # At least what exact probabilities would leave, in case few rows happen to agree.
-    mean = chance.mean(axis=-1)
+    mean = weighted_mean(chance, weights)
     unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
     left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
     freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
