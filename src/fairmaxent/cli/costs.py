@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairmaxent.cli.text import cell_text, text_table
 from fairmaxent.fit.cost_text import changed_lines, filled_lines, outcome_lines, worst_groups
-from fairmaxent.fit.costs import Cost, Costs
+from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.share_text import percent, times
 from fairmaxent.report.delivered import Mode
 from fairmaxent.report.delivered_costs import DeliveredCosts
@@ -39,7 +39,7 @@ def _heads(costs: DeliveredCosts, mode: Mode, *, delivered: bool) -> list[str]:
     return ["largest weight" if mode == "weights" else "most copies" if costs.counted else "expected copies"]
 
 
-def _numbers(cost: Cost, mode: Mode, *, delivered: bool) -> Sequence[str]:
+def _numbers(cost: GroupCost, mode: Mode, *, delivered: bool) -> Sequence[str]:
     each, copies = times(cost.largest_weight), times(cost.most_copies)
     last = [each, copies] if not delivered else [each if mode == "weights" else copies]
     return [f"{cost.rows:,}", percent(cost.before), percent(cost.after), times(cost.effective_rows), *last]

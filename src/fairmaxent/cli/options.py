@@ -119,7 +119,7 @@ class RoleOptions:
                 if table.whole is not None and name in table.whole.collect_schema().names():
                     raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
                 raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
-        return replace(self, favourable=tuple(typed_level(own, schema[self.outcome]) for own in self.favourable))
+        return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
 
 
 @dataclass(frozen=True)

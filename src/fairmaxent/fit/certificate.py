@@ -121,10 +121,10 @@ class Certificate(Facts):
         known = self.downstream
         outlooks = (known.before, known.after)
         lines = [f"expected of {known.student} trained on the {known.output}:"]
-        rows = [(label, kind, OVERALL, [getattr(own, kind) for own in outlooks]) for label, kind in _QUALITY]
+        rows = [(label, kind, OVERALL, [getattr(outlook, kind) for outlook in outlooks]) for label, kind in _QUALITY]
         for kind in ("by_predictions", "by_probabilities"):
             for name in getattr(known.before, kind):
-                values = [getattr(own, kind)[name] for own in outlooks]
+                values = [getattr(outlook, kind)[name] for outlook in outlooks]
                 rows.append((f"rate {kind.replace('_', ' ')} of {name}", kind, name, values))
         for label, kind, name, values in rows:
             numbers = "".join(f"{_shown(value):>10}" for value in values)

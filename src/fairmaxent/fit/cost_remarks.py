@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
-from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, Cost
+from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.share_text import percent, times
 
@@ -31,8 +31,8 @@ def cost_remarks(facts: Facts) -> Iterator[Remark]:
         )
 
 
-def _beyond_line(facts: Facts) -> list[Cost]:
-    listed: list[Cost] = []
+def _beyond_line(facts: Facts) -> list[GroupCost]:
+    listed: list[GroupCost] = []
     for group in sorted(facts.costs.groups if facts.costs else (), key=lambda group: group.effective_rows):
         known = any(abs(group.times - other.times) <= 1e-9 * group.times for other in listed)
         if group.beyond_line and not (known and group.effective_rows >= FEWEST_ROWS):
@@ -40,7 +40,7 @@ def _beyond_line(facts: Facts) -> list[Cost]:
     return listed
 
 
-def _statement(group: Cost, rows: int) -> str:
+def _statement(group: GroupCost, rows: int) -> str:
     if not group.rows:
         return f"{group.name} is {percent(group.after)} of the result, but nobody in the data is in this group"
     people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
@@ -58,7 +58,7 @@ def _statement(group: Cost, rows: int) -> str:
     return text
 
 
-def _remedy(group: Cost, facts: Facts) -> Remark:
+def _remedy(group: GroupCost, facts: Facts) -> Remark:
     merge = "merge it with another group"
     if not _grows(group) and group.times <= MOST_TIMES:
         return (f". To do better, {merge}, or collect more rows.",)
@@ -75,7 +75,7 @@ def _alternatives(ways: list[Remark]) -> Remark:
     return (*(part for way in others for part in (*way, ", ")), *(["or "] if others else []), *last)
 
 
-def _keep_size(group: Cost, facts: Facts) -> Remark:
+def _keep_size(group: GroupCost, facts: Facts) -> Remark:
     """How to let a group grow less; nothing if its size was not asked for."""
     wanted = facts.wanted["representation_rate"]
     if not _grows(group) or (wanted.get(group.grouping) is None and not group.targeted):
@@ -89,5 +89,5 @@ def _keep_size(group: Cost, facts: Facts) -> Remark:
     )
 
 
-def _grows(group: Cost) -> bool:
+def _grows(group: GroupCost) -> bool:
     return group.after > group.before * (1 + 1e-6)

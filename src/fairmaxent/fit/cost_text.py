@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fairmaxent.fit.costs import ChangedOutcome, Cost, Costs
+from fairmaxent.fit.costs import ChangedOutcome, Costs, GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.share_text import percent, times
 
@@ -28,7 +28,7 @@ def cost_table(costs: Costs, width: int) -> Iterator[str]:
     yield f"  {costs.worst_cell.name}"
 
 
-def cost_numbers(cost: Cost) -> tuple[str, ...]:
+def cost_numbers(cost: GroupCost) -> tuple[str, ...]:
     """The numbers of one group, as text."""
     return (
         f"{cost.rows:,}",
@@ -40,7 +40,7 @@ def cost_numbers(cost: Cost) -> tuple[str, ...]:
     )
 
 
-def worst_groups(groups: Sequence[Cost]) -> list[Cost]:
+def worst_groups(groups: Sequence[GroupCost]) -> list[GroupCost]:
     """All groups if they are few; otherwise those with the fewest effective rows, in their order."""
     worst = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)[:SHOWN_GROUPS]
     return [groups[index] for index in sorted(worst)]

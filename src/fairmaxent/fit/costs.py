@@ -32,7 +32,7 @@ MOST_TIMES = 20  # how many times a person may count
 
 
 @dataclass(frozen=True)
-class Cost:
+class GroupCost:
     """What one group, or one cell of outcome and groups, rests on."""
 
     grouping: str  # its columns
@@ -78,8 +78,8 @@ class ChangedOutcome:
 class Costs:
     """What each group rests on, and the cell in which one person counts most."""
 
-    groups: tuple[Cost, ...]
-    worst_cell: Cost
+    groups: tuple[GroupCost, ...]
+    worst_cell: GroupCost
     effective_rows: float  # of all rows together
     changed: tuple[ChangedOutcome, ...] = ()  # none: every row keeps its outcome
 
@@ -87,8 +87,8 @@ class Costs:
     def from_dict(cls, record: dict[str, Any]) -> Costs:
         """Restore what ``dataclasses.asdict`` gave."""
         return cls(
-            groups=tuple(Cost(**group) for group in record["groups"]),
-            worst_cell=Cost(**record["worst_cell"]),
+            groups=tuple(GroupCost(**group) for group in record["groups"]),
+            worst_cell=GroupCost(**record["worst_cell"]),
             effective_rows=record["effective_rows"],
             changed=tuple(ChangedOutcome(**change) for change in record["changed"]),
         )
@@ -188,14 +188,14 @@ class _People:
     def of(cls, problem: Problem) -> _People:
         counted = problem.counted.collect()
         profiles = Profiles.of(problem.table.collect(), problem.blocks, counted.counts)
-        place, size = profiles.profile_of_row, len(profiles.codes)
+        profile, size = profiles.profile_of_row, len(profiles.codes)
         kept = counted.counts > 0
         table = Table(
             codes=profiles.codes,
             counts=profiles.mass,
-            rows=tally(place, np.where(kept, counted.rows, 0.0), size),
-            squares=tally(place, counted.squares, size),
-            peaks=highest(place, np.where(kept, counted.largest, 0.0), size),
+            rows=tally(profile, np.where(kept, counted.rows, 0.0), size),
+            squares=tally(profile, counted.squares, size),
+            peaks=highest(profile, np.where(kept, counted.largest, 0.0), size),
         )
         return cls(profiles, table)
 
@@ -256,8 +256,8 @@ class _Table:
     copies: Spread
     targeted: bool = False
 
-    def cost(self, name: str, cell: tuple[int, ...], *, compared: bool = True) -> Cost:
-        return Cost(
+    def cost(self, name: str, cell: tuple[int, ...], *, compared: bool = True) -> GroupCost:
+        return GroupCost(
             grouping=self.columns,
             name=name,
             rows=int(self.rows[cell]),
@@ -271,7 +271,7 @@ class _Table:
         )
 
 
-def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[Cost]:
+def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows = _row_counts(problem)
     for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
@@ -292,7 +292,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
                 yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
 
 
-def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Cost:
+def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
     """The cell of outcome and protected columns in which one person counts most."""
     columns = problem.roles.grouping_name(range(fair.ndim))
     table = _Table(columns, _row_counts(problem), problem.data_table, fair, weights.cells, copies.cells)

@@ -26,7 +26,7 @@ from fairmaxent.fit.panel import fold_of_each, some_rows
 from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
-from fairmaxent.metrics.trial import OVERALL, Expected, Run, Trial
+from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import Lesson, People
@@ -209,14 +209,14 @@ def _outlook(trial: Trial) -> Outlook:
     """Take the scores and their ranges; NaN becomes None."""
     expected = trial.expected()
 
-    def value(found: Expected) -> float | None:
-        return None if np.isnan(found.value) else found.value
+    def value(score: Score) -> float | None:
+        return None if np.isnan(score.value) else score.value
 
-    def span(found: Expected) -> Range | None:
-        return None if np.isnan(found.low) else (found.low, found.high)
+    def span(score: Score) -> Range | None:
+        return None if np.isnan(score.low) else (score.low, score.high)
 
     def each(quantity: str) -> ByGrouping:
-        return {name: value(found) for name, found in expected[quantity].items()}
+        return {name: value(score) for name, score in expected[quantity].items()}
 
     return Outlook(
         accuracy=expected["accuracy"][OVERALL].value,
@@ -228,7 +228,7 @@ def _outlook(trial: Trial) -> Outlook:
         calibration_gap=each("calibration_gap"),
         decided=each("decided")[OVERALL],
         ranges={
-            quantity: {name: span(found) for name, found in by_name.items()} for quantity, by_name in expected.items()
+            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
         },
     )
 

@@ -39,7 +39,7 @@ OVERALL = ""  # the name under which a score of all people together is kept
 
 
 @dataclass(frozen=True)
-class Expected:
+class Score:
     """A score, and the range in which it will be measured on other people; both NaN if nothing can be compared."""
 
     value: float
@@ -48,7 +48,7 @@ class Expected:
 
 
 Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
-ExpectedScores = dict[str, dict[str, Expected]]
+ExpectedScores = dict[str, dict[str, Score]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,10 +287,10 @@ def _worst_difference(rates: Reals) -> Reals:
     return np.asarray(np.fmax.reduce(np.where(_comparable(rates), span, np.nan), axis=-1))
 
 
-def _with_range(value: float, replicates: Reals) -> Expected:
+def _with_range(value: float, replicates: Reals) -> Score:
     """Take the middle 95 % of what other people may give; scores lie between 0 and 1."""
     known = replicates[~np.isnan(replicates)]
     if np.isnan(value) or not len(known):
-        return Expected(value, np.nan, np.nan)
+        return Score(value, np.nan, np.nan)
     low, high = np.clip(np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]), 0.0, 1.0)
-    return Expected(value, min(float(low), value), max(float(high), value))
+    return Score(value, min(float(low), value), max(float(high), value))

@@ -13,7 +13,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import highest, tally
 from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.fairness.rates import group_shares, group_table
-from fairmaxent.fit.costs import Cost
+from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
 from fairmaxent.relabelling.profiles import root_shape
@@ -32,8 +32,8 @@ class DeliveredCosts:
     """
 
     outcomes: tuple[OutcomeShare, ...]  # those that are compared
-    groups: tuple[Cost, ...]  # none: not known for this fit
-    worst_cell: Cost | None
+    groups: tuple[GroupCost, ...]  # none: not known for this fit
+    worst_cell: GroupCost | None
     filled: float  # share of combinations of outcome and groups that nobody in the data has
     counted: bool
 
@@ -48,7 +48,7 @@ def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> Deliver
         return DeliveredCosts(outcomes, costs.groups, costs.worst_cell, filled, counted=False)
     copies = _Copies.counted(fit, delivered, data)
     drawn = delivered.rows / fit.table.size
-    groups: list[Cost] = []
+    groups: list[GroupCost] = []
     for columns, axes in zip(fit.certificate.measure.names, fit.certificate.measure.groupings, strict=True):
         shares, most = group_shares(table, axes), None if copies is None else copies.by_group(axes)
         listed = [cost for cost in costs.groups if cost.grouping == columns]
@@ -60,8 +60,8 @@ def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> Deliver
 
 
 def _delivered(
-    fit: Fit, costs: Sequence[Cost], axes: tuple[int, ...], shares: Reals, most: Reals | None, drawn: float
-) -> Iterator[Cost]:
+    fit: Fit, costs: Sequence[GroupCost], axes: tuple[int, ...], shares: Reals, most: Reals | None, drawn: float
+) -> Iterator[GroupCost]:
     """Replace what is expected by what was delivered; ``drawn`` is how many rows were, for each row of the data."""
     cells = {fit.roles.describe_group(axes, cell): cell for cell in np.ndindex(shares.shape)}
     for cost in costs:
