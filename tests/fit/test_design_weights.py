@@ -90,7 +90,8 @@ def test_the_estimate_is_weighted_cross_validation(monkeypatch):
         assert outlook.accuracy == pytest.approx(accuracy, abs=1e-6)
         assert outlook.auc == pytest.approx(roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4)
         assert outlook.by_predictions["z"] == pytest.approx(ratio(decided, frame, weight), abs=1e-6)
-        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=1e-4)
+        # Logistic regressions on rows and on counts stop at slightly different points.
+        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=5e-4)
         right = ratio(decided[truth], frame[truth], weight[truth])
         assert outlook.equal_opportunity["z"] == pytest.approx(right, abs=1e-6)
         # The weights matter: the same decisions, counted by rows, would look otherwise.
