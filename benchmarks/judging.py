@@ -26,18 +26,20 @@ def judge_splits(name: str, treatment: str, splits: list[int], rows: int | None,
 
 def judge(fold: Fold, treatment: str, iterations: int) -> dict[str, Any]:
     """Measure one treatment on one fold; ``iterations`` bounds a treatment that trains many models."""
-    treat = TREATMENTS[treatment].treat
+    treat, looped = TREATMENTS[treatment].treat, TREATMENTS[treatment].looped
     began = time.process_time()
     training = Training(fold.train) if treat is None else treat(fold)
     seconds = time.process_time() - began
     encoder = Encoder.of(fold.features(fold.train))
     models = {}
     for name, learner in LEARNERS.items():
+        student = learner.student() if looped else None
+        lesson = training if treat is None or student is None else treat(fold, student=student)
         began = time.process_time()
         if treat is None:
             chances, predicted = _in_processing(fold, learner, encoder, iterations)
         else:
-            chances = _chances(fold, training, learner, encoder)
+            chances = _chances(fold, lesson, learner, encoder)
             predicted = chances > THRESHOLD
         models[name] = judge_people(fold, chances, predicted) | {"seconds": time.process_time() - began}
     return _rounded({"split": fold.seed, "seconds": seconds, "table": judge_table(fold, training), "models": models})

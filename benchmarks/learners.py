@@ -63,15 +63,16 @@ class Learner:
 
     build: Callable[[Encoder], Any]
     view: Callable[[Encoder, Any], Reals] = Encoder.indicators
+    student: Callable[[], Any] = lambda: None  # the same classifier as debias() takes it; None is its own boosting
 
 
-def _logistic_regression(_: Encoder) -> Any:
+def _logistic_regression(_: Encoder | None = None) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(max_iter=1000)
 
 
-def _decision_tree(_: Encoder) -> Any:
+def _decision_tree(_: Encoder | None = None) -> Any:
     from sklearn.tree import DecisionTreeClassifier
 
     return DecisionTreeClassifier(min_samples_leaf=50, random_state=0)
@@ -86,7 +87,7 @@ def _gradient_boosting(encoder: Encoder) -> Any:
 
 
 LEARNERS: Mapping[str, Learner] = {
-    "logistic regression": Learner(_logistic_regression),
-    "decision tree": Learner(_decision_tree),
+    "logistic regression": Learner(_logistic_regression, student=_logistic_regression),
+    "decision tree": Learner(_decision_tree, student=_decision_tree),
     "gradient boosting": Learner(_gradient_boosting, Encoder.coded),
 }

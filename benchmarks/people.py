@@ -1,4 +1,4 @@
-"""Real people: the tables of the frontier, and their random splits into people to learn from and people to judge on."""
+"""People: the tables of the frontier, and their random splits into people to learn from and people to judge on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.simulated import census, lending
+
 TEST_SHARE = 0.3
 
 # Data set → protected column. COMPAS is held to the two groups that the published analyses compare: the others are so
 # small that a test fold has a handful of them, and a ratio over a handful of people measures nothing.
-PROTECTED = {"adult": "sex", "german": "sex", "compas": "race"}
+PROTECTED = {"adult": "sex", "german": "sex", "compas": "race", "census": "sex", "lending": "origin"}
 _COMPARED = {"compas": ("African-American", "Caucasian")}
+_SIMULATED = {"census": (census, "income", "high"), "lending": (lending, "repaid", "yes")}
 # Both say, one way or the other, what two_year_recid says.
 _LEAKING = {"compas": ("is_recid", "is_violent_recid")}
 
@@ -67,7 +70,12 @@ def _people(name: str) -> tuple[Any, Any, tuple[str, str, object]]:
     """Return a table, the cell (y, z) of each row as text, and outcome, protected column and favourable outcome."""
     import fairmaxent
 
-    dataset, protected = fairmaxent.datasets.load(name), PROTECTED[name]
+    protected = PROTECTED[name]
+    if name in _SIMULATED:
+        simulate, outcome, favourable = _SIMULATED[name]
+        frame = simulate()
+        return frame, frame[outcome] + "/" + frame[protected], (outcome, protected, favourable)
+    dataset = fairmaxent.datasets.load(name)
     frame = dataset.frame.drop(columns=list(_LEAKING.get(name, ())))
     if name in _COMPARED:
         frame = frame[frame[protected].isin(_COMPARED[name])]

@@ -20,6 +20,7 @@ from benchmarks import (
     alternatives,
     claims,
     cluster,
+    coverage,
     engine,
     foresight,
     growth,
@@ -42,6 +43,7 @@ SUBJECTS: Mapping[str, ModuleType] = {
     "outofcore": outofcore,
     "cluster": cluster,
     "foresight": foresight,
+    "coverage": coverage,
 }
 
 

@@ -27,10 +27,14 @@ class Training:
 
 @dataclass(frozen=True)
 class Treatment:
-    """A method; ``treat`` is None where it takes hold of the training itself instead of the table."""
+    """A method; ``treat`` is None where it takes hold of the training itself instead of the table.
 
-    treat: Callable[[Fold], Training] | None
+    ``looped``: it is told which classifier will be trained, as the keyword ``student``.
+    """
+
+    treat: Callable[..., Training] | None
     ours: bool = False
+    looped: bool = False
 
 
 def _raw(fold: Fold) -> Training:
@@ -77,16 +81,15 @@ def _rows(fold: Fold, **options: Any) -> Training:
     return Training(_debias(fold, **options).sample(len(fold.train)))
 
 
-def _relabelled(fold: Fold, **options: Any) -> Training:
-    """Every row once per outcome, weighted by its fair soft label."""
-    frame = _debias(fold, **options).weigh(fold.train, name=_WEIGHT)
-    return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
-
-
-def _labelled_by_the_tree(fold: Fold) -> Training:
+def _relabelled(fold: Fold, *, parity: str, output: str, **models: Any) -> Training:
+    """Every row once per outcome, weighted by its fair soft label; or rows that are drawn."""
     from fairmaxent import Relabel
 
-    return _relabelled(fold, relabel=Relabel(parity="predictions", labeller="tree"))
+    fit = _debias(fold, relabel=Relabel(parity=parity, **models))
+    if output == "rows":
+        return Training(fit.sample(len(fold.train)))
+    frame = fit.weigh(fold.train, name=_WEIGHT)
+    return Training(frame.drop(columns=_WEIGHT), frame[_WEIGHT].to_numpy())
 
 
 def _debias(fold: Fold, **options: Any) -> Any:
@@ -106,6 +109,8 @@ BASES = (
     *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
 )
 
+# One fit, made for boosting or for the rooted tree, whatever is trained on it then; otherwise one for each classifier.
+ONE_STUDENT = "relabel predictions, weights, one student"
 TREE_LABELS = "relabel predictions, weights, tree labels"
 PARITIES = ("probabilities", "predictions")
 
@@ -117,13 +122,9 @@ def with_base(base: str, share: float) -> str:
     return "rows, no base" if share == 0 else f"rows, {base} {share:g}"
 
 
-# Relabelling with the groups' shares of the rows made equal (the default), or left as they are.
-SHARES: Mapping[str, Mapping[str, Any]] = {"equal": {}, "own": {"representation_rate": None}}
-
-
-def relabelled(parity: str, output: str, shares: str) -> str:
+def relabelled(parity: str, output: str) -> str:
     """Name the treatment that relabels for this parity and gives this output."""
-    return f"relabel {parity}, {output}" + (", own shares" if shares == "own" else "")
+    return f"relabel {parity}, {output}"
 
 
 TREATMENTS: Mapping[str, Treatment] = {
@@ -141,11 +142,15 @@ TREATMENTS: Mapping[str, Treatment] = {
         for base, share in BASES
     },
     **{
-        relabelled(parity, output, share): Treatment(partial(treat, relabel=parity, **SHARES[share]), ours=True)
+        relabelled(parity, output): Treatment(
+            partial(_relabelled, parity=parity, output=output), ours=True, looped=parity == "predictions"
+        )
         for parity in PARITIES
-        for output, treat in (("weights", _relabelled), ("rows", _rows))
-        for share in SHARES
+        for output in ("weights", "rows")
     },
     "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),
-    TREE_LABELS: Treatment(_labelled_by_the_tree, ours=True),
+    ONE_STUDENT: Treatment(partial(_relabelled, parity="predictions", output="weights"), ours=True),
+    TREE_LABELS: Treatment(
+        partial(_relabelled, parity="predictions", output="weights", labeller="tree", student="tree"), ours=True
+    ),
 }

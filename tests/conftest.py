@@ -4,9 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from fairmaxent.fit import pipeline
+from fairmaxent.fit.outlook import NotEstimated
 from mixed import TABLES
+
+ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
+
+
+def not_estimated(*_, **__):
+    """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
+    return NotEstimated(())
 
 
 @pytest.fixture(params=TABLES)
 def table(request):
     return TABLES[request.param]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_estimates_unasked():
+    """An estimate that nobody asked for takes seconds: only tests about it make one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "estimated_by_default", not_estimated)
+        yield
+
+
+@pytest.fixture
+def estimates_unasked(monkeypatch):
+    """Estimates are made by default, as everywhere but in tests."""
+    monkeypatch.setattr(pipeline, "estimated_by_default", ESTIMATED_BY_DEFAULT)

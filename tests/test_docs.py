@@ -28,6 +28,7 @@ TABLE = "census.csv"
 # ---------------------------------------------------------------- pages
 
 
+@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     (tmp_path / TABLE).write_bytes((pages.DOCS / TABLE).read_bytes())

@@ -33,7 +33,7 @@ for name in {blocked!r}:
 import polars as pl
 import fairmaxent
 frame = pl.DataFrame({{"sex": ["f", "m", "m"] * 40, "y": ["no", "yes", "yes", "yes"] * 30, "x": range(120)}})
-fit = fairmaxent.debias(frame, "y", "sex", base_share=0.5, random_state=0)
+fit = fairmaxent.debias(frame, "y", "sex", representation_rate=1.0, base_share=0.5, random_state=0)
 drawn = fit.sample(50)
 assert type(drawn) is pl.DataFrame and drawn.schema == frame.schema
 assert type(fit.distribution.marginal(["sex", "y"])) is pl.DataFrame

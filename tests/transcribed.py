@@ -11,7 +11,7 @@ import numpy as np
 
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table, tally
-from fairmaxent.fairness.fair_table import algorithm_1, reweigh
+from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.priors.mixture import Mixture

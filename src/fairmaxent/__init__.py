@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit, load
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.request import Estimate, Relabel
+    from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
@@ -56,6 +57,7 @@ __all__ = [
     "SolverError",
     "StorageError",
     "TargetError",
+    "Uncertainty",
     "WeightError",
     "aif360",
     "baselines",
@@ -83,6 +85,7 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "Fit": "fit.fit",
     "Relabel": "fit.request",
+    "Uncertainty": "fit.uncertainty",
     "calibration": "metrics.calibration",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",

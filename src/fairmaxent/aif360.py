@@ -43,9 +43,8 @@ class FairMaxEntPreprocessing:
     Parameters
     ----------
     **options
-        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. With
-        ``representation_rate=None`` and ``target={"group": None, label: None}``, which keep the shares of groups and
-        labels, the weights are those of Reweighing.
+        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. By default, which
+        keeps the shares of groups and labels, the weights are those of Reweighing.
     output
         ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the same number of new rows in their
         place. Either way, the total weight stays the same. `relabel` needs ``"rows"``.
@@ -102,7 +101,7 @@ class FairMaxEntPreprocessing:
             if not np.array_equal(known, now):
                 raise InputError("this is not the data set that was fitted; call fit_transform with it")
         result, members = dataset.copy(deepcopy=True), self._members
-        average = dataset.instance_weights[members].mean()
+        average = self.fit_.weight_scale.mean
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result

@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows, read_weights
+from fairmaxent.data.weights import effective_rows, in_range, read_weights
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.fit.problem import compress
 from fairmaxent.maxent.logspace import entropy
@@ -28,6 +28,8 @@ NOTABLE = 0.01
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
 _CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
 _CELL_BYTES, _PAIR_BYTES = 110, 32
+# Equal group sizes are proposed if each group has this many rows, and its rows then count at most that many times.
+_FEW_ROWS, _FEW_TIMES = 30, 5
 _DURATIONS = ((1, "under a second"), (10, "a few seconds"), (60, "under a minute"), (600, "minutes"))
 _TOO_LONG = "very long: drop or merge columns with many levels"
 
@@ -102,6 +104,11 @@ class Inspection:
         roles = (self.outcome, *self.protected)
         return tuple(column.name for column in self.columns if column.identifier and column.name not in roles)
 
+    @property
+    def bears_equal_groups(self) -> bool:
+        """Whether groups of equal size cost little: no group is tiny, and none counts many times over."""
+        return all(_bears_equal_groups(grouping.representation) for grouping in self.groupings)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         plain = {
@@ -117,6 +124,14 @@ class Inspection:
             for grouping in self.groupings
         ]
         return {**plain, "groupings": groupings, "cost": {**vars(self.cost), "words": self.cost.words}}
+
+
+def _bears_equal_groups(shares: Rate) -> bool:
+    equal = 1 / len(shares.groups)
+    return all(
+        group.rate > 0 and equal / group.rate <= _FEW_TIMES and (group.count or 0) >= _FEW_ROWS
+        for group in shares.groups
+    )
 
 
 def inspect(
@@ -138,8 +153,9 @@ def inspect(
     names = read_columns("protected", protected)
     check_roles(outcome, names, weight)
     opened = frames.open_frame(frame)
-    design = read_weights(opened, weight)
-    domain, codes = read_domain(opened, domain, weight=weight, design=design)
+    raw = read_weights(opened, weight)
+    design = None if raw is None else in_range(raw)
+    domain, codes = read_domain(opened, domain, weight=weight, weights=design)
     roles = Roles.of(domain, outcome, names)
     compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)]
 

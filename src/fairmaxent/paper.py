@@ -16,8 +16,9 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness.fair_table import algorithm_1, check_rate, reweigh
 from fairmaxent.fairness.measure import Measure
+from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
@@ -62,7 +63,7 @@ def fit(
     share = check_share("C", C)
     method = _solver(solver, share)
     opened = frames.open_frame(frame)
-    domain, codes = read_domain(opened, domain, weight=None, design=None)
+    domain, codes = read_domain(opened, domain, weight=None, weights=None)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
     problem = Problem(

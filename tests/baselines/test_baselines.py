@@ -10,9 +10,8 @@ from scipy.stats import chisquare
 
 import fairmaxent
 from fairmaxent import baselines, paper
-from fairmaxent.data.draws import quota
 from fairmaxent.data.table import tally
-from fairmaxent.fairness.fair_table import algorithm_1
+from fairmaxent.fairness.weights import algorithm_1
 from mixed import cells as column_values
 from mixed import schema
 from oracle import dense, points
@@ -157,7 +156,7 @@ def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
     found = (
         drawn.groupby(["y", *columns]).size().reindex(pd.MultiIndex.from_frame(exact[["y", *columns]]), fill_value=0)
     )
-    assert found.tolist() == quota(exact["probability"].to_numpy(), n).tolist()
+    assert (np.abs(found.to_numpy() - n * exact["probability"].to_numpy()) < 1).all()
     assert set(drawn.itertuples(index=False)) <= set(frame.itertuples(index=False))
 
 

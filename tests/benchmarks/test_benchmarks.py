@@ -23,6 +23,7 @@ from benchmarks.tables import OUTCOME, PROTECTED, correlated_codes, fair_frame
 from benchmarks import (
     alternatives,
     cluster,
+    coverage,
     engine,
     growth,
     meter,
@@ -343,6 +344,17 @@ def test_the_command_measures_what_is_asked_and_writes_where_asked(tmp_path, mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.json", "results.md"]
     assert list(results.load(tmp_path)) == ["million"]
     assert "met: max |gradient|" in capsys.readouterr().out
+
+
+def test_coverage_has_a_line_for_every_metric_size_and_weight():
+    outcome = coverage.measure(coverage.Sizes(runs=20, rows=(10,), rates=(0.1,)))
+    (table,) = outcome.tables
+    assert len(table.rows) == len(coverage.SIMULATIONS) * len(coverage.WEIGHTS)
+    assert [bar.at_least for bar in outcome.bars] == [True, False, False]
+    line = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (line["metric"], line["rows"], line["weights"], line["lowest"]) == ("statistical rate", 10, "1:1", None)
+    assert 0.5 < line["lowest, few rows"] <= line["highest, few rows"] <= 1
+    assert 0 < line["width, few rows"] <= 1
 
 
 def test_numbers_are_shown_in_three_digits():

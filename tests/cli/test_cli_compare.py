@@ -33,12 +33,15 @@ def run(*args):
 
 
 def test_every_method_is_scored_or_says_why_not(folder):
-    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, "--json"))}
+    args = [*FAVOURED, "--representation-rate", "1", "--json"]
+    found = {own["method"]: own for own in json.loads(run("data.csv", *args))}
     assert len(found) == 9
     scored = {name: own for name, own in found.items() if own["refused"] is None}
     assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
     for ours in ("fairmaxent, weights", "relabel, probabilities", "relabel, predictions"):
-        assert min(scored[ours][rate] for rate in ("representation_rate", "statistical_rate")) > 0.999
+        assert scored[ours]["representation_rate"] > 0.999
+        lowest = 0.95 if ours == "relabel, predictions" else 0.999  # outcomes give way to equal decisions
+        assert scored[ours]["statistical_rate"] > lowest
     assert scored["Kamiran-Calders"]["statistical_rate"] > 0.9 > 0.6 > scored["raw"]["statistical_rate"]
     assert scored["King-Zeng"]["representation_rate"] > 0.95 > 0.6 > scored["raw"]["representation_rate"]
     assert all(0.4 < own["accuracy"] < 1 for own in scored.values())

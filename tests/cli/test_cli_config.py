@@ -41,7 +41,7 @@ CASES = ABOUT_MODELS | {
     # roles
     "outcome": Case("job", "--outcome job"),
     "protected": Case(["race", "sex"], "--protected race,sex"),
-    "favourable": Case("<=50K", "--favourable '<=50K'", {"statistical_rate": 0.8}),
+    "favourable": Case("<=50K", "--favourable '<=50K'", {"statistical_rate": 0.9}),
     "groups": Case("joint", "--groups joint", {"protected": ["sex", "race"]}),
     "weight": Case("weight", "--weight weight"),
     # the fit
@@ -49,6 +49,8 @@ CASES = ABOUT_MODELS | {
                                 {"protected": ["sex", "race"]}),
     "statistical_rate": Case(0.6, "--statistical-rate 0.6"),
     "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
+    "compare_missing": Case(True, "--compare-missing", {"missing": ["cook"], "protected": "job"}),
+    "largest_weight": Case(1.1, "--largest-weight 1.1", {"representation_rate": 1.0}),
     "base": Case("uniform", "--base uniform"),
     "base_share": Case(0.6, "--base-share 0.6"),
     "detail": Case("bins", "--detail bins"),

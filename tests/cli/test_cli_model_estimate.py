@@ -11,7 +11,6 @@ from polars.testing import assert_frame_equal
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
-from fairmaxent.cli import model_estimate
 from fairmaxent.cli.group import group
 from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.files.tables import read_table
@@ -134,28 +133,29 @@ def test_a_taken_name_of_the_weights_is_refused(folder):
 # ---------------------------------------------------------------- what a model will do
 
 
+@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("mode", ["rows", "weights"])
 def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
     shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
-    found = fit_of(estimate=mode).certificate.downstream
+    known = fit_of(estimate=mode).certificate.downstream
     assert f"gradient boosting trained on the {mode}" in shown
-    for name, before, after in (
-        ("Accuracy", found.before.accuracy, found.after.accuracy),
-        ("AUC", found.before.auc, found.after.auc),
-        (
-            "Statistical rate of its predictions, sex",
-            *(own.by_predictions["sex"] for own in (found.before, found.after)),
-        ),
-    ):
-        assert [line.split()[-2:] for line in shown.splitlines() if line.startswith(name)] == [
-            [f"{before:.4f}", f"{after:.4f}"]
+    assert f"on {round(ROWS / 3)} other people (95 %)" in shown
+    name = "Statistical rate of its predictions, sex"
+    for line, kind, grouping in (("Accuracy", "accuracy", ""), ("AUC", "auc", ""), (name, "by_predictions", "sex")):
+        before, after = (getattr(own, kind) for own in (known.before, known.after))
+        numbers = [values[grouping] if grouping else values for values in (before, after)]
+        low, high = known.after.range_of(kind, grouping)
+        assert [own.split()[-5:] for own in shown.splitlines() if own.startswith(line)] == [
+            [f"{numbers[0]:.4f}", f"{numbers[1]:.4f}", f"{low:.2f}", "to", f"{high:.2f}"]
         ]
 
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
+    tried = ("relabel", {"sex": 0.97})
     monkeypatch.setattr("fairmaxent.fit.remarks.DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
-    shown = run("data.csv", *FAVOURED)
-    assert "Relabelling helps: --relabel predictions" in shown
+    monkeypatch.setattr("fairmaxent.fit.downstream._remedy", lambda *_: tried)
+    shown = run("data.csv", *FAVOURED, "--estimate", "weights")
+    assert "A quick trial gave 0.97 with --relabel predictions" in shown
 
 
 def test_json_has_all_of_it(folder):
@@ -164,44 +164,57 @@ def test_json_has_all_of_it(folder):
     assert record["certificate"]["downstream"] == expected
 
 
+@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("typed", [QUIET, ["--statistical-rate", "none"]], ids=" ".join)
 def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
-    assert "trained on" not in run("data.csv", *FAVOURED, *typed)
+    shown = run("data.csv", *FAVOURED, *typed)
+    assert "trained on" not in shown
+    assert "was not estimated" not in shown
 
 
+@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ("large", ", because that takes long for 235 distinct rows; to do it anyway, use --estimate rows"),
-        ("no scikit-learn", ", because scikit-learn is not installed; install it, or use --estimate rows"),
+        ("long", f", because that takes long for {ROWS} rows; to do it anyway, use --estimate rows"),
         ("top-up", "to estimate it, use --estimate rows or weights"),
     ],
 )
 def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, monkeypatch):
-    if case == "large":
-        monkeypatch.setattr(model_estimate, "LARGEST", 100)
-    if case == "no scikit-learn":
-        monkeypatch.setattr(model_estimate, "has_library", lambda _: False)
+    if case == "long":
+        monkeypatch.setattr("fairmaxent.fit.effort.SECONDS", 0.1)
     shown = run("data.csv", *FAVOURED, *(["--mode", "top-up"] if case == "top-up" else []))
     notes = [line for line in shown.splitlines() if "was not estimated" in line]
     assert len(notes) == 1
     assert said in notes[0]
 
 
+@pytest.mark.usefixtures("estimates_unasked")
+def test_without_scikit_learn_the_rooted_tree_is_tried(folder, monkeypatch):
+    for module in ("relabelling.labellers", "fit.effort"):
+        monkeypatch.setattr(f"fairmaxent.{module}.has_library", lambda _: False)
+    assert "rooted tree trained on the rows" in run("data.csv", *FAVOURED)
+
+
+@pytest.mark.usefixtures("estimates_unasked")
 def test_a_table_that_is_too_small_for_it_is_still_made_fair(folder):
-    biased_table().select("sex", "income").write_csv("tiny.csv")
-    shown = run("tiny.csv", *FAVOURED, "-o", "fair.csv")
+    biased_table().head(5).with_columns(sex=pl.Series(["F", "M", "F", "M", "F"])).write_csv("tiny.csv")
+    shown = run("tiny.csv", *ROLES, "-o", "fair.csv")
     (note,) = [line for line in shown.splitlines() if "was not estimated" in line]
-    assert "2 distinct profiles are too few" in note
+    assert "5 rows are too few to learn from in 3 folds" in note
     assert "--estimate none" in note
-    result = CliRunner().invoke(group, ["debias", "tiny.csv", *FAVOURED, "--estimate", "rows"])
+    result = CliRunner().invoke(group, ["debias", "tiny.csv", *ROLES, "--estimate", "rows"])
     assert result.exit_code == 3
-    assert "use --relabel none and --estimate none" in result.stderr
+    assert "use --estimate none" in result.stderr
 
 
 def test_a_saved_model_remembers_it(folder):
-    run("data.csv", *FAVOURED, "--model", "model.fme", "--seed", 1)
+    run("data.csv", *FAVOURED, "--model", "model.fme", "--seed", 1, "--estimate", "rows")
     result = CliRunner().invoke(group, ["report", "model.fme", "-o", "report.md", "--no-trade-off"])
     assert result.exit_code == 0, result.stderr
-    found = fairmaxent.load("model.fme").certificate.downstream
-    assert f"| AUC | {found.before.auc:.3f} | {found.after.auc:.3f} |" in (folder / "report.md").read_text()
+    known = fairmaxent.load("model.fme").certificate.downstream
+    written = []
+    for outlook in (known.before, known.after):
+        low, high = outlook.range_of("auc")
+        written.append(f"{outlook.auc:.3f} ({low:.2f} to {high:.2f})")
+    assert f"| AUC | {written[0]} | {written[1]} |" in (folder / "report.md").read_text()

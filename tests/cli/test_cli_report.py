@@ -52,9 +52,8 @@ def delivered(report):
 
 
 def test_rows(folder):
-    run(
-        "debias", "data.csv", *FAVOURED, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"
-    )
+    args = ["--representation-rate", 1, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"]
+    run("debias", "data.csv", *FAVOURED, *args)
     report = reported()
     assert (report["mode"], report["iid"], report["new_rows"]) == ("rows", True, 50)
     assert delivered(report)["statistical_rate"] == pytest.approx(sr(pl.read_csv("fair.csv")))
@@ -134,11 +133,12 @@ def test_console_and_report_have_the_same_rates(rows, groups):
 
 
 def test_a_group_that_vanishes_is_named_and_has_share_zero():
-    result = run("debias", "data.csv", *FAVOURED, "--rows", 1, "--seed", 1, "-o", "fair.csv", "--report", "report.md")
+    args = ["--representation-rate", 1, "--rows", 1, "--seed", 1, "-o", "fair.csv", "--report", "report.md"]
+    result = run("debias", "data.csv", *FAVOURED, *args)
     kept = pl.read_csv("fair.csv")["sex"][0]
     gone = {"Male": "Female", "Female": "Male"}[kept]
     assert f"Note: no row has sex = {gone}: its share is 0" in result.stdout
-    assert re.search(rf"sex = {gone} +share +0\.\d+ +0\.0000", result.stdout)
+    assert re.search(rf"sex = {gone} +\d+ +\d+\.\d% +0\.0%", result.stdout)
     assert re.search(r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout)
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairmaxent.data.draws import Choice, cells_of, quota
+from fairmaxent.data.draws import Choice, cells_of, largest_remainders
+from fairmaxent.data.quota import quota
 
 
 class Fixed:
@@ -68,11 +69,12 @@ SHARES = np.array([0.45, 0.0, 0.3, 0.25])
 
 
 def test_cells_by_quota_are_the_quota_in_random_order():
-    cells = cells_of(SHARES, 1001, np.random.default_rng(0), independent=False)
-    np.testing.assert_array_equal(np.bincount(cells, minlength=4), quota(SHARES, 1001))
+    table = SHARES.reshape(2, 2)
+    cells, rng = cells_of(table, 1001, np.random.default_rng(0), independent=False), np.random.default_rng(0)
+    counts = quota(table, 1001, rng)
+    np.testing.assert_array_equal(np.bincount(cells, minlength=4), counts.ravel())
     assert (np.diff(cells) < 0).any()
-    by_hand = np.repeat(np.arange(4), quota(SHARES, 1001))
-    np.testing.assert_array_equal(cells, np.random.default_rng(0).permutation(by_hand))
+    np.testing.assert_array_equal(cells, rng.permutation(np.repeat(np.arange(4), counts.ravel())))
 
 
 def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_number():
@@ -80,3 +82,39 @@ def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_n
     uniform = np.random.default_rng(0).random(1000)
     np.testing.assert_array_equal(cells, np.searchsorted(np.cumsum(SHARES), uniform, side="right"))
     assert not (cells == 1).any()
+
+
+def test_largest_remainders_sum_up_and_ties_go_first():
+    assert largest_remainders(np.array([1.0, 1.0, 1.0]), 4).tolist() == [2, 1, 1]
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        shares, count = rng.dirichlet(np.full(5, 0.3)), int(rng.integers(1, 50))
+        rows = largest_remainders(shares, count)
+        assert rows.sum() == count
+        assert (abs(rows - shares * count) < 1).all()
+
+
+# ---------------------------------------------------------------- spread draws
+
+
+def test_spread_draws_are_within_one_of_their_share_and_without_bias():
+    """Over many seeds, each item of each group comes as often on average as its share of the group's draws."""
+    rng = np.random.default_rng(0)
+    weights, starts = rng.gamma(0.5, size=23), np.array([0, 1, 8, 11])
+    lengths = np.diff([*starts, len(weights)])
+    share = weights / np.repeat(np.add.reduceat(weights, starts), lengths)
+    groups = rng.permutation(np.repeat(np.arange(4), [3, 10, 1, 40]))
+    expected = share * np.repeat(np.bincount(groups), lengths)
+    choice, runs = Choice.grouped(weights, starts), 4000
+    total, by_row = np.zeros(len(weights)), np.zeros((len(groups), len(weights)))
+    for _ in range(runs):
+        items = starts[groups] + choice.draw(groups, rng, spread=True)
+        counts = np.bincount(items, minlength=len(weights))
+        assert (np.abs(counts - expected) < 1).all()
+        total += counts
+        by_row[np.arange(len(groups)), items] += 1
+    fraction = expected % 1
+    error = np.sqrt(np.maximum(fraction * (1 - fraction), 1e-12) / runs)
+    assert (np.abs(total / runs - expected) <= 4 * error).all()
+    by_hand = np.where(np.repeat(np.arange(4), lengths) == groups[:, None], share, 0.0)
+    assert (np.abs(by_row / runs - by_hand) <= 5 * np.sqrt(by_hand * (1 - by_hand) / runs) + 1e-9).all()  # each row too

@@ -7,7 +7,7 @@ import pytest
 
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table, grouped_rows, match_rows
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.maxent.forbidden import Rule, break_any
 
 SIZES = (4, 3, 5)

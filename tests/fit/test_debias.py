@@ -52,7 +52,9 @@ def test_rates_are_exact_for_every_base_and_share(sizes, groups, seed):
         for columns in groupings:
             shares_before, rate_before = rates_of(as_table(frame), columns, "y")
             shares_after, rate_after = rates_of(table, columns, "y")
-            assert shares_after == pytest.approx(max(shares_before, representation), abs=1e-8)
+            assert shares_after >= representation - 1e-8
+            if len(groupings) == 1 and (statistical < 1 or representation == 1):  # otherwise both are chosen at once
+                assert shares_after == pytest.approx(max(shares_before, representation), abs=1e-8)
             assert rate_after >= statistical - 1e-8
             if len(groupings) == 1 and not fit.certificate.filled_cells and shares_before >= representation:
                 assert rate_after == pytest.approx(max(rate_before, statistical), abs=1e-8)
@@ -178,14 +180,16 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
     frame["x"] = np.arange(100) % 3
     with pytest.raises(InfeasibleError, match="z = b"):
         debias(frame, "y", "z", base_share=0)
-    fit = debias(frame, "y", "z", base_share=0.5)
+    fit = debias(frame, "y", "z", base_share=0.5, target={"y": "free"})
     assert fit.certificate.filled_cells == ("y = yes, z = b",)
-    assert "no row in the data has y = yes, z = b: the base fills in this combination" in fit.certificate.warnings
+    share = fit.certificate.table[1, 1]
+    said = f"no row in the data has y = yes, z = b: the base fills in this combination, {share:.1%} of the result"
+    assert said in fit.certificate.warnings
     no, yes = fit.certificate.outcome_shares
     assert (no.outcome, yes.outcome) == ("y = no", "y = yes")
     assert (yes.before, no.after + yes.after) == (pytest.approx(0.3), pytest.approx(1))
     assert yes.after == pytest.approx(fit.certificate.table[1].sum())
-    assert f"outcome y = yes falls from 30.0% to {yes.after:.1%} of the rows" in fit.certificate.warnings
+    assert f"outcome y = yes: 30.0% before, {yes.after:.1%} after" in str(fit.certificate)
     assert rates_of(fit.distribution.marginal(["z", "y"]), ["z"], "y")[1] == pytest.approx(1, abs=1e-8)
     with pytest.raises(InfeasibleError, match=r"y = yes, z = b.*sample\(\)"):
         fit.weights()
@@ -197,13 +201,14 @@ def test_small_groups_are_said():
     frame = pd.concat([few, frame[frame["z0"] == "g1"]])
     fit = debias(frame, "y", "z0", statistical_rate=0.5)
     assert fit.certificate.small_groups == (SmallGroup("z0 = g0", 7),)
-    assert "small group: z0 = g0 (7 rows)" in str(fit.certificate)
+    assert "z0 = g0: " in fit.certificate.warnings[0]
+    assert " rests on 7 rows" in fit.certificate.warnings[0]
 
 
 def test_moment_features_keep_the_mean():
     frame = random_frame(np.random.default_rng(15), (2,), 2)
     domain = Domain.infer(frame, features={"x1": "moment"})
-    fit = debias(frame, "y", "z0", domain=domain, base="uniform")
+    fit = debias(frame, "y", "z0", domain=domain, base="uniform", detail="bins")
     weights = debias(frame, "y", "z0", base_share=0).weights()
     scores = domain.attribute("x1").scores()
     levels = domain.encode(frame)[:, domain.index("x1")]
@@ -262,7 +267,9 @@ def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
     fit = debias(frame, "y", "z0", target={"z0": {"g0": 0.6, "g1": 0.4}})
     assert fit.certificate.wanted["representation_rate"]["z0"] == pytest.approx(2 / 3)
     assert fit.certificate.achieved["representation_rate"]["z0"] == pytest.approx(2 / 3)
-    joint = debias(frame, "y", ["z0", "z1"], groups="joint", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    joint = debias(
+        frame, "y", ["z0", "z1"], groups="joint", target={"z0": {"g0": 0.6, "g1": 0.4}}, representation_rate=1.0
+    )
     assert joint.certificate.wanted["representation_rate"]["z0 × z1"] is None
     shares = joint.distribution.marginal(["z0", "z1"])["probability"]
     np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)  # parity within each level of z0
@@ -324,7 +331,7 @@ def test_a_filled_cell_takes_its_columns_from_the_base_and_leaves_the_others_alo
 def test_a_level_without_weight_takes_no_part_in_either_way_of_grouping(groups):
     frame = random_frame(np.random.default_rng(34), (3, 2), 2)
     frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
-    fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w")
+    fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w", representation_rate=1.0)
     np.testing.assert_allclose(fit.distribution.marginal("z0")["probability"], [0.5, 0.5, 0.0], atol=1e-9)
 
 

@@ -11,7 +11,6 @@ from scipy.stats import chi2
 
 import realdata
 from fairmaxent import paper
-from fairmaxent.data.draws import quota
 from fairmaxent.errors import EvidenceError, InputError
 from fairmaxent.fit.pipeline import debias
 
@@ -105,7 +104,7 @@ def test_an_event_of_probability_1e_9_is_drawn_exactly():
 
 def test_by_quota_ten_thousand_rows_have_the_wanted_rates():
     for seed in range(3):
-        fit = debias(mixed_frame(seed), "y", "sex", favourable=2)
+        fit = debias(mixed_frame(seed), "y", "sex", favourable=2, representation_rate=1.0)
         drawn = fit.sample(10_000, random_state=seed)
         rate = drawn.groupby("sex")["y"].apply(lambda y: (y == 2).mean())
         assert rate.min() / rate.max() == pytest.approx(1, abs=1e-3)
@@ -121,14 +120,17 @@ def test_quota_is_within_one_row_of_the_exact_table(fit):
     assert len(drawn) == 1237
 
 
-def test_quota_sums_up_and_ties_go_first():
-    assert quota(np.array([1.0, 1.0, 1.0]), 4).tolist() == [2, 1, 1]
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        shares, count = rng.dirichlet(np.full(5, 0.3)), int(rng.integers(1, 50))
-        rows = quota(shares, count)
-        assert rows.sum() == count
-        assert (abs(rows - shares * count) < 1).all()
+def test_a_small_sample_has_every_outcome_and_no_cell_is_favoured():
+    """30 groups and two outcomes: no cell of 30 rows is certain, but the outcome's total is."""
+    cells = pd.MultiIndex.from_product([range(30), range(5)], names=["z", "number"]).to_frame(index=False)
+    fit = debias(cells.assign(z="g" + cells["z"].astype(str), y=(cells["number"] < 2).astype(int)), "y", "z")
+    first = set()
+    for seed in range(30):
+        drawn = fit.sample(30, random_state=seed)
+        assert drawn["y"].sum() == 12
+        assert drawn["z"].nunique() == 30
+        first.add(tuple(fit.sample(1, random_state=seed)[["z", "y"]].iloc[0]))
+    assert len(first) > 15
 
 
 def test_probability_sums_to_one_over_a_small_domain():
@@ -189,10 +191,27 @@ def test_intervals_hold_the_rates_of_drawn_rows(fit):
         rates.append((table.min() / table.max()).min())
     inside = np.mean([(low <= rate <= high) for rate in rates])
     assert inside >= 0.85
-    by_quota = certificate.interval(10_000)["statistical_rate"]["sex"]
-    drawn = fit.sample(10_000, random_state=0)
-    table = pd.crosstab(drawn["sex"], drawn["y"], normalize="index")
-    assert by_quota == pytest.approx(((table.min() / table.max()).min(),) * 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [60, 1000])
+def test_intervals_of_quota_draws_hold_their_rates(fit, n):
+    intervals = fit.certificate.interval(n)
+    wide = fit.certificate.interval(n, iid=True)
+    inside = dict.fromkeys(intervals, 0)
+    for seed in range(60):
+        drawn = fit.sample(n, random_state=seed)
+        table, groups = pd.crosstab(drawn["sex"], drawn["y"], normalize="index"), drawn["sex"].value_counts()
+        rates = {
+            "statistical_rate": (table.min() / table.max()).min(),
+            "representation_rate": groups.min() / groups.max(),
+        }
+        for kind, rate in rates.items():
+            low, high = intervals[kind]["sex"]
+            inside[kind] += low - 1e-12 <= rate <= high + 1e-12
+    for kind, number in inside.items():
+        assert number >= 51, kind  # 57 are expected
+        (low, high), (lower, higher) = intervals[kind]["sex"], wide[kind]["sex"]
+        assert high - low < (higher - lower) / 2, kind
 
 
 def test_intervals_are_as_wide_as_the_confidence_asks(fit):

@@ -54,6 +54,48 @@ def test_with_a_base_the_copies_are_those_of_the_rows_component(table):
     assert alone.distribution.details is None
 
 
+def skewed(seed=0, rows=600):
+    """Skewed numbers in a few wide bins, which depend on the outcome within a bin; some are missing."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], rows)
+    income = np.where(rng.random(rows) < 0.25 + 0.3 * (sex == "M"), "high", "low")
+    wealth = np.exp(rng.normal(2 + (income == "high"), 1.5, rows)).round(2)
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "wealth": np.where(rng.random(rows) < 0.1, np.nan, wealth),
+            "area": rng.choice(list("abc"), rows),
+            "income": income,
+            "w": rng.integers(1, 5, rows).astype(float),
+        }
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["unweighted", "weighted"])
+def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
+    """Without a base, the mean is that of the rows themselves, each counting by its fair weight."""
+    frame = skewed() if options else skewed().drop(columns="w")
+    fit = fitted(frame, **options)
+    weights, known = fit.weights(), frame["wealth"].notna()
+    for given in (None, {"sex": "F"}, {"area": ["a", "b"], "income": "high"}):
+        kept = known.copy()
+        for name, value in (given or {}).items():
+            kept &= frame[name].isin(value if isinstance(value, list) else [value])
+        exact = np.average(frame["wealth"][kept], weights=weights[kept])
+        assert fit.distribution.expectation("wealth", given=given) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("detail", ["rows", "bins"])
+@pytest.mark.parametrize("relabel", [None, "probabilities"])
+def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
+    fit = fitted(skewed().drop(columns="w"), base_share=0.3, detail=detail, relabel=relabel)
+    drawn = fit.sample(200_000, random_state=3)["wealth"].dropna()
+    assert fit.distribution.expectation("wealth") == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
+    given = {"income": "high", "wealth": fit.domain.attribute("wealth").labels[3]}
+    drawn = fit.sample(50_000, random_state=4, given=given)["wealth"]
+    assert fit.distribution.expectation("wealth", given=given) == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
+
+
 def test_rates_and_levels_do_not_depend_on_detail(table):
     rows, bins = (fitted(table, base_share=0.5, detail=detail) for detail in ("rows", "bins"))
     np.testing.assert_array_equal(rows.distribution.root_table, bins.distribution.root_table)

@@ -178,7 +178,7 @@ def test_the_facts_of_a_certificate_come_back_as_records(tmp_path):
     )
     fit.save(tmp_path / "fit")
     certificate = load(tmp_path / "fit").certificate
-    for name in ("small_groups", "binned_columns", "forbidden_rows", "outcome_shares", "compared_missing"):
+    for name in ("small_groups", "binned_columns", "forbidden_rows", "outcome_shares", "kept_missing"):
         assert getattr(fit.certificate, name)
         assert getattr(certificate, name) == getattr(fit.certificate, name)
     assert certificate.warnings == fit.certificate.warnings

@@ -12,7 +12,7 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import build_base, reachable_roots
-from fairmaxent.maxent.priors.tree_learning import STRENGTHS, best_strength, smoothed, spanning_parents
+from fairmaxent.maxent.priors.tree_learning import spanning_parents
 from oracle import dense, points
 
 
@@ -118,49 +118,3 @@ def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
         np.testing.assert_allclose(q, plain / plain.sum(), atol=1e-14)
     by_hand = np.bincount(grid[:, 0], weights=~broken) > 0
     np.testing.assert_array_equal(reachable_roots(blocks, rules), by_hand)
-
-
-def test_the_strength_of_smoothing_is_the_one_that_leaving_out_each_row_finds():
-    """The slow twin leaves out one row at a time."""
-    rng = np.random.default_rng(3)
-    for _ in range(10):
-        counts = rng.integers(0, 6, (3, 2, 4)).astype(float)
-        towards = rng.dirichlet(np.ones(4))
-        likelihood = []
-        for strength in STRENGTHS:
-            total = 0.0
-            for cell in np.argwhere(counts > 0):
-                rest = counts.copy()
-                rest[tuple(cell)] -= 1
-                own = rest[tuple(cell[:-1])]
-                chance = (own[cell[-1]] + strength * towards[cell[-1]]) / (own.sum() + strength)
-                total += counts[tuple(cell)] * np.log(chance)
-            likelihood.append(total)
-        assert best_strength(counts, towards) == STRENGTHS[int(np.argmax(likelihood))]
-
-
-def test_smoothing_comes_closer_to_the_truth_than_a_fixed_strength():
-    """Root and parent each matter on their own, and a little together; the twin is as if five more rows were seen."""
-    ours, fixed = [], []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        truth = rng.dirichlet(np.ones(5), (4, 1)) * rng.dirichlet(np.full(5, 2.0), 10) * rng.gamma(8, 1, (4, 10, 5))
-        truth /= truth.sum(axis=-1, keepdims=True)
-        seen = np.array([[rng.multinomial(8, row) for row in own] for own in truth]).astype(float)
-        table, twin = smoothed(seen, seen), seen.sum(axis=(0, 1)) / seen.sum()
-        for counts in (seen.sum(axis=0), seen):
-            twin = (counts + 5 * twin) / (counts.sum(axis=-1, keepdims=True) + 5)
-        np.testing.assert_allclose(table.sum(axis=-1), 1)
-        assert (table > 0).all()
-        ours.append((truth * np.log(truth / table)).sum())
-        fixed.append((truth * np.log(truth / twin)).sum())
-    assert np.mean(ours) < 0.75 * np.mean(fixed)
-
-
-def test_smoothing_of_levels_that_the_fair_table_leaves_out():
-    """A level seen only where the fair table has no mass has no share; nothing is divided by zero."""
-    seen = np.zeros((2, 2, 3))
-    seen[0, :, :2], seen[1, :, 2] = 3.0, 4.0
-    fair = seen * np.array([1.0, 0.0])[:, None, None]
-    table = smoothed(seen, fair)
-    np.testing.assert_allclose(table.sum(axis=-1), 1)

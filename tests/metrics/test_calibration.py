@@ -13,7 +13,7 @@ from sklearn.calibration import calibration_curve
 
 from fairmaxent import calibration
 from fairmaxent.errors import ColumnError, InputError, LevelError
-from fairmaxent.metrics.scorecard import judge
+from judgement import judge
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -155,17 +155,19 @@ def test_chance_alone_makes_the_error_that_is_stated():
 def test_the_interval_of_the_gap_covers(shift):
     rng = np.random.default_rng(4)
     hits = 0
-    for _ in range(100):
+    for _ in range(40):
         group, chance, happened = promised(rng, 400, shift)
         low, high = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True).interval
         hits += low <= max(shift) - min(shift) <= high
-    assert hits >= 92
+    assert hits >= 36
 
 
-def test_a_single_row_says_nothing_about_its_group():
+def test_a_single_row_says_little_about_its_group():
     frame = pd.DataFrame({"g": ["a"] * 50 + ["b"], "y": [0, 1] * 25 + [1], "p": [0.5] * 51})
     result = calibration(frame, "y", "p", "g", favourable=1)
-    assert (result.gap, result.interval) == (0.5, (0.0, 2.0))
+    assert result.gap == 0.5
+    assert result.interval == (0.0, pytest.approx(0.65, abs=0.01))  # all of b, and as few of a as there may be
+    assert result.groups[1].interval == (pytest.approx(0.1, abs=0.1), 1.0)
 
 
 # ---------------------------------------------------------------- what is refused

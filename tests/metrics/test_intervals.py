@@ -1,63 +1,275 @@
-"""Intervals of shares, rates and differences: by their definitions, and against simulation."""
+"""Intervals of shares, rates and differences: by their definitions, by slow twins, and by enumerating all samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
+from scipy.optimize import minimize_scalar
 
-from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
-from fairmaxent.metrics.intervals import difference_interval, normal_quantile, wilson_interval
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.coverage import FULL, LEAST, MOST, SIMULATIONS, WEIGHTS, Cell, cells, simulate
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
-def test_wilsons_ends_are_the_shares_from_which_the_observed_one_is_z_errors_away(share):
-    z, size = normal_quantile(0.975), 40.0
-    assert z == pytest.approx(1.959964, abs=1e-6)
-    low, high = wilson_interval(np.array(share), np.array(size), z)
-    assert 0 <= low <= share + 1e-12
-    assert share - 1e-12 <= high <= 1
-    for end in (low, high):
-        assert (share - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / size, abs=1e-12)
-
-
-def test_the_interval_of_a_difference_allows_for_every_pair_and_stays_in_its_range():
-    low, high = difference_interval(np.array([-0.3]), np.array([0.01]), 0.95)
-    assert (low, high) == pytest.approx((0.3 - 0.196, 0.3 + 0.196), abs=1e-4)
-    wider = difference_interval(np.array([-0.3, 0.1, 0.2]), np.array([0.01] * 3), 0.95)
-    margin = 0.1 * normal_quantile(1 - 0.05 / 6)
-    assert wider == pytest.approx((0.3 - margin, 0.3 + margin))
-    assert difference_interval(np.array([0.3]), np.array([np.inf]), 0.95) == (0.0, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("rates", "rows"),
-    [((0.3, 0.4), 300), ((0.05, 0.1), 300), ((0.3,) * 5, 1000), ((0.2, 0.3, 0.3, 0.35, 0.4), 1000)],
+from fairmaxent import equalised_odds, representation_rate, statistical_rate
+from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.intervals import (
+    ComparedRates,
+    ComparedSurpluses,
+    difference_ends,
+    exact_interval,
+    ratio_ends,
+    share_interval,
 )
-def test_the_interval_of_a_statistical_rate_covers(rates, rows):
-    rng = np.random.default_rng(11)
-    truth, hits = min(rates) / max(rates), 0
-    for _ in range(300):
-        group = rng.integers(0, len(rates), rows)
-        frame = pl.DataFrame({"g": group, "y": rng.random(rows) < np.array(rates)[group]})
-        low, high = statistical_rate(frame, "y", "g", favourable=True).interval
-        hits += low <= truth <= high
-    assert hits / 300 >= 0.93
+from fairmaxent.metrics.scores import difference_score, ratio_score, share_score
+
+RNG = np.random.default_rng(7)
 
 
-@pytest.mark.parametrize("shares", [(0.3, 0.7), (0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
-def test_the_interval_of_a_representation_rate_covers(shares):
-    rng = np.random.default_rng(12)
-    truth, hits = min(shares) / max(shares), 0
-    for _ in range(300):
-        frame = pl.DataFrame({"g": rng.choice(len(shares), 400, p=shares)})
-        low, high = representation_rate(frame, "g").interval
-        hits += low <= truth <= high
-    assert hits / 300 >= 0.93
+def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
+    """Counts of groups (last axis) in which rows with the outcome and without it have these weights."""
+    sums = np.stack([positives, np.subtract(rows, positives)], axis=-2).astype(float)
+    weight = np.array(weights)[:, np.newaxis]
+    return WeightSums(weight * sums, weight**2 * sums, sums).outcomes_against_others().of_outcomes(0)
+
+
+# ---------------------------------------------------------------- effective counts
+
+
+@pytest.mark.parametrize("kind", ["independent", "by outcome"])
+def test_the_variance_is_the_linearised_one(kind):
+    positive, group = RNG.random(4000) < 0.3, RNG.integers(0, 3, 4000)
+    weights = RNG.gamma(2.0, size=4000) * (np.where(positive, 5.0, 1.0) if kind == "by outcome" else 1.0)
+    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 3)).outcomes_against_others().of_outcomes(0)
+    for number in range(3):
+        w, y = weights[group == number], positive[group == number]
+        rate = w @ y / w.sum()
+        taylor = ((w * (y - rate)) ** 2).sum() / w.sum() ** 2
+        assert counts.rates[number] == pytest.approx(rate)
+        assert rate * (1 - rate) / counts.sizes[number] == pytest.approx(taylor, rel=0.01)
+
+
+def test_weights_that_depend_on_the_outcome_alone_change_only_the_scale():
+    plain, weighted = counted([0, 3, 9], 10), counted([0, 3, 9], 10, (10.0, 1.0))
+    np.testing.assert_allclose(weighted.positives, plain.positives)
+    for end, expected in zip(share_interval(weighted, 0.95), share_interval(plain, 0.95), strict=True):
+        np.testing.assert_allclose(end, weighted.rates_at(expected), atol=1e-9)
+
+
+def test_a_group_without_the_outcome_takes_the_weight_of_such_rows_from_other_groups():
+    counts = counted([0, 5], 10, (4.0, 1.0))
+    np.testing.assert_allclose(counts.weight_ratio, 4.0)
+    np.testing.assert_allclose(counted([0, 0], 10, (4.0, 1.0)).weight_ratio, 1.0)
+
+
+def test_few_rows_borrow_the_spread_of_the_weights():
+    positive = np.array([True] + [False] * 200 + [True] * 200)
+    group = np.array([0] * 101 + [1] * 300)
+    weights = np.random.default_rng(1).gamma(1.0, size=401)
+    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 2)).outcomes_against_others().of_outcomes(0)
+    assert 0.3 < counts.positives[0] < 0.8  # one row, whose weight may as well have been another
+    rows = np.ones(401)
+    plain = WeightSums.of((~positive).astype(int), group, rows, (2, 2)).outcomes_against_others().of_outcomes(0)
+    np.testing.assert_array_equal(plain.positives, [1.0, 200.0])
+
+
+# ---------------------------------------------------------------- shares
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("rows", [1, 3, 10, 40, 1000])
+def test_the_interval_of_a_share_lies_between_wilsons_and_the_exact_one(rows, confidence):
+    seen = np.unique(np.linspace(0, rows, 21).astype(int))
+    low, high = share_interval(counted(seen, rows), confidence)
+    for number, positives in enumerate(seen):
+        test = stats.binomtest(int(positives), rows)
+        wilson, exact = (test.proportion_ci(confidence, method=method) for method in ("wilson", "exact"))
+        assert exact.low - 1e-9 <= low[number] <= max(wilson.low, exact.low) + 1e-9
+        assert min(wilson.high, exact.high) - 1e-9 <= high[number] <= exact.high + 1e-9
+    if rows == 1000:
+        assert high - low == pytest.approx(
+            [np.ptp(stats.binomtest(int(one), rows).proportion_ci(confidence, method="wilson")) for one in seen],
+            abs=1.5e-3,
+        )
+
+
+def test_the_exact_interval_is_clopper_and_pearsons():
+    low, high = exact_interval(counted([0, 1, 7, 10], 10), 0.95)
+    for number, positives in enumerate([0, 1, 7, 10]):
+        assert (low[number], high[number]) == pytest.approx(stats.binomtest(positives, 10).proportion_ci(0.95))
+
+
+# ---------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_the_other_rate_is_the_likeliest_one(case):
+    """Under the hypothesis, a slow search for the other rate loses as much likelihood."""
+    rng = np.random.default_rng(case)
+    first, second = (
+        EffectiveCounts(*(np.array(float(part)) for part in (*rng.integers(1, 60, 2), 10 ** rng.uniform(-1, 1))))
+        for _ in range(2)
+    )
+    ratio, delta = np.array(10 ** rng.uniform(-1.5, 1.5)), np.array(rng.uniform(-0.9, 0.9))
+    sparsity = 1 + 0.2 * (first.sparsity + second.sparsity)
+    hypotheses = (
+        (ratio_score(first, second, ratio), lambda p: ratio * p, (0.0, min(1.0, 1 / ratio))),
+        (difference_score(first, second, delta), lambda p: p + delta, (max(0.0, -delta), min(1.0, 1 - delta))),
+    )
+    for score, other, bounds in hypotheses:
+        lost = minimize_scalar(
+            lambda p, other=other: float(first.deviance(other(p)) + second.deviance(np.array(p))),
+            bounds=bounds,
+            method="bounded",
+            options={"xatol": 1e-10},
+        ).fun
+        assert score**2 * sparsity <= lost * (1 + 1e-6) + 1e-9  # the more cautious of two
+
+
+def test_scores_of_many_rows_are_the_usual_ones():
+    first, second = counted([30_000, 42_000], 100_000)[0], counted([30_000, 42_000], 100_000)[1]
+    error = np.sqrt(0.3 * 0.7 / 1e5 + 0.42 * 0.58 / 1e5)
+    assert difference_score(first, second, np.array(-0.12 - error)) == pytest.approx(1, abs=0.02)
+    relative = np.sqrt(0.7 / 30_000 + 0.58 / 42_000)
+    assert ratio_score(first, second, 0.3 / 0.42 * np.exp(np.array(relative))) == pytest.approx(-1, abs=0.02)
+    assert share_score(first, np.array(0.3)) == 0
+
+
+# ---------------------------------------------------------------- the smallest ratio and the largest difference
 
 
 def test_two_groups_get_the_interval_of_a_risk_ratio():
     frame = pl.DataFrame({"g": ["a"] * 1000 + ["b"] * 1000, "y": [1] * 300 + [0] * 700 + [1] * 400 + [0] * 600})
     low, high = statistical_rate(frame, "y", "g", favourable=1).interval
     error = 1.96 * np.sqrt(0.7 / 300 + 0.6 / 400)
-    assert (low, high) == pytest.approx((0.75 * np.exp(-error), 0.75 * np.exp(error)), rel=2e-3)
+    assert (low, high) == pytest.approx((0.75 * np.exp(-error), 0.75 * np.exp(error)), rel=3e-3)
     wide = statistical_rate(frame, "y", "g", favourable=1, confidence=0.99).interval
     assert wide[0] < low < high < wide[1]
+
+
+def test_a_ratio_that_no_row_tells_about_may_be_anything():
+    low, high = ratio_ends([ComparedRates(counted([0, 0], [300, 300]))], 0.95)
+    assert (low, high) == (0.0, 1.0)
+
+
+def test_more_groups_widen_the_interval_and_the_other_of_two_outcomes_does_not():
+    two = ratio_ends([ComparedRates(counted([60, 90], 200))], 0.95)
+    three = ratio_ends([ComparedRates(counted([60, 75, 90], 200))], 0.95)
+    assert three[0] <= two[0] + 1e-9
+    assert three[1] >= two[1] - 1e-9
+    five = ratio_ends([ComparedRates(counted([60, 75, 75, 75, 90], 200))], 0.95)
+    assert five[1] > two[1]
+    other = ComparedRates(counted([140, 110], 200), repeats=True)
+    np.testing.assert_allclose(ratio_ends([ComparedRates(counted([60, 90], 200)), other], 0.95), two)
+
+
+def test_of_many_groups_those_that_cannot_set_an_end_are_left_out(monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = rng.integers(5, 500, 150)
+    counts = counted(rng.binomial(rows, rng.uniform(0.2, 0.5, 150)), rows)
+    quick = ratio_ends([ComparedRates(counts)], 0.95)
+    monkeypatch.setattr("fairmaxent.metrics.intervals._EXTREME_GROUPS", 150)
+    np.testing.assert_allclose(quick, ratio_ends([ComparedRates(counts)], 0.95), rtol=1e-6)
+
+
+def test_the_interval_of_a_difference_is_that_of_two_shares():
+    compared = ComparedSurpluses(counted([300, 400], 1000), np.array([0.3, 0.3]), np.zeros(2))
+    error = 1.96 * np.sqrt(0.3 * 0.7 / 1000 + 0.4 * 0.6 / 1000)
+    np.testing.assert_allclose(difference_ends([compared], 0.95), (0.1 - error, 0.1 + error), atol=2e-3)
+    doubtful = ComparedSurpluses(compared.counts, compared.expected, np.full(2, 0.01))
+    low, high = difference_ends([doubtful], 0.95)
+    assert low == 0
+    assert high > 0.3
+
+
+def test_the_metrics_have_the_intervals_of_their_counts():
+    """What is simulated is what a user gets from a frame with weights."""
+    rng = np.random.default_rng(5)
+    group, y, said = rng.integers(0, 2, 80), rng.random(80) < 0.5, rng.random(80) < 0.4
+    frame = pl.DataFrame({"g": group, "y": y, "said": said, "w": np.where(said, 3.0, 1.0)})
+
+    def among(rows):
+        sizes = np.bincount(group[rows], minlength=2)
+        return ComparedRates(counted(np.bincount(group[rows & said], minlength=2), sizes, (3.0, 1.0)))
+
+    rate = statistical_rate(frame, "said", "g", favourable=True, weight="w")
+    np.testing.assert_allclose(rate.interval, ratio_ends([among(np.full(80, True))], 0.95), atol=1e-9)
+    odds = equalised_odds(frame, "y", "said", "g", favourable=True, weight="w")
+    np.testing.assert_allclose(odds.interval, ratio_ends([among(y), among(~y)], 0.95), atol=1e-9)
+    sums = np.bincount(group).astype(float)[np.newaxis]
+    weights = np.array([2.0, 1.0])
+    shares = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others().of_outcomes(0)
+    rate = representation_rate(frame, "g", weight=weights[group])
+    np.testing.assert_allclose(rate.interval, ratio_ends([ComparedRates(shares, are_shares=True)], 0.95), atol=1e-9)
+
+
+# ---------------------------------------------------------------- coverage
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values())
+@pytest.mark.parametrize(
+    ("rows", "rates"), [((10, 10), (0.5, 0.5)), ((10, 30), (0.1, 0.1)), ((30, 30), (0.4, 0.5)), ((30, 10), (0.1, 0.5))]
+)
+def test_a_ratio_is_covered_over_all_samples_there_are(rows, rates, weights):
+    """Not simulated: every pair of counts, with its probability."""
+    first, second = np.meshgrid(*(np.arange(size + 1) for size in rows), indexing="ij")
+    chance = np.multiply.outer(*(stats.binom.pmf(np.arange(n + 1), n, p) for n, p in zip(rows, rates, strict=True)))
+    low, high = ratio_ends([ComparedRates(counted(np.stack([first, second], axis=-1), np.array(rows), weights))], 0.95)
+    truth = Cell("statistical rate", rows, rates, weights).truth
+    smallest = truth.min() / truth.max()
+    coverage = chance[(low <= smallest + 1e-9) & (smallest - 1e-9 <= high)].sum()
+    assert coverage >= LEAST
+    if min(np.array(rows) * np.minimum(rates, 1 - np.array(rates))) >= 5:
+        assert coverage <= MOST
+
+
+@pytest.mark.parametrize("metric", SIMULATIONS)
+def test_small_groups_with_weights_are_covered(metric):
+    for weights in ((10.0, 1.0), (1.0, 10.0)):
+        for rows, rates in (((10, 30), (0.1, 0.1)), ((30, 30), (0.5, 0.5))):
+            covered = simulate(Cell(metric, rows, rates, weights), 500 if metric == "calibration" else 2000)
+            assert covered.coverage >= LEAST, covered
+            assert covered.is_sparse or covered.coverage <= MOST, covered
+            assert covered.width <= covered.exact_width * 1.001, covered
+
+
+@pytest.mark.parametrize(
+    ("rates", "rows"),
+    [
+        ((0.3,) * 5, (20, 50, 200, 500, 1000)),
+        ((0.2, 0.3, 0.3, 0.35, 0.4), (200,) * 5),
+        ((0.2, 0.2, 0.4, 0.4), (60,) * 4),
+    ],
+)
+def test_the_smallest_of_many_ratios_is_covered(rates, rows):
+    drawn = np.random.default_rng(11).binomial(rows, rates, (400, len(rows)))
+    low, high = ratio_ends([ComparedRates(counted(drawn, np.array(rows), (1.0, 3.0)))], 0.95)
+    truth = Cell("statistical rate", (0, 0), rates, (1.0, 3.0)).truth
+    smallest = truth.min() / truth.max()
+    assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
+def test_the_smallest_of_many_shares_is_covered(shares):
+    sums = np.random.default_rng(12).multinomial(400, shares, 400)[:, np.newaxis].astype(float)
+    counts = WeightSums(sums, sums, sums).groups_against_others().of_outcomes(0)
+    low, high = ratio_ends([ComparedRates(counts, are_shares=True)], 0.95)
+    smallest = min(shares) / max(shares)
+    assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", SIMULATIONS)
+def test_every_cell_is_covered(metric):
+    """Groups of 10, 30 and 300 rows, rates of .02, .1 and .5, weights of up to 10:1 both ways; 2,000 runs in each."""
+    for cell in cells(FULL):
+        if cell.metric == metric:
+            covered = simulate(cell, FULL.runs)
+            assert covered.coverage >= LEAST, covered
+            assert covered.is_sparse or covered.coverage <= MOST, covered
+            if covered.is_sparse and not cell.varied:
+                assert covered.width <= covered.exact_width, covered

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 import fairmaxent.relabelling.labellers as labellers
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.errors import InputError
 from fairmaxent.fit.problem import compress
-from fairmaxent.relabelling.labellers import (
-    ScikitLabeller,
-    TreeLabeller,
-    choose_labeller,
-    cross_fit,
-    deal,
-    dummies,
-    ordinals,
-)
+from fairmaxent.relabelling.inputs import Inputs, dummies, ordinals
+from fairmaxent.relabelling.labellers import ScikitLabeller, TreeLabeller, choose_labeller, cross_fit
+from fairmaxent.relabelling.people import People
+from fairmaxent.relabelling.pooling import pooled_labels, prior_strength
 from fairmaxent.relabelling.profiles import Profiles
 from oracle import dense, points
 
@@ -46,18 +46,28 @@ def profiles_of(frame, outcome="y", protected=("z", "w"), weights=None):
     return roles, table, Profiles.of(table, roles.blocks, table.counts)
 
 
+def people_of(frame, outcome="y", protected=("z", "w"), *, rows=True, domain=None):
+    """Everybody in a frame, with their raw numbers, or by distinct rows as an engine counts them."""
+    domain = domain or Domain.infer(frame)
+    roles = Roles.of(domain, outcome, list(protected))
+    table = compress(roles, domain.encode(frame))
+    positions = domain.encode_rows(nw.from_native(frame)).positions
+    table = table if rows else replace(table, places=None)
+    return People.of(roles, table, table.counts, positions=positions if rows else None, design=None)
+
+
 class Spy:
-    """Remembers the profiles that each model learned from and was asked about."""
+    """Remembers how many people of each profile each model learned from, and whom it was asked about."""
 
     def __init__(self):
         self.calls = []
 
-    def learn(self, codes, weights):
-        taught = {tuple(row) for row in codes.tolist()}
+    def learn(self, lesson):
+        taught = Counter(map(tuple, lesson.inputs.codes.tolist()))
 
         def predict(asked):
-            self.calls.append((taught, {tuple(row) for row in asked.tolist()}))
-            return np.tile(weights.sum(axis=0) / weights.sum(), (len(asked), 1))
+            self.calls.append((taught, Counter(map(tuple, asked.codes.tolist()))))
+            return np.tile(lesson.weights.sum(axis=0) / lesson.weights.sum(), (len(asked), 1))
 
         return predict
 
@@ -98,47 +108,101 @@ def test_a_row_finds_its_profile_whatever_its_outcome():
 # ---------------------------------------------------------------- cross-fitting
 
 
-def test_no_model_labels_a_profile_that_it_learned_from():
-    _, _, profiles = profiles_of(some_frame())
-    spy = Spy()
-    soft = cross_fit(spy, profiles)
-    everybody = {tuple(row) for row in profiles.codes.tolist()}
+def test_no_model_labels_a_person_that_it_learned_from():
+    people, spy = people_of(some_frame()), Spy()
+    held_out = cross_fit(spy, people)
+    everybody = Counter(map(tuple, people.inputs.codes.tolist()))
     assert len(spy.calls) == labellers.FOLDS
     for taught, asked in spy.calls:
-        assert not taught & asked
-        assert taught | asked == everybody
-    assert sum(len(asked) for _, asked in spy.calls) == len(everybody)
-    np.testing.assert_allclose(soft.sum(axis=1), 1)
+        assert taught + asked == everybody
+    assert sorted(held_out.record) == list(range(300))
+    np.testing.assert_allclose(held_out.chances.sum(axis=1), 1)
 
 
-def test_folds_are_alike():
-    _, _, profiles = profiles_of(some_frame(rows=2000))
-    fold = deal(profiles, 5)
-    sizes = np.bincount(fold, minlength=5)
-    assert np.ptp(sizes) <= 1
-    likeliest = np.argmax(profiles.counts, axis=1)
-    for kind in set(zip(profiles.groups, likeliest, strict=True)):
-        alike = (profiles.groups == kind[0]) & (likeliest == kind[1])
-        assert np.ptp(np.bincount(fold[alike], minlength=5)) <= 1
-    np.testing.assert_array_equal(fold, deal(profiles, 5))
+@pytest.mark.parametrize("rows", [True, False])
+def test_folds_are_alike(rows):
+    people = people_of(some_frame(rows=2000), rows=rows)
+    dealt = people.deal(5)
+    np.testing.assert_array_equal(dealt.sum(axis=1), people.size)
+    assert np.ptp(dealt.sum(axis=0)) <= 1
+    for group in range(6):
+        for outcome in range(3):
+            alike = (people.group == group) & (people.outcome == outcome)
+            assert np.ptp(dealt[alike].sum(axis=0)) <= 1
+    np.testing.assert_array_equal(dealt, people.deal(5))
+    assert (dealt != people.deal(5, seed=1)).any()
 
 
-def test_too_few_profiles_are_refused():
-    frame = pd.DataFrame({"z": ["a", "b"] * 20, "y": ["n", "n", "p"] * 13 + ["p"]})
-    _, _, profiles = profiles_of(frame, protected=("z",))
+def test_folds_are_the_same_whether_rows_are_kept_or_not():
+    frame = some_frame(rows=2000)
+    kept, counted = people_of(frame), people_of(frame, rows=False)
+    by_row = np.zeros_like(counted.deal(5))
+    np.add.at(by_row, kept.row, kept.deal(5))
+    np.testing.assert_array_equal(by_row, counted.deal(5))
+    one, other = (cross_fit(TreeLabeller(people.inputs.roles), people) for people in (kept, counted))
+    sums = [np.bincount(p.row[h.record], h.weight * h.chances[:, 1]) for p, h in ((kept, one), (counted, other))]
+    np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)
+
+
+def test_too_few_people_are_refused():
+    frame = pd.DataFrame({"z": ["a", "b"] * 4, "y": ["n", "n", "p", "p"] * 2})
     with pytest.raises(
-        InputError, match="2 distinct profiles are too few to learn from in 5 folds; use relabel=None and estimate=None"
+        InputError, match="8 rows are too few to learn from in 5 folds; use relabel=None and estimate=None"
     ):
-        deal(profiles, 5)
+        people_of(frame, protected=("z",)).deal(5)
+
+
+def test_a_large_lesson_is_represented_by_fewer_people():
+    people = people_of(some_frame(rows=3000), rows=False)
+    lesson = people.lesson(people.size, most=500)
+    assert lesson.weights.shape == (500, 3)
+    assert lesson.weights.sum() == pytest.approx(3000)
+    whole = people.lesson(people.size)
+    assert len(whole.inputs) == 3000
+    np.testing.assert_allclose(lesson.weights.sum(axis=0), whole.weights.sum(axis=0), rtol=0.15)
+    labels = np.tile([0.2, 0.3, 0.5], (len(people.profiles.codes), 1))
+    np.testing.assert_allclose(people.lesson(people.size, labels).weights.sum(axis=0), [600, 900, 1500])
+
+
+# ---------------------------------------------------------------- soft labels of profiles
+
+
+def test_soft_labels_know_what_a_profiles_own_outcomes_say():
+    """32 profiles × 600 rows, whose shares follow no pattern: what other profiles are like says nothing."""
+    rng = np.random.default_rng(0)
+    share = rng.choice([0.05, 0.95], 16)[np.arange(32) // 2]
+    profile = np.repeat(np.arange(32), 600)
+    frame = pd.DataFrame(
+        {"z": np.where(profile % 2, "a", "b"), "x": [f"x{p // 2}" for p in profile],
+         "y": np.where(rng.random(len(profile)) < share[profile], "p", "n")}
+    )  # fmt: skip
+    for rows in (True, False):
+        people = people_of(frame, protected=("z",), rows=rows)
+        for model in (None, "tree", LogisticRegression()):
+            soft = pooled_labels(people, cross_fit(choose_labeller(people.inputs.roles, model), people))
+            truth = np.repeat(people.outcome, people.size)
+            score = np.repeat(soft[people.profile, 1], people.size)
+            assert roc_auc_score(truth, score) > 0.88
+
+
+def test_the_strength_of_the_prior_is_where_leaving_one_out_is_likeliest():
+    rng = np.random.default_rng(1)
+    mean = rng.dirichlet([2.0, 2.0], 3000)
+    size = rng.integers(1, 12, 3000)
+    for strength in (3.0, 30.0):
+        counts = np.array([rng.multinomial(n, rng.dirichlet(strength * m)) for n, m in zip(size, mean, strict=True)])
+        assert prior_strength(mean, counts.astype(float)) == pytest.approx(strength, rel=0.5)
+    exact = np.array([rng.multinomial(n, m) for n, m in zip(size, mean, strict=True)]).astype(float)
+    assert prior_strength(mean, exact) > 100
+    assert prior_strength(mean, np.eye(2)[rng.integers(0, 2, 3000)]) == 1e6  # nobody shares a profile
 
 
 # ---------------------------------------------------------------- models
 
 
 def test_the_tree_labels_by_bayes_rule(monkeypatch):
-    frame = some_frame()
-    roles, _, profiles = profiles_of(frame)
-    built = []
+    people, built = people_of(some_frame(), rows=False), []
+    roles, everybody = people.inputs.roles, Inputs.of(people.inputs.roles, people.profiles.codes, None)
 
     def spying(*arguments, **options):
         built.append(original(*arguments, **options))
@@ -146,41 +210,62 @@ def test_the_tree_labels_by_bayes_rule(monkeypatch):
 
     original = labellers.build_base
     monkeypatch.setattr(labellers, "build_base", spying)
-    predicted = TreeLabeller(roles.blocks).learn(profiles.codes, profiles.counts)(profiles.codes)
+    seeing, blind = (
+        TreeLabeller(roles, blind=blind).learn(people.lesson(people.size))(everybody) for blind in (False, True)
+    )
     grid, joint = points(roles.blocks.levels), dense(built[0])
     probability = dict(zip(map(tuple, grid.tolist()), joint, strict=True))
-    for profile, labels in zip(profiles.codes.tolist(), predicted, strict=True):
-        both = np.array([probability[(profile[0] + 6 * y, *profile[1:])] for y in range(3)])
-        np.testing.assert_allclose(labels, both / both.sum(), rtol=1e-9)
+    for profile, labels, unaware in zip(everybody.codes.tolist(), seeing, blind, strict=True):
+        both = np.array([[probability[(z + 6 * y, *profile[1:])] for z in range(6)] for y in range(3)])
+        np.testing.assert_allclose(labels, both[:, profile[0]] / both[:, profile[0]].sum(), rtol=1e-9)
+        np.testing.assert_allclose(unaware, both.sum(axis=1) / both.sum(), rtol=1e-9)
 
 
-def test_a_classifier_learns_each_profile_with_each_outcome_by_weight():
+def test_a_classifier_learns_each_person_with_each_outcome_by_weight():
     frame = some_frame()
-    roles, _, profiles = profiles_of(frame)
-    predict = ScikitLabeller(roles, LogisticRegression(max_iter=2000, tol=1e-10)).learn(profiles.codes, profiles.counts)
+    people = people_of(frame)
+    learner = LogisticRegression(max_iter=2000, tol=1e-10)
+    predict = ScikitLabeller(people.inputs.roles, learner).learn(people.lesson(people.size))
     inputs = pd.get_dummies(frame.drop(columns="y").astype(str)).astype(float)  # every level, in order of the columns
     model = LogisticRegression(max_iter=2000, tol=1e-10).fit(inputs, frame["y"])
-    distinct = inputs.drop_duplicates()
-    codes = roles.blocks.pool(Domain.infer(frame).encode(frame.loc[distinct.index]))
-    codes[:, 0] %= 6
-    np.testing.assert_allclose(predict(codes), model.predict_proba(distinct), atol=1e-4)
+    np.testing.assert_allclose(predict(people.inputs), model.predict_proba(inputs), atol=1e-4)
 
 
-def test_a_fold_of_a_single_outcome_is_certain():
-    roles, _, profiles = profiles_of(some_frame())
-    only = np.zeros_like(profiles.counts)
-    only[:, 2] = profiles.mass
-    predicted = ScikitLabeller(roles, LogisticRegression()).learn(profiles.codes, only)(profiles.codes[:4])
+@pytest.mark.parametrize(
+    "model", [None, LogisticRegression(max_iter=2000), "tree"], ids=["boosting", "logistic", "tree"]
+)
+def test_a_blind_model_does_not_see_the_protected_columns(model):
+    frame = some_frame().assign(y=lambda frame: np.where(frame["z"] == "g0", "p", "n"))
+    people = people_of(frame)
+    for blind in (False, True):
+        held_out = cross_fit(choose_labeller(people.inputs.roles, model, blind=blind), people)
+        auc = roc_auc_score(people.outcome[held_out.record], held_out.chances[:, 1])
+        assert auc < 0.65 if blind else auc > 0.95
+
+
+def test_a_blind_model_of_protected_columns_alone_knows_the_shares():
+    people = people_of(some_frame()[["y", "z", "w"]])
+    lesson = people.lesson(people.size)
+    for model in (None, LogisticRegression(), "tree"):
+        predicted = choose_labeller(people.inputs.roles, model, blind=True).learn(lesson)(people.inputs)
+        np.testing.assert_allclose(predicted, np.tile(lesson.weights.mean(axis=0), (300, 1)), atol=5e-3)
+
+
+def test_a_lesson_of_a_single_outcome_is_certain():
+    people = people_of(some_frame())
+    only = np.tile([0.0, 0.0, 1.0], (len(people.profiles.codes), 1))
+    lesson = people.lesson(people.size, only)
+    predicted = ScikitLabeller(people.inputs.roles, LogisticRegression()).learn(lesson)(people.inputs.take(slice(4)))
     np.testing.assert_array_equal(predicted, np.tile([0.0, 0.0, 1.0], (4, 1)))
 
 
-def test_an_outcome_that_a_fold_lacks_gets_zero():
-    roles, _, profiles = profiles_of(some_frame())
-    lacking = profiles.counts.copy()
-    lacking[:, 1] = 0
-    for labeller in (choose_labeller(roles), choose_labeller(roles, LogisticRegression())):
-        predicted = labeller.learn(profiles.codes, lacking)(profiles.codes)
-        assert predicted.shape == profiles.counts.shape
+def test_an_outcome_that_a_lesson_lacks_gets_zero():
+    people = people_of(some_frame())
+    lacking = np.tile([0.5, 0.0, 0.5], (len(people.profiles.codes), 1))
+    for model in (None, LogisticRegression()):
+        labeller = choose_labeller(people.inputs.roles, model)
+        predicted = labeller.learn(people.lesson(people.size, lacking))(people.inputs)
+        assert predicted.shape == (300, 3)
         assert (predicted[:, 1] == 0).all()
         np.testing.assert_allclose(predicted.sum(axis=1), 1)
 
@@ -197,23 +282,34 @@ def test_inputs_by_hand():
             "z": ["a", "b", "a", "b"] * 3,
         }
     )
-    domain = Domain.infer(frame, kinds={"age": "numeric"})
-    roles = Roles.of(domain, "y", ["z"])
-    codes = roles.blocks.pool(domain.encode(frame.head(4)))
-    codes[:, 0] %= 2
-    # colour: blue, red, missing; age: 1, 2, 3, missing; z: a, b
-    np.testing.assert_array_equal(ordinals(roles, codes), [[1, 0, 0], [0, 1, 1], [2, np.nan, 0], [1, 2, 1]])
-    spread = np.sqrt(2 / 4)  # of 1, 2, 3 and the missing at their mean
-    np.testing.assert_allclose(
-        dummies(roles, codes),
-        [
-            [0, 1, 0, -1 / spread, 0, 1, 0],
-            [1, 0, 0, 0, 0, 0, 1],
-            [0, 0, 1, 0, 1, 1, 0],
-            [0, 1, 0, 1 / spread, 0, 0, 1],
-        ],
-        atol=1e-12,
+    people = people_of(frame, protected=("z",), domain=Domain.infer(frame, kinds={"age": "numeric"}))
+    four = people.inputs.take(slice(4))
+    # colour: blue, red, missing; z: a, b
+    np.testing.assert_array_equal(ordinals(four), [[1, 1, 0], [0, 2, 1], [2, np.nan, 0], [1, 3, 1]])
+    np.testing.assert_array_equal(ordinals(four, blind=True), [[1, 1], [0, 2], [2, np.nan], [1, 3]])
+    spread = np.sqrt(2 / 3)  # of 1, 2, 3
+    expected = [
+        [0, 1, 0, -1 / spread, 0, 1, 0],
+        [1, 0, 0, 0, 0, 0, 1],
+        [0, 0, 1, 0, 1, 1, 0],
+        [0, 1, 0, 1 / spread, 0, 0, 1],
+    ]
+    np.testing.assert_allclose(dummies(four), expected, atol=1e-12)
+    np.testing.assert_allclose(dummies(four, blind=True), np.array(expected)[:, :5], atol=1e-12)
+
+
+def test_models_see_raw_numbers_and_bins_where_there_are_none():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"n": rng.normal(size=500), "z": rng.choice(["a", "b"], 500), "y": rng.choice(["n", "p"], 500)}
     )
+    people = people_of(frame, protected=("z",))
+    np.testing.assert_array_equal(people.inputs.numbers[0], frame["n"])
+    counted = people_of(frame, protected=("z",), rows=False)
+    attribute = counted.inputs.roles.domain.attributes[0]
+    assert len(np.unique(counted.inputs.numbers[0])) == attribute.size < 30
+    means = pd.Series(people.inputs.numbers[0]).groupby(people.inputs.levels[:, 0]).mean()
+    np.testing.assert_allclose(counted.inputs.numbers[0], means[counted.inputs.levels[:, 0]])
 
 
 def test_without_scikit_learn_there_is_the_tree(monkeypatch):
@@ -239,7 +335,7 @@ def test_boosting_knows_which_columns_are_categories():
         }
     )
     roles = Roles.of(Domain.infer(frame, max_levels=400), "y", ["z"])
-    model, _ = ScikitLabeller(roles, None)._boosting()
+    model = ScikitLabeller(roles, None)._boosting()
     assert dict(zip(["word", "age", "town", "z"], model.categorical_features, strict=True)) == {
         "word": True, "age": False, "town": False, "z": True,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.relabelling import soft_labels as relabelling
-from fairmaxent.relabelling.soft_labels import decisions_of, match_decisions, tilt
+from fairmaxent.relabelling.soft_labels import correction, level, shift, tilt, tilt_offsets
 
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
 CASES = [(outcomes, groups) for outcomes in (2, 3, 5) for groups in (1, 2, 6)]
@@ -37,18 +37,10 @@ def divergence(labels, soft, mass):
     return float(mass / mass.sum() @ terms.sum(axis=1))
 
 
-def closest(soft, share, wanted, *, decisions=None, handicap=None):
-    """The same program for a general solver: smallest KL with the mean, and with the decisions if they are given."""
+def closest(soft, share, wanted):
+    """The same program for a general solver: smallest KL with the mean."""
     labels = cp.Variable(soft.shape)
     conditions = [cp.sum(labels, axis=1) == 1, share @ labels == wanted]
-    if decisions is not None:
-        odds = np.exp(-handicap)
-        conditions += [
-            labels[row, decision] * odds[decision] >= labels[row, other] * odds[other]
-            for row, decision in enumerate(decisions)
-            for other in range(soft.shape[1])
-            if other != decision
-        ]
     terms = cp.sum(cp.kl_div(labels, soft), axis=1)
     cp.Problem(cp.Minimize(share @ terms), conditions).solve(solver="CLARABEL", **TIGHT)
     return labels.value
@@ -120,49 +112,35 @@ def test_what_nobody_may_have_cannot_be_wanted():
         tilt(soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]]))
 
 
-# ---------------------------------------------------------------- keeping decisions
-
-
-@pytest.mark.parametrize("outcomes", [2, 3, 5])
-def test_pooling_is_the_closest_distribution_whose_decision_leads(outcomes):
-    rng = np.random.default_rng(outcomes)
-    scores = rng.normal(size=(12, outcomes)) * 2
-    decisions = rng.integers(0, outcomes, 12)
-    for handicap in (np.zeros(outcomes), rng.normal(size=outcomes)):
-        pooled, ties = relabelling._pooled(scores, decisions, handicap)
-        labels = np.exp(pooled) / np.exp(pooled).sum(axis=1, keepdims=True)
-        for row, decision in enumerate(decisions):
-            single = np.exp(scores[[row]]) / np.exp(scores[row]).sum()
-            odds = np.exp(-handicap)
-            wanted = cp.Variable(outcomes)
-            cp.Problem(
-                cp.Minimize(cp.sum(cp.kl_div(wanted, single[0]))),
-                [cp.sum(wanted) == 1, wanted[decision] * odds[decision] >= cp.multiply(wanted, odds)],
-            ).solve(solver="CLARABEL", **TIGHT)
-            np.testing.assert_allclose(labels[row], wanted.value, atol=1e-4)
-            lead = labels[row] * odds
-            assert lead[decision] >= lead.max() * (1 - 1e-12)
-            assert ties[row, decision]
-            np.testing.assert_allclose(lead[ties[row]], lead[decision], rtol=1e-8)
-            assert np.argmax(lead) == decision  # by a hair, so that rounding does not decide
-
-
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
 def test_the_dual_has_the_derivatives_it_says(outcomes):
     soft, mass, _, wanted = random_problem(5, outcomes, 1, profiles=25)
-    rng = np.random.default_rng(5)
-    decisions, handicap = rng.integers(0, outcomes, 25), 0.3 * rng.normal(size=outcomes)
-    for kept in ((), (decisions, handicap)):
-        dual = relabelling._Means(np.log(soft), mass / mass.sum(), wanted[:, 0], *kept)
-        offsets, step = rng.normal(size=outcomes), 1e-5 * np.eye(outcomes)
-        point = dual.at(offsets)
-        for axis in range(outcomes):
-            up, down = dual.at(offsets + step[axis]), dual.at(offsets - step[axis])
-            assert (up.value - down.value) / 2e-5 == pytest.approx(point.gradient[axis], abs=1e-8)
-            np.testing.assert_allclose((up.gradient - down.gradient) / 2e-5, point.curvature[axis], atol=1e-7)
+    dual = relabelling._Means(np.log(soft), mass / mass.sum(), wanted[:, 0])
+    offsets, step = np.random.default_rng(5).normal(size=outcomes), 1e-5 * np.eye(outcomes)
+    point = dual.at(offsets)
+    for axis in range(outcomes):
+        up, down = dual.at(offsets + step[axis]), dual.at(offsets - step[axis])
+        assert (up.value - down.value) / 2e-5 == pytest.approx(point.gradient[axis], abs=1e-8)
+        np.testing.assert_allclose((up.gradient - down.gradient) / 2e-5, point.curvature[axis], atol=1e-7)
 
 
 # ---------------------------------------------------------------- level
+
+
+def decisions_of(labels, handicap=None):
+    with np.errstate(divide="ignore"):
+        return np.argmax(np.log(labels) - (0 if handicap is None else handicap), axis=1)
+
+
+def match_decisions(soft, mass, group, wanted, shares, *, handicap=None):
+    """Offsets that put the wanted shares of the labels themselves across the threshold, and then the means."""
+    handicap = np.zeros(soft.shape[1]) if handicap is None else handicap
+    offsets = np.zeros(wanted.T.shape)
+    for g in np.unique(group):
+        with np.errstate(divide="ignore"):
+            scores = np.log(soft[group == g]) - handicap
+        offsets[g] = correction(scores, mass[group == g] / mass[group == g].sum(), shares[:, g])
+    return level(soft, mass, group, wanted, offsets, handicap)
 
 
 def decided_shares(labels, mass, group, groups, handicap):
@@ -171,38 +149,37 @@ def decided_shares(labels, mass, group, groups, handicap):
     return means(one_hot, mass, group, groups)
 
 
-def keeps_decisions(labels, handicap):
-    """Largest lead of an outcome over the decided one: zero but for rounding where the decision holds."""
-    lead = labels * np.exp(-handicap)
-    return lead.max(axis=1) - np.take_along_axis(lead, decisions_of(labels, handicap)[:, None], axis=1)[:, 0]
-
-
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.7])
 @pytest.mark.parametrize("groups", [1, 3])
-def test_two_outcomes_get_mean_and_share_up_to_one_profile(groups, threshold):
+def test_two_outcomes_get_the_mean_and_nobody_overtakes_anybody(groups, threshold):
     handicap = np.array([0.0, np.log(threshold / (1 - threshold))])
     for seed in range(15):
         soft, mass, group, wanted = random_problem(seed, 2, groups)
-        # any share that labels below and above the threshold can have with this mean
-        low, high = np.maximum((wanted[1] - threshold) / (1 - threshold), 0), np.minimum(wanted[1] / threshold, 1)
-        above = low + (high - low) * np.random.default_rng(seed).uniform(0.1, 0.9, groups)
+        above = np.random.default_rng(seed).uniform(0.1, 0.9, groups)
         labels = match_decisions(soft, mass, group, wanted, np.stack([1 - above, above]), handicap=handicap)
         np.testing.assert_allclose(means(labels, mass, group, groups), wanted, rtol=0, atol=1e-8)
         np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-12)
         order = np.argsort(soft[:, 1])
         for g in range(groups):
-            mine = group == g
-            # labels at the threshold itself, where pooling left them, may be read either way after rounding
-            surely = mass[mine] @ (labels[mine, 1] > threshold + 1e-9) / mass[mine].sum()
-            perhaps = mass[mine] @ (labels[mine, 1] > threshold - 1e-9) / mass[mine].sum()
-            one = mass[mine].max() / mass[mine].sum()
-            assert surely - one / 2 - 1e-9 <= above[g] <= perhaps + one / 2 + 1e-9
-            ranked = labels[order][group[order] == g, 1]
-            assert (np.diff(ranked) >= -1e-12).all()  # nobody overtakes anybody of the same group
+            assert (np.diff(labels[order][group[order] == g, 1]) >= -1e-12).all()
 
 
-def test_scores_are_only_moved_and_stretched_where_that_is_enough():
-    """Wanted: what a slope of 3 and a shift give. Then log-odds stay a line in the model's, and nothing is pooled."""
+def test_decisions_are_kept_where_a_slope_restores_the_mean():
+    """Wanted: the mean that a slope between 2/3 and 1.5 gives; then the share above the threshold is the wanted one."""
+    rng = np.random.default_rng(3)
+    for seed in range(10):
+        soft, mass, group, _ = random_problem(seed, 2, 1)
+        share, above = mass / mass.sum(), rng.uniform(0.2, 0.8)
+        scores = np.log(soft) + correction(np.log(soft), share, np.array([1 - above, above]))
+        mean = share @ (1 / (1 + np.exp(-rng.uniform(0.7, 1.45) * (scores[:, 1] - scores[:, 0]))))
+        wanted, shares = (np.array([[1 - value], [value]]) for value in (mean, above))
+        labels = match_decisions(soft, mass, group, wanted, shares)
+        np.testing.assert_allclose(means(labels, mass, group, 1), wanted, atol=1e-8)
+        assert abs(decided_shares(labels, mass, group, 1, np.zeros(2))[1, 0] - above) <= share.max()
+
+
+def test_scores_are_only_moved_and_stretched_and_not_too_much():
+    """Wanted: what a slope of 3 and a shift give. Log-odds stay a line in the model's, which is not as steep."""
     for seed in range(5):
         soft, mass, group, _ = random_problem(seed, 2, 1)
         odds = np.log(soft[:, 1] / soft[:, 0])
@@ -211,9 +188,9 @@ def test_scores_are_only_moved_and_stretched_where_that_is_enough():
         mean = mass @ made / mass.sum()
         labels = match_decisions(soft, mass, group, np.array([[1 - mean], [mean]]), np.array([[1 - share], [share]]))
         found = np.log(labels[:, 1] / labels[:, 0])
-        slope, shift = np.polyfit(odds, found, 1)
-        np.testing.assert_allclose(found, slope * odds + shift, atol=1e-3)
-        assert 1.2 < slope < 8
+        slope, start = np.polyfit(odds, found, 1)
+        np.testing.assert_allclose(found, slope * odds + start, atol=1e-3)
+        assert 1.2 < slope <= 1.5 + 1e-9
 
 
 @pytest.mark.parametrize("outcomes", [3, 4])
@@ -229,8 +206,7 @@ def test_more_outcomes_get_the_mean_and_shares_as_near_as_an_assignment_allows(o
         goal = 0.7 * decided_shares(natural, mass, group, 1, None)[:, 0] + 0.3 * wanted[:, 0]
         labels = match_decisions(soft, mass, group, wanted, goal[:, None])
         np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
-        assert keeps_decisions(labels, np.zeros(outcomes)).max() <= 1e-12
-        offsets = relabelling._match_shares(np.log(soft), share, goal)
+        offsets = correction(np.log(soft), share, goal)
         decisions = np.argmax(np.log(soft) + offsets, axis=1)
         shares = share @ np.eye(outcomes)[decisions]
         assert np.abs(shares - goal).max() <= (outcomes - 1) * share.max()
@@ -245,24 +221,18 @@ def test_more_outcomes_get_the_mean_and_shares_as_near_as_an_assignment_allows(o
 
 
 @pytest.mark.parametrize("decided", [0.0, 1.0])
-def test_nobody_or_everybody_may_be_decided_for(decided):
+def test_nobody_or_everybody_may_be_wanted(decided):
     for seed in range(5):
-        soft, mass, group, wanted = random_problem(seed, 2, 2)
-        wanted[1] = 0.3 if decided == 0 else 0.7
-        wanted[0] = 1 - wanted[1]
-        labels = match_decisions(soft, mass, group, wanted, np.tile([[1 - decided], [decided]], 2))
-        np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
-        assert (labels[:, 1] <= 0.5 + 1e-12 if decided == 0 else labels[:, 1] >= 0.5 - 1e-12).all()
+        soft, mass, _, _ = random_problem(seed, 2, 1)
+        offsets = correction(np.log(soft), mass / mass.sum(), np.array([1 - decided, decided]))
+        assert (np.argmax(np.log(soft) + offsets, axis=1) == decided).all()
 
 
-def test_an_outcome_of_three_that_nobody_is_decided_for():
+def test_an_outcome_of_three_that_nobody_should_get():
     for seed in range(5):
-        soft, mass, group, _ = random_problem(seed, 3, 1)
-        wanted = np.array([[0.5], [0.35], [0.15]])
-        labels = match_decisions(soft, mass, group, wanted, np.array([[0.6], [0.4], [0.0]]))
-        np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-8)
-        assert (labels[:, 2] <= labels.max(axis=1) + 1e-12).all()
-        assert not (decisions_of(labels) == 2).any()
+        soft, mass, _, _ = random_problem(seed, 3, 1)
+        offsets = correction(np.log(soft), mass / mass.sum(), np.array([0.6, 0.4, 0.0]))
+        assert not (np.argmax(np.log(soft) + offsets, axis=1) == 2).any()
 
 
 def test_easy_labels_whose_decisions_already_are_their_means():
@@ -276,48 +246,40 @@ def test_easy_labels_whose_decisions_already_are_their_means():
         np.testing.assert_allclose(means(labels, mass, group, 2), wanted, rtol=0, atol=1e-8)
 
 
-def test_a_tilt_that_has_the_decisions_already_is_left_alone():
+def test_the_offsets_of_a_tilt_lead_back_to_it():
     soft, mass, group, wanted = random_problem(7, 3, 3)
     tilted = tilt(soft, mass, group, wanted)
-    shares = decided_shares(tilted, mass, group, 3, None)
-    np.testing.assert_array_equal(match_decisions(soft, mass, group, wanted, shares), tilted)
+    offsets = tilt_offsets(soft, mass, group, wanted)
+    np.testing.assert_allclose(level(soft, mass, group, wanted, offsets, np.zeros(3)), tilted, atol=1e-7)
+    lacking = np.where([[True], [True], [False]], wanted, 0.0)
+    assert (tilt_offsets(soft, mass, group, lacking / lacking.sum(axis=0))[:, 2] == 0).all()
 
 
-def test_where_no_slope_helps_the_closest_labels_that_keep_decisions_do():
-    """Hardly any spread and a share far from the mean: only pooling at the threshold can have both."""
-    rng = np.random.default_rng(8)
-    scores = np.column_stack([np.zeros(40), 0.01 * rng.normal(size=40)])
-    share, wanted = np.full(40, 1 / 40), np.array([0.52, 0.48])
-    decisions = (scores[:, 1] > np.quantile(scores[:, 1], 0.1)).astype(int)
-    dual = relabelling._Means(3 * scores, share, wanted, decisions, np.zeros(2))
-    labels = relabelling._match_mean(dual).labels
-    soft = np.exp(3 * scores) / np.exp(3 * scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(share @ labels, wanted, atol=1e-9)
-    other = closest(soft, share, wanted, decisions=decisions, handicap=np.zeros(2))
-    np.testing.assert_allclose(labels, other, atol=1e-4)
-    assert (np.abs(labels[:, 1] - 0.5) < 1e-9).any()
+@pytest.mark.parametrize("outcomes", [2, 3])
+def test_a_shift_keeps_the_mean_of_all_groups_together_and_nothing_else(outcomes):
+    soft, mass, group, wanted = random_problem(8, outcomes, 3)
+    offsets = np.random.default_rng(8).normal(size=(3, outcomes))
+    labels = shift(soft, mass, group, wanted, offsets)
+    overall = mass / mass.sum() @ wanted.T[group]
+    np.testing.assert_allclose(mass / mass.sum() @ labels, overall, atol=1e-10)
+    moved = np.log(labels / soft) - offsets[group]
+    moved -= moved[:, :1]
+    np.testing.assert_allclose(moved, moved[[0]].repeat(len(moved), 0), atol=1e-9)  # c(y), the same for everybody
+    assert np.abs(means(labels, mass, group, 3) - wanted).max() > 0.05
 
 
-@pytest.mark.parametrize("outcomes", [3, 4])
-def test_random_decisions_are_kept_by_the_closest_labels(outcomes):
-    rng = np.random.default_rng(outcomes)
-    soft, mass, _, _ = random_problem(9, outcomes, 1, profiles=12)
-    share, decisions, handicap = mass / mass.sum(), rng.integers(0, outcomes, 12), np.zeros(outcomes)
-    inside = np.full((12, outcomes), 0.5 / outcomes) + 0.5 * np.eye(outcomes)[decisions]
-    wanted = share @ inside
-    labels = relabelling._match_mean(relabelling._Means(np.log(soft), share, wanted, decisions, handicap)).labels
-    np.testing.assert_allclose(share @ labels, wanted, atol=1e-9)
-    np.testing.assert_allclose(labels, closest(soft, share, wanted, decisions=decisions, handicap=handicap), atol=1e-4)
+def test_a_shift_leaves_those_alone_that_nothing_is_wanted_of():
+    soft, mass, group, wanted = random_problem(9, 2, 3)
+    wanted[:, 1], mass[0] = 0.0, 0.0
+    labels = shift(soft, mass, group, wanted, np.ones((3, 2)))
+    np.testing.assert_array_equal(labels[(group == 1) | (mass == 0)], soft[(group == 1) | (mass == 0)])
 
 
-def test_a_share_that_contradicts_the_mean_is_refused():
+def test_a_share_that_contradicts_the_mean_gives_way():
     soft, mass, group, _ = random_problem(10, 2, 1)
     wanted, shares = np.array([[0.9], [0.1]]), np.array([[0.4], [0.6]])  # 0.6 of them at 0.5 or more cannot average 0.1
-    with pytest.raises(
-        InfeasibleError,
-        match=r"both the wanted outcomes and the wanted decisions.*relabel='probabilities', another threshold",
-    ):
-        match_decisions(soft, mass, group, wanted, shares)
+    labels = match_decisions(soft, mass, group, wanted, shares)
+    np.testing.assert_allclose(means(labels, mass, group, 1), wanted, atol=1e-8)
 
 
 @pytest.mark.parametrize("barred", [0, 1])

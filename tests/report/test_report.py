@@ -32,7 +32,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def fit(frame):
-    return fairmaxent.debias(frame, "y", ["z0", "z1"], favourable="o1", random_state=5)
+    return fairmaxent.debias(frame, "y", ["z0", "z1"], favourable="o1", representation_rate=1.0, random_state=5)
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +299,7 @@ def test_every_wish_is_a_sentence():
         "y = yes is at least 0.75 times as common in each group of sex as in any other.",
         "Shares of sex: f 0.6, m 0.4.",
         "u keeps the shares that it has in the data.",
+        "y keeps the shares that it has in the data.",
         "Never: sex = m, x = a.",
     ]
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -247,10 +248,18 @@ def test_a_wide_table_and_long_columns_are_cut_in_html_only():
     assert set(frame.columns) <= set(page.cells)
     assert f"{26 - SHOWN_LEVELS} more levels" in page.cells
     assert f"{35 - SHOWN_GROUPS} more groups in the JSON report." in "".join(page.text)
-    assert len(report.warnings) == 35  # all of the groups are small
-    assert f"and {35 - SHOWN_WARNINGS} more; the JSON report lists all of them" in page.text
-    assert len(json.loads(to_json(report))["warnings"]) == len(report.warnings)
+    assert len(report.alerts) == 4  # all of the groups are small; the worst three are named
+    assert report.alerts[-1].startswith("32 more groups rest on fewer than 30 effective rows")
+    assert f"{35 - 12} more groups in the JSON report." in "".join(page.text)
+    assert len(json.loads(to_json(report))["costs"]["groups"]) == 35
     assert all(f"### {name}" in to_markdown(report) for name in frame.columns)
+
+
+def test_many_warnings_are_cut_in_html_only(report):
+    many = replace(report, warnings=tuple(f"note {number}" for number in range(35)))
+    page = Page(to_html(many))
+    assert f"and {35 - SHOWN_WARNINGS} more; the JSON report lists all of them" in page.text
+    assert len(json.loads(to_json(many))["warnings"]) == 35
 
 
 def test_a_real_table_gives_a_small_file():

@@ -75,7 +75,20 @@ def test_the_report_is_that_of_the_table_in_memory(mode, monkeypatch):
     for one, other in zip(ours.pop("rates"), twin.pop("rates"), strict=True):
         assert one.pop("delivered") == pytest.approx(other.pop("delivered"), abs=1e-9)
         assert one == other
+    assert_same_costs(ours.pop("costs"), twin.pop("costs"), mode)
     assert ours == twin
+
+
+def assert_same_costs(ours, twin, mode):
+    """Copies are counted in memory, and only expected where an engine has the rows."""
+    assert (ours.pop("counted"), twin.pop("counted")) == (False, mode != "weights")
+    assert ours.pop("filled") == pytest.approx(twin.pop("filled"))
+    for one, other in zip(ours.pop("outcomes"), twin.pop("outcomes"), strict=True):
+        assert one == pytest.approx(other)
+    lines = zip([*ours["groups"], ours["worst_cell"]], [*twin["groups"], twin["worst_cell"]], strict=True)
+    for one, other in lines:
+        assert min(one.pop("most_copies"), other.pop("most_copies")) >= 0
+        assert one == pytest.approx(other)
 
 
 def test_a_report_without_an_output_draws_in_batches(monkeypatch):

@@ -47,7 +47,7 @@ class CodedData:
         names = read_columns("protected", protected)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
-        domain, codes = read_domain(opened, domain, weight=None, design=None)
+        domain, codes = read_domain(opened, domain, weight=None, weights=None)
         roles = Roles.of(domain, outcome, names)
         return cls(opened, roles, compress(roles, codes), random_state)
 

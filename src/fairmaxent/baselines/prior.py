@@ -11,7 +11,7 @@ from fairmaxent.baselines.data import CodedData
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.shares import equal_shares
 from fairmaxent.data.domain import Domain
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.request import check_share
 from fairmaxent.maxent.priors.bases import build_base

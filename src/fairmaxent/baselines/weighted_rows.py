@@ -43,8 +43,8 @@ class WeightedRows:
     def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
         """Draw ``n`` rows of the data with replacement.
 
-        By default each cell (y, z) gets its quota (largest remainder), and its rows are drawn uniformly, as in the
-        resampling of Kamiran and Calders; ``iid=True`` draws every row independently by weight.
+        By default each cell (y, z) gets its quota, and its rows are drawn uniformly, as in the resampling of Kamiran
+        and Calders; ``iid=True`` draws every row independently by weight.
         """
         count = check_count(n)
         rng = generator(self.data.random_state if random_state is None else random_state)
@@ -67,7 +67,7 @@ class WeightedRows:
 
     @property
     def _cell_shares(self) -> Reals:
-        return np.asarray(self.cell_weights * self.data.empirical.ravel())
+        return np.asarray(self.cell_weights * self.data.empirical.ravel()).reshape(self.data.blocks.shape(0))
 
     @cached_property
     def _rows_by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

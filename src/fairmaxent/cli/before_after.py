@@ -19,7 +19,7 @@ Line = tuple[tuple[str, str], float | None]
 
 @dataclass(frozen=True)
 class Measured:
-    """Both rates of each grouping, each group's share and rates, and which groups and outcomes have no row."""
+    """Both rates of each grouping, each group's rates, and which groups and outcomes have no row."""
 
     rates: Rates
     groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
@@ -37,12 +37,9 @@ def measure(fit: Fit, table: Reals) -> Measured:
 
 
 def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
-    """Each group's share, then its rate of each favourable outcome; None where it has no row."""
-    groupings, outcome = fit.certificate.measure.groupings, fit.roles.attributes[0]
-    for axes in groupings:
-        shares = group_shares(table, axes)
-        yield from (((name, "share"), float(shares[group])) for group, name in _names(fit, table, axes))
-    for axes in groupings:
+    """Each group's rate of each favourable outcome; None where it has no row."""
+    outcome = fit.roles.attributes[0]
+    for axes in fit.certificate.measure.groupings:
         rates = outcome_rates(table, axes)
         for level in fit.certificate.measure.favourable:
             for group, name in _names(fit, table, axes):
@@ -73,6 +70,6 @@ def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measur
 
 
 def groups_table(before: Measured, after: Measured) -> str:
-    """Each group's share and rates, before and after."""
+    """Each group's rates, before and after."""
     rows = [[*key, before.groups.get(key), after.groups.get(key)] for key in {**before.groups, **after.groups}]
     return text_table(["group", "", "before", "after"], rows)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 import click
@@ -98,12 +99,21 @@ def as_typed(option: Option) -> str:
     ('--base-share', '--groups each', '--statistical-rate none')
     >>> as_typed(Option("target", column="sex"))
     "--target for 'sex'"
+    >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
+    '--representation-rate sex=0.9,race=none'
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
+    if option.name == "missing":
+        return "--compare-missing"
     if option.column is not None:
         return f"--{name} for {option.column!r}"
-    value = "none" if option.value is None else option.value
-    return f"--{name}" if value is ... else f"--{name} {value}"
+    return f"--{name}" if option.value is ... else f"--{name} {shlex.quote(_typed_value(option.value))}"
+
+
+def _typed_value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{column}={_typed_value(item)}" for column, item in value.items())
+    return "none" if value is None else str(value)
 
 
 def _one(text: str) -> str:

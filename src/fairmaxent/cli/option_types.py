@@ -14,6 +14,7 @@ import click
 
 NOTHING = "none"
 KEEP = "keep"
+FREE = "free"
 
 # "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels may be "<=50K" or "[17, 25)".
 _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
@@ -93,11 +94,11 @@ def pairs_of(text: str) -> dict[str, str]:
     return pairs
 
 
-def target_of(text: str) -> tuple[str, dict[str, float] | None]:
-    """Parse ``sex: Female=0.6, Male=0.4`` or ``age: keep``."""
+def target_of(text: str) -> tuple[str, dict[str, float] | str | None]:
+    """Parse ``sex: Female=0.6, Male=0.4``, ``age: keep`` or ``income: free``."""
     column, rest = _column_and(text, "sex: Female=0.6, Male=0.4")
-    if rest.lower() == KEEP:
-        return column, None
+    if rest.lower() in (KEEP, FREE):
+        return column, None if rest.lower() == KEEP else FREE
     shares: dict[str, float] = {}
     start = 0
     while start < len(rest):

@@ -119,7 +119,7 @@ class RoleOptions:
                 if table.whole is not None and name in table.whole.collect_schema().names():
                     raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
                 raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
-        return replace(self, favourable=tuple(typed_level(own, schema[self.outcome]) for own in self.favourable))
+        return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
 
 
 @dataclass(frozen=True)
@@ -153,11 +153,14 @@ class DomainOptions:
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy.column_values import learn_domain
         from fairmaxent.engines.lazy.frame import open_lazy
+        from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
 
         if not self.said:
             return None
         lazy = open_lazy(frame)
         if lazy is not None:
+            if weight is not None:
+                lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
             return learn_domain(lazy, weight=weight, **self.said)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.said)

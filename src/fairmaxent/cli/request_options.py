@@ -77,9 +77,11 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
+            estimate=None,  # it belongs to what is written: see `cli.model_estimate`
             relabel=None if relabel == option_types.NOTHING else relabel,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,
+            missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
 
@@ -89,9 +91,10 @@ _ASKED = section(
     click.option(
         "--representation-rate",
         type=option_types.RATE,
-        default=1.0,
+        default=option_types.NOTHING,
         show_default=True,
-        help="Smallest ratio allowed between group shares: 0.9, none, or by column: sex=0.9,race=none.",
+        help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
+        "sex=0.9,race=none.",
     ),
     click.option(
         "--statistical-rate",
@@ -119,7 +122,20 @@ _ASKED = section(
         multiple=True,
         type=option_types.TARGET,
         help="Wanted shares of a column; for a protected column they replace its representation rate: "
-        "'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have.",
+        "'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have, as the outcome does by default; "
+        "'income: free' lets the outcome's shares change.",
+    ),
+    click.option(
+        "--compare-missing",
+        is_flag=True,
+        help="Compare missing values of the outcome and protected columns like any other level. By default they keep "
+        "their share and are not compared.",
+    ),
+    click.option(
+        "--largest-weight",
+        type=float,
+        help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
+        "allows.",
     ),
     click.option(
         "--forbid",

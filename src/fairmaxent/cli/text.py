@@ -14,8 +14,8 @@ import click
 from fairmaxent.data.levels import value_text
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns side by side; numbers with four digits and to the right.
+def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()) -> str:
+    """Columns side by side; numbers with four digits and to the right, as are the columns numbered in ``right``.
 
     >>> print(text_table(["group", "share"], [["Female", 0.25], ["Male", 0.75]]))
     group   share
@@ -23,7 +23,10 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     Male    0.7500
     """
     cells = [[cell_text(value) for value in row] for row in (head, *rows)]
-    numeric = [all(isinstance(row[column], int | float | None) for row in rows) for column in range(len(head))]
+    numeric = [
+        column in right or all(isinstance(row[column], int | float | None) for row in rows)
+        for column in range(len(head))
+    ]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = [
         "  ".join(

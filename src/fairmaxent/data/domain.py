@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
 from fairmaxent.data.encoded import Encoded, encode_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
-from fairmaxent.data.weights import check_weights
+from fairmaxent.data.weights import check_weights, in_range
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
 
@@ -84,16 +84,17 @@ class Domain:
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
-        domain, encoded = cls.learn_rows(table, options, weight=weight)
+        weights = None if weight is None else in_range(check_weights(weight, len(table)))
+        domain, encoded = cls.learn_rows(table, options, weights=weights)
         return domain, encoded.codes
 
     @classmethod
-    def learn_rows(
-        cls, frame: Any, options: ColumnOptions, *, weight: NDArray[np.floating] | None = None
-    ) -> tuple[Domain, Encoded]:
-        """Learn the domain of a table and encode the table, including raw values, in one pass over each column."""
+    def learn_rows(cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None) -> tuple[Domain, Encoded]:
+        """Learn the domain of a table and encode the table, including raw values, in one pass over each column.
+
+        ``weights`` are design weights that were checked, and whose sum is within the range of float64.
+        """
         table = frames.open_frame(frame)
-        weights = None if weight is None else check_weights(weight, len(table))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
         notes = tuple(note for column in columns for note in column.notes)
         domain = cls(tuple(column.attribute for column in columns), notes)

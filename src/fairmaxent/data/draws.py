@@ -1,4 +1,4 @@
-"""Exact draws from many discrete distributions at once, quotas, and where randomness comes from."""
+"""Exact draws from many discrete distributions at once, and where randomness comes from."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.quota import quota
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, Option
 
@@ -110,10 +111,12 @@ def _closing(share: Reals, group: NDArray[np.intp], groups: int) -> NDArray[np.b
     return closing
 
 
-def quota(shares: Reals, count: int) -> NDArray[np.intp]:
+def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
     """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
 
-    >>> quota(np.array([0.5, 0.3, 0.2]), 11)
+    This is for dividing work, the same way each time. Rows are drawn by `quota`, which favours no cell.
+
+    >>> largest_remainders(np.array([0.5, 0.3, 0.2]), 11)
     array([6, 3, 2])
     """
     # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
@@ -124,15 +127,17 @@ def quota(shares: Reals, count: int) -> NDArray[np.intp]:
     return np.asarray(whole)
 
 
-def cells_of(shares: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> NDArray[np.intp]:
+def cells_of(table: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> NDArray[np.intp]:
     """Return the cells of ``count`` new rows in random order: by quota, or drawn independently of each other.
 
-    >>> sorted(cells_of(np.array([0.5, 0.3, 0.2]), 11, np.random.default_rng(0), independent=False).tolist())
-    [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
+    Cells are numbered in the order of the flattened table, whose first axis is the outcome.
+
+    >>> sorted(cells_of(np.array([0.5, 0.3, 0.2]), 10, np.random.default_rng(0), independent=False).tolist())
+    [0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
     """
     if independent:
-        return Choice.rows_of(shares[None, :]).draw(np.zeros(count, dtype=np.intp), rng)
-    return shuffled_cells(quota(shares, count), rng)
+        return Choice.rows_of(table.reshape(1, -1)).draw(np.zeros(count, dtype=np.intp), rng)
+    return shuffled_cells(quota(table, count, rng), rng)
 
 
 def shuffled_cells(counts: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -141,7 +146,7 @@ def shuffled_cells(counts: NDArray[np.intp], rng: np.random.Generator) -> NDArra
     >>> sorted(shuffled_cells(np.array([2, 0, 1]), np.random.default_rng(0)).tolist())
     [0, 0, 2]
     """
-    return rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    return rng.permutation(np.repeat(np.arange(counts.size), counts.ravel()))
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

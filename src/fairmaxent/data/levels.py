@@ -21,6 +21,9 @@ Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
 Bins = int | Sequence[Any]
 
+# Sums of weights that are not whole numbers depend on their scale in the last digits; the edges of bins must not.
+_SLACK = 1e-9
+
 DEFAULT_BINS = 16
 MAX_LEVELS = 64
 
@@ -159,7 +162,8 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
 
 def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsOfValues:
     """Keep the most frequent values (ties in canonical order), and put the rest into one last level."""
-    kept = np.sort(np.argsort(-counts, kind="stable")[: max_levels - 1])
+    size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)  # without the last digits, for the same ties
+    kept = np.sort(np.argsort(-size, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
     levels[kept] = np.arange(len(kept))
     labels = [value_text(value) for value in frames.take(values, kept).to_list()]
@@ -193,16 +197,17 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np
     The values between two that stand alone share the remaining bins in proportion to their weight.
     """
     weights = weights if weights.any() else np.ones(len(weights))
-    alone = weights >= weights.sum() / bins
+    slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
+    alone = weights >= weights.sum() / bins * (1 - slack)
     begins = alone | np.append(True, alone[:-1])
     density = max(bins - alone.sum(), 1) / max(weights[~alone].sum(), np.finfo(float).tiny)
     runs = [*np.flatnonzero(begins).tolist(), len(weights)]
     for start, stop in pairwise(runs):
         run = weights[start:stop]
-        pieces = round(run.sum() * density)
+        pieces = round(run.sum() * density + slack)
         if not alone[start] and pieces > 1:
             middles = (np.cumsum(run) - run / 2) / run.sum()
-            begins[start + 1 : stop] = np.diff(np.floor(middles * pieces)) > 0
+            begins[start + 1 : stop] = np.diff(np.floor(middles * pieces + slack)) > 0
     return np.flatnonzero(begins).tolist(), alone
 
 

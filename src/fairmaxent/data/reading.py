@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.positions import DetailOption, Positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
+from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.errors import InputError, Option
 
 
@@ -31,12 +34,18 @@ class Reading:
     table: Counted
     """Distinct rows as block codes."""
     design: Reals | None
-    """Design weights, one per input row; None: there are none, or an engine keeps the rows."""
+    """Design weights, one per input row, 1 on average; None: there are none, or an engine keeps the rows."""
     weight_column: frames.Column | None
     """A single 1 of the weight column's name and dtype."""
     positions: Positions | None = None
     """Raw values of the input rows; None: they are drawn inside their levels."""
     redrawn: RedrawnValues | None = None
+    weight_scale: WeightScale = UNSCALED
+
+
+def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
+    """Divide design weights by their average, once whole ones were summed without rounding."""
+    return table if scale == UNSCALED else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale.average))
 
 
 def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> RedrawnValues | None:

@@ -80,6 +80,7 @@ class Table:
     rows: Reals  # (distinct,): input rows, whatever they weigh
     squares: Reals  # (distinct,): squared design weights summed
     places: NDArray[np.intp] | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
+    peaks: Reals | None = None  # (distinct,): see `largest`; None: design weights are equal, or this was not kept
 
     @classmethod
     def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
@@ -95,7 +96,7 @@ class Table:
         if weight is None:
             return cls(distinct, rows, rows, rows, inverse)
         counts, squares = (tally(inverse, power, len(distinct)) for power in (weight, weight**2))
-        return cls(distinct, counts, rows, squares, inverse)
+        return cls(distinct, counts, rows, squares, inverse, highest(inverse, weight, len(distinct)))
 
     @property
     def inverse(self) -> NDArray[np.intp]:
@@ -106,6 +107,18 @@ class Table:
                 "fit.weigh(lazy_frame), or fit a table in memory"
             )
         return self.places
+
+    @property
+    def largest(self) -> Reals:
+        """The largest design weight of an input row of each distinct row; if it was not kept, the largest possible.
+
+        Samuelson's inequality: of r numbers, none is more than √(r − 1) standard deviations above their mean.
+        """
+        if self.peaks is not None:
+            return self.peaks
+        excess = np.maximum(self.rows * self.squares - self.counts**2, 0.0)  # r²·variance
+        rows = np.maximum(self.rows, 1.0)
+        return np.asarray((self.counts + np.sqrt((rows - 1) * excess)) / rows)
 
     @property
     def keeps_rows(self) -> bool:
@@ -149,12 +162,14 @@ class Table:
     def reweighed(self, factor: Reals) -> Table:
         """Multiply each row's count by the factor of its level in the first column."""
         factors = factor[self.codes[:, 0]]
-        return replace(self, counts=self.counts * factors, squares=self.squares * factors**2)
+        peaks = None if self.peaks is None else self.peaks * factors
+        return replace(self, counts=self.counts * factors, squares=self.squares * factors**2, peaks=peaks)
 
     def counting(self, counts: Reals) -> Table:
         """Give the rows other counts, in which the input rows of one share as before."""
         share = counts / np.where(self.counts > 0, self.counts, 1.0)
-        return replace(self, counts=counts, squares=share**2 * self.squares)
+        peaks = None if self.peaks is None else self.peaks * share
+        return replace(self, counts=counts, squares=share**2 * self.squares, peaks=peaks)
 
     def thinned(self, rows: int) -> Table:
         """Return all rows, or if there are more than ``rows``, that many of equal weight to represent all."""
@@ -171,6 +186,13 @@ class Table:
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     """Total weight of each of ``size`` cells."""
     return np.bincount(cells, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
+def highest(cells: Codes, weights: Reals, size: int) -> Reals:
+    """The largest weight in each of ``size`` cells, none of which is negative; 0 in an empty one."""
+    result = np.zeros(size)
+    np.maximum.at(result, cells, weights)
+    return result
 
 
 def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:

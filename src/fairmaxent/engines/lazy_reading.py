@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
+from fairmaxent.data.weights import UNSCALED
 from fairmaxent.engines.lazy.column_values import check_known, learn_domain
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, names_of
-from fairmaxent.engines.lazy.row_counts import check_lazy_weights, count_rows
+from fairmaxent.engines.lazy.row_counts import count_rows, lazy_weight_scale, with_shifted_weights
 from fairmaxent.progress import Progress
 
 
@@ -29,18 +30,19 @@ def read_lazy(
     """Count the distinct rows."""
     for name in (outcome, *protected):
         check_column(lazy, name)
-    if weight is not None:
-        check_lazy_weights(lazy, weight)
-    domain = _domain(lazy, domain, weight, progress)
+    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
+    shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
+    domain = _domain(shifted, domain, weight, progress)
     roles = Roles.of(domain, outcome, protected)
     progress("count", 0.0)
     return Reading(
         columns=tuple(names_of(lazy)),
         roles=roles,
-        table=_count(lazy, roles, weight),
+        table=per_average(_count(shifted, roles, weight), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
         redrawn=without_positions(detail, domain, "the rows are not kept in memory"),
+        weight_scale=scale,
     )
 
 

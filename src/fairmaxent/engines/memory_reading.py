@@ -13,10 +13,10 @@ from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
 from fairmaxent.progress import Progress
 
 
@@ -32,8 +32,10 @@ def read_in_memory(
 ) -> Reading:
     """Encode the rows, and merge equal ones."""
     progress("read", 0.0)
-    design = read_weights(frame, weight)
-    domain, encoded = _encode(frame, domain, weight=weight, design=design)
+    raw = read_weights(frame, weight)
+    scale = UNSCALED if raw is None else WeightScale.of(raw)
+    weights = None if raw is None else scale.shifted(raw)
+    domain, encoded = _encode(frame, domain, weight=weight, weights=weights)
     roles = Roles.of(domain, outcome, protected)
     positions = None if detail == "bins" else encoded.positions
     redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
@@ -41,28 +43,29 @@ def read_in_memory(
     return Reading(
         columns=tuple(frame.columns),
         roles=roles,
-        table=Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, design),
-        design=design,
+        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
+        design=None if raw is None else scale.scaled(raw),
         weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
         positions=positions,
         redrawn=redrawn,
+        weight_scale=scale,
     )
 
 
 def read_domain(
-    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
+    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, weights: Reals | None
 ) -> tuple[Domain, Codes]:
     """Return the given domain, or one learned from the frame, and the frame in its codes."""
-    domain, encoded = _encode(frame, domain, weight=weight, design=design)
+    domain, encoded = _encode(frame, domain, weight=weight, weights=weights)
     return domain, encoded.codes
 
 
 def _encode(
-    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, design: Reals | None
+    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, weights: Reals | None
 ) -> tuple[Domain, Encoded]:
     """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weight=design)
+        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
     check_domain(domain, attributes, weight)
     return domain, domain.encode_rows(attributes)

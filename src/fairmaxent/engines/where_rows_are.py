@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Protocol, cast
+
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.spread import Spread
 from fairmaxent.data.table import Counted, Table
 from fairmaxent.errors import InputError
-from fairmaxent.maxent.priors.protocol import Density, Prior, divergence_in_memory
-from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.priors.mixture import TiltedMixture
+from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
+from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
@@ -29,6 +33,35 @@ def divergence(rows: Counted, density: Density) -> float:
         if isinstance(rows, Partitions):
             return divergence_on_workers(rows, density)
     return divergence_in_memory(rows.collect(), density)
+
+
+class RowWeights(Tilted, Protocol):
+    """Rows with new weights, which sum to one, wherever the rows are."""
+
+    @property
+    def rows(self) -> Prior:
+        """The rows with their old weights."""
+        ...
+
+
+def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
+    """Return the rows in a tilted prior and their share; None if it has none."""
+    shares = zip(tilted.shares, tilted.parts, strict=True) if isinstance(tilted, TiltedMixture) else [(1.0, tilted)]
+    # Of all that can be tilted, only rows have rows.
+    return next(((float(share), cast(RowWeights, part)) for share, part in shares if hasattr(part, "rows")), None)
+
+
+def row_spread(table: Counted, tilted: Tilted) -> Spread:
+    """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
+    if not isinstance(tilted, TiltedRows):
+        from fairmaxent.engines.cluster.partitioned_rows import TiltedPartitions, spread_on_workers
+        from fairmaxent.engines.cluster.partitions import Partitions
+
+        if isinstance(tilted, TiltedPartitions) and isinstance(table, Partitions):
+            return spread_on_workers(table, tilted)
+        raise TypeError("only rows have weights that spread over the rows of a table")
+    rows = table.collect()
+    return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
 
 
 def in_memory(rows: Counted) -> Table:

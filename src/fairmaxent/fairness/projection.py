@@ -48,6 +48,7 @@ from fairmaxent.errors import SolverError
 # Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
 # program that decides it, so that a "yes" is never a rounding error.
 LEAST_ROOM = 1e-6
+_SHARE_OF_FLOOR = 1e-3  # what a cell must be able to keep to count as one that can have mass
 _TOLERANCE = 1e-13
 _GAP = 1e-16
 # Degenerate conditions can keep the residual a little above the tolerance; up to here the answer is accepted.
@@ -72,6 +73,13 @@ class Conditions:
     def on(self, cells: Mask) -> Conditions:
         """Return the same conditions for a vector that is zero outside of `cells`."""
         return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
+
+    def settled(self) -> Conditions:
+        """Return the same conditions without blocks that have no cells left: all their rates are zero."""
+        alive = np.bincount(self.block, np.abs(self.rates).sum(axis=1)) > 0
+        kept = alive[self.block]
+        block = (np.cumsum(alive) - 1)[self.block[kept]]
+        return replace(self, rates=self.rates[kept], block=block, least=self.least[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +145,47 @@ def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | N
         return None
     answer = _linear_program(conditions, floor, cost=costly.astype(float), least_room=half)
     return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
+
+
+def most_cells(conditions: Conditions, floor: Reals) -> Mask:
+    """Return the cells that can have mass in a t that meets the conditions; none if nothing meets them.
+
+    Each linear program gives mass to as many more cells as it can. The mean of its answers has mass in all of them.
+    """
+    widest = np.zeros(len(floor), dtype=bool)
+    while not widest.all():
+        answer = _capped_program(conditions, floor, ~widest)
+        wider = widest if answer is None else widest | answer
+        if (wider == widest).all():
+            break
+        widest = wider
+    return widest
+
+
+def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask | None:
+    """Maximise Σ u over the wanted cells, for u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`; return where u is above 0."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    cells, blocks = len(floor), _blocks(conditions)
+    member = np.eye(blocks)[conditions.block]
+    # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count as much as large ones.
+    scaled, rows = conditions.rates * floor, conditions.rows * floor
+    below = np.hstack([-scaled, member, np.zeros((len(scaled), cells))])
+    above = np.hstack([conditions.least[:, np.newaxis] * scaled, -member, np.zeros((len(scaled), cells))])
+    capped = np.hstack([-np.eye(cells), np.zeros((cells, blocks)), _SHARE_OF_FLOOR * np.eye(cells)])
+    answer = linprog(
+        np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)]),
+        A_ub=csr_array(np.vstack([below, above, capped])),
+        b_ub=np.zeros(2 * len(scaled) + cells),
+        A_eq=csr_array(np.hstack([rows, np.zeros((len(rows), blocks + cells))])),
+        b_eq=conditions.values,
+        bounds=[(0, None)] * (cells + blocks) + [(0, 1.0 if cell else 0.0) for cell in wanted],
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if answer.status != 0:
+        return None
+    return np.asarray((answer.x[:cells] > LEAST_ROOM) | (answer.x[cells + blocks :] > 0.5))
 
 
 def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float) -> Reals | None:

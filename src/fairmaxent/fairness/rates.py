@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.errors import RateError
 
 Grouping = tuple[int, ...]
 
@@ -25,6 +27,14 @@ class WorstPair:
     outcome: int | None  # whose rates are compared; None: shares are
     lowest: tuple[int, ...]
     highest: tuple[int, ...]
+
+
+def check_rate(name: object, rate: float, *, hint: object = "") -> float:
+    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message, as errors take them."""
+    if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
+        percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
+        raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint)
+    return float(rate)
 
 
 def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:

@@ -8,7 +8,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import Roles
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table, representation_rate, smallest_over_largest
+from fairmaxent.fairness.rates import group_table, smallest_over_largest
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -48,8 +48,9 @@ def rate_bound(
 ) -> tuple[float, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
-    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. In general the ratio of
-    joint probabilities that the proof bounds turns into a ratio of rates by the ratio of the group shares.
+    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
+    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
+    rates.
     """
     features = optimum.dual.features
     roots = features.blocks.slices[0]
@@ -60,17 +61,14 @@ def rate_bound(
     if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
         return 1.0, 0.0
     for grouping in measure.groupings:
-        joint = group_table(prior, grouping)[outcomes]
-        reached = group_table(achieved, grouping)[outcomes]
-        seen = group_table(achieved, grouping).sum(axis=0) > 0
+        seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
+        sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
+        joint, reached, base_joint = (
+            group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
+        )
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = float(smallest_over_largest(joint[:, seen]).min())
-        smallest = base_share * float(group_table(base_table, grouping)[outcomes][:, seen].min())
-        if tau is None:
-            shares = representation_rate(achieved, grouping)
-            bounds.append(shares * theorem_4_5(ratio, base_mass=smallest, delta=delta))
-        else:
-            bounds.append(theorem_4_5(tau, base_mass=smallest, delta=delta))
+        ratio = float(smallest_over_largest(joint).min()) if tau is None else tau
+        bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
         deltas.append(delta)
     worst = int(np.argmin(bounds))
     return bounds[worst], deltas[worst]

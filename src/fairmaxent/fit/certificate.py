@@ -9,33 +9,46 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import check_count, quota
+from fairmaxent.data.draws import check_count
+from fairmaxent.data.quota import quotas
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
-from fairmaxent.fairness.rates import rates_of_many, smallest_over_largest
+from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
+from fairmaxent.fit.cost_remarks import cost_remarks
+from fairmaxent.fit.cost_text import changed_lines, cost_table, filled_lines, outcome_lines, worst_groups
+from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.decision_text import decision_lines
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
+    OutcomeShare,
     binned_columns,
     compared_missing,
     forbidden_rows,
+    kept_missing,
     outcome_shares,
     removed_levels,
     small_groups,
 )
+from fairmaxent.fit.outlook import Range
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.remarks import remarks
+from fairmaxent.fit.remarks import other_remarks, remarks
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.metrics.trial import OVERALL
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
 _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
+_QUOTAS = 100, 2000  # fewest and most simulated quotas
+_CELLS = 200_000  # which have this many cells together, as they take some time
+_QUALITY = (("accuracy", "accuracy"), ("AUC", "auc"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +59,6 @@ class Certificate(Facts):
     """
 
     before: Rates
-    achieved: Rates
     bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
     delta: float  # δ of Theorem 4.5
     dual: float  # h(λ*) = −KL(p*‖q)
@@ -68,77 +80,108 @@ class Certificate(Facts):
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
-        Rows drawn by quota always have the same table, and so one value; independent draws are simulated from the exact
-        table with a fixed seed. A rate is a minimum over pairs of groups, so independent draws mostly have a lower one.
+        Draws are simulated from the exact table, with a fixed seed. Each cell of rows drawn by quota is within one row
+        of its share, so their rates vary little. A rate is a minimum over pairs of groups, so drawn rows mostly have a
+        lower one than the exact table.
         """
         count = check_count(n)
         if not isinstance(confidence, float) or not 0 < confidence < 1:
             raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, e.g. 0.95")
-        shares = self.table.ravel() / self.table.sum()
+        rng = np.random.default_rng(0)
         if iid:
-            tables = np.random.default_rng(0).multinomial(count, shares, size=_DRAWS)
+            tables = rng.multinomial(count, self.table.ravel() / self.table.sum(), size=_DRAWS)
         else:
-            tables = quota(shares, count)[None, :]
+            tables = quotas(self.table, count, int(np.clip(_CELLS // self.table.size, *_QUOTAS)), rng)
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
-            rates = rates_of_many(stack, self.table, grouping, self.measure.favourable)
-            for kind, drawn in zip(intervals, rates, strict=True):
+            for kind, drawn in self._drawn_rates(stack, grouping).items():
                 low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
                 intervals[kind][name] = (float(low), float(high))
         return intervals
 
+    def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
+        """Rates of many tables drawn from the fitted distribution."""
+        measure, favourable = self.measure, self.measure.favourable
+        groups, outcomes = (
+            rates_of_many(compared(tables, grouping), compared(self.table, grouping), grouping, favourable)
+            for compared in (measure.groups_compared, measure.outcomes_compared)
+        )
+        return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table")
-        return {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
+        skipped = ("measure", "table", "foresight")
+        values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
+        return values | {"downstream": _plain(self.downstream)}
 
     def _downstream_lines(self, width: int) -> list[str]:
         if self.downstream is None:
             return []
         known = self.downstream
+        outlooks = (known.before, known.after)
         lines = [f"expected of {known.student} trained on the {known.output}:"]
-        rows: list[tuple[str, float | None, float | None]] = [
-            ("accuracy", known.before.accuracy, known.after.accuracy),
-            ("AUC", known.before.auc, known.after.auc),
-        ]
+        rows = [(label, kind, OVERALL, [getattr(outlook, kind) for outlook in outlooks]) for label, kind in _QUALITY]
         for kind in ("by_predictions", "by_probabilities"):
-            rows += [
-                (f"rate {kind.replace('_', ' ')} of {name}", rate, getattr(known.after, kind)[name])
-                for name, rate in getattr(known.before, kind).items()
-            ]
-        return lines + [
-            f"{'  ' + name:<{width}}{'':>10}{_shown(before):>10}{_shown(after):>10}" for name, before, after in rows
-        ]
+            for name in getattr(known.before, kind):
+                values = [getattr(outlook, kind)[name] for outlook in outlooks]
+                rows.append((f"rate {kind.replace('_', ' ')} of {name}", kind, name, values))
+        for label, kind, name, values in rows:
+            numbers = "".join(f"{_shown(value):>10}" for value in values)
+            lines.append(f"{'  ' + label:<{width}}{'':>10}{numbers}{_range_text(known.after.range_of(kind, name))}")
+        if known.measured_on:
+            lines.append(f"  in brackets: 95 % of measurements on {known.measured_on:,} other people")
+        return lines
+
+    @property
+    def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
+        """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
+        return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
+
+    def _cost_lines(self, width: int) -> list[str]:
+        lines = list(outcome_lines(self.compared_outcomes))
+        if self.costs is None:
+            return lines
+        changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
+        worth = f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}"
+        return [*changed, *lines, worth, *cost_table(self.costs, width), *filled_lines(sum(self.filled_shares))]
 
     def __str__(self) -> str:
+        alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
         labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
-        width = max(36, *(len(label) + 2 for label in labels))
-        lines = [f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}"]
+        groups = worst_groups(self.costs.groups) if self.costs else []
+        width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
+        lines = [*(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
+        lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
         for kind, names in self.wanted.items():
             for name, wanted in names.items():
                 shown = "any" if wanted is None else f"{wanted:.4f}"
                 before, achieved = self.before[kind][name], self.achieved[kind][name]
                 lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)
         lines.append(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
-        hidden = len(self.warnings) - _LINES
-        return "\n".join([*lines, *self.warnings[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
+        hidden = len(others) - _LINES
+        return "\n".join([*lines, *others[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
 
 
 def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
+def _range_text(span: Range | None) -> str:
+    return "" if span is None else f"  ({span[0]:.2f} to {span[1]:.2f})"
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return _plain(asdict(value))
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
 
@@ -153,8 +196,11 @@ def certify(
     base: Prior,
     base_share: float,
     filled: Sequence[tuple[int, ...]] = (),
+    emptied: Sequence[tuple[int, ...]] = (),
     tau: float | None = None,
     redrawn: RedrawnValues | None = None,
+    costs: Costs | None = None,
+    decisions: Decisions | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -166,7 +212,7 @@ def certify(
     achieved = distribution.root_table
     bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
-        wanted=_wanted(problem),
+        wanted=_wanted(problem, decisions),
         before=measure.rates(problem.data_table),
         achieved=measure.rates(achieved),
         bound=bound,
@@ -180,30 +226,38 @@ def certify(
         multiplier_bound=multiplier_bound(optimum, roles, simplices),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
         rows=problem.table.size,
-        effective_rows=weighted.worth,
+        effective_rows=weighted.worth if costs is None else costs.effective_rows,
         small_groups=small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        filled_shares=tuple(float(achieved[cell]) for cell in filled),
+        costs=costs,
         removed_levels=removed_levels(distribution),
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
+        kept_missing=kept_missing(problem),
+        emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
+        largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=roles.domain.notes,
         redrawn=redrawn,
+        decisions=decisions,
         measure=measure,
         table=achieved,
     )
 
 
-def _wanted(problem: Problem) -> Rates:
+def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
+    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
     names = problem.measure.names
+    free = decisions is not None and not decisions.keeps_means
     shares = [
         _target_rate(problem, grouping, rate)
         for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
     ]
     return {
         "representation_rate": dict(zip(names, shares, strict=True)),
-        "statistical_rate": dict(zip(names, problem.statistical, strict=True)),
+        "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
     }
 
 
@@ -214,5 +268,6 @@ def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None
         return rate
     if len(grouping) > 1:
         return None
-    shares = problem.root_targets[named[0]]
+    table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
+    shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
     return float(smallest_over_largest(shares[shares > 0]))

@@ -23,7 +23,7 @@ from fairmaxent.data.table import Counted
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
 from fairmaxent.fit.raw_values import Details
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.mixture import rows_of, with_rows
+from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
 
 Evidence = Mapping[str, object]
@@ -132,7 +132,19 @@ class Distribution:
             raise EvidenceError(
                 f"given this, column {column!r} is always missing, so it has no mean; relax the evidence"
             )
-        return float(levels[present] @ scores[present] / levels[present].sum())
+        total = levels[present] @ scores[present] + self._kept_beyond(column, scores)
+        return float(total / levels[present].sum())
+
+    def _kept_beyond(self, column: str, scores: Reals) -> float:
+        """What rows that keep the exact values of a real row add to the mean, beyond the means of their levels."""
+        index, rows = self.domain.index(column), rows_of(self.prior)
+        probabilities = row_probabilities(self.tilted)
+        if self.details is None or index not in self.details.positions or rows is None or probabilities is None:
+            return 0.0
+        means = self.details.means(index, frames.to_numbers(self.domain.attributes[index].values))
+        beyond = means - rows.scores(self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)}))
+        drawn = (probabilities > 0) & ~np.isnan(means)
+        return float(probabilities[drawn] @ beyond[drawn])
 
     def condition(self, given: Evidence) -> Distribution:
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
@@ -166,14 +178,13 @@ class Distribution:
     ) -> Any:
         """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
 
-        By default the table of outcome and protected columns is filled by quota (largest remainder), so that the drawn
-        rows themselves have the model's rates up to one row per cell; ``iid=True`` draws independently.
+        By default the table of outcome and protected columns is filled by quota, so that the drawn rows themselves have
+        the model's rates up to one row per cell, and no cell is favoured; ``iid=True`` draws independently.
         """
         count = check_count(n)
         rng = generator(random_state)
         source = self.condition(given) if given else self
-        roots = source.root_table.ravel()
-        return source.draw(cells_of(roots, count, rng, independent=iid), rng, spread=not iid)
+        return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns.

@@ -1,162 +1,267 @@
 """Downstream: how a model trained on the result will treat the people in the data.
 
 Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
-This is estimated before anybody trains one, by cross-fitting: profiles are dealt to folds, the fit is repeated without
+This is estimated before anybody trains one, by cross-fitting: people are dealt to folds, the fit is repeated without
 one fold, a model learns from its output, and decides about the people of that fold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.draws import quota
-from fairmaxent.data.table import Table
+from fairmaxent.data.reading import Reading
+from fairmaxent.data.table import Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fairness.measure import ByGrouping, Measure
+from fairmaxent.fit.effort import FOLDS, Effort
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.outlook import Downstream, Outlook, Remedy
-from fairmaxent.fit.request import OutputOption, Relabel, Request
-from fairmaxent.fit.weighing import support_weights
-from fairmaxent.metrics.scorecard import Judgement, judge
-from fairmaxent.relabelling.labellers import Labeller, deal, name_of
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
+from fairmaxent.fit.panel import fold_of_each, some_rows
+from fairmaxent.fit.remarks import less_fair
+from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
+from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
+from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
+from fairmaxent.progress import Progress, silent
+from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
+from fairmaxent.relabelling.people import Lesson, People
+from fairmaxent.relabelling.profiles import root_shape
 
-FOLDS = 3
+_SURE = 0.975  # share of replicates in which a remedy must be better
 
-# The same fit on other rows. It learns soft labels anew, because those at hand have seen the fold left out.
-Refit = Callable[[Table], Fit]
+# A fit of other rows, or with another request. It learns soft labels anew, because those at hand have seen the fold.
+Refit = Callable[[Reading, Request], Fit]
+# What a student learns from, given who it may learn from, and a seed.
+MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
 
 
 @dataclass(frozen=True, eq=False)
-class _People:
-    """Everybody in the data, by profile and outcome."""
+class Foreseer:
+    """All that it takes to try a student out on the people of a table."""
 
-    truth: NDArray[np.intp]
-    group: NDArray[np.intp]
-    weights: Reals
-    profile: NDArray[np.intp]
+    fit: Fit
+    data: Reading  # a panel of its people: everybody has a row
+    request: Request
+    refit: Refit
+    plan: Estimate
+    effort: Effort
+
+    @property
+    def measure(self) -> Measure:
+        """Who is compared, and for which outcomes."""
+        return self.fit.certificate.measure
+
+    @cached_property
+    def student(self) -> Labeller:
+        """The model that is tried out."""
+        return choose_labeller(self.data.roles, self.plan.student, blind=self.plan.blind)
+
+    @cached_property
+    def people(self) -> People:
+        """The people of the panel."""
+        return _people(self.data)
+
+    def trial(self, lesson: MakeLesson, progress: Progress = silent) -> Trial:
+        """Let students decide about people they have not seen."""
+        people, runs = self.people, []
+        judged = np.arange(len(people.size))
+        steps = self.effort.rounds * self.effort.judged
+        for number in range(self.effort.rounds):
+            fold = fold_of_each(people, FOLDS, seed=number)
+            judged = np.flatnonzero(fold < self.effort.judged)
+            chances = np.empty((len(people.size), people.outcomes))
+            for held in range(self.effort.judged):
+                progress("downstream", (number * self.effort.judged + held) / steps)
+                asked = np.flatnonzero(fold == held)
+                student = self.student.learn(lesson(fold != held, number * FOLDS + held))
+                chances[asked] = student(people.inputs.take(asked))
+            runs.append(Run(fold[judged], chances[judged]))
+        return Trial(
+            people.outcome[judged],
+            people.group[judged],
+            people.weight[judged] * ~np.isin(people.outcome[judged], self._unknown_outcomes),
+            runs,
+            self.measure.favourable,
+            dict(self._groupings()),
+            self.request.threshold,
+        )
+
+    @property
+    def _unknown_outcomes(self) -> list[int]:
+        """Outcome levels that stand for missing; nobody can say whether a decision about these people is right."""
+        return [level for axis, level in self.measure.left_out if axis == 0]
+
+    def _groupings(self) -> Iterator[tuple[str, Codes]]:
+        """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
+        blocks = self.data.roles.blocks
+        shape, (_, groups) = blocks.shape(0), root_shape(blocks)
+        levels = np.unravel_index(np.arange(groups), shape[1:])
+        for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
+            sizes = [shape[axis] for axis in grouping]
+            codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+            for axis, level in self.measure.left_out:
+                if axis in grouping:
+                    codes[levels[axis - 1] == level] = -1
+            yield name, codes
+
+    def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
+        """What a student learns from the people kept, with the weights and labels that the fit gave them.
+
+        Labels come from a model that has seen everybody; they tell little about single people, and those whom the
+        student decides about are not among the people it learns from.
+        """
+        weights, table = spread_over_rows(self.fit, support_weights(self.fit)), self.data.table.collect()
+        rows = match_rows(self.fit.distinct_rows.codes, table.codes, self.data.roles.blocks.levels)[table.inverse]
+        return _lesson(self.people, with_design(weights[rows], self.data.design), np.flatnonzero(kept))
+
+    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
+        """What a student learns from, made by a fit that never saw some people."""
+        try:
+            rest = some_rows(self.data, np.flatnonzero(kept))
+            fit = self.refit(rest, request)
+            return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
+        except (InfeasibleError, InputError) as problem:
+            raise type(problem)(
+                "the estimate fits the table again without some of its rows, and that failed (",
+                problem,
+                "); use ",
+                Option("estimate", None),
+            ) from problem
 
 
-def foresee(
-    fit: Fit,
-    request: Request,
-    refit: Refit,
-    student: Labeller,
-    *,
-    output: OutputOption,
-    folds: int = FOLDS,
-    progress: Callable[[str, float], None],
-) -> Downstream:
+def foresee(foreseer: Foreseer, output: OutputOption, progress: Progress) -> Downstream:
     """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    blocks = fit.roles.blocks
-    table = fit.table.collect()
-    profiles = Profiles.per_row(table, blocks, table.counts)
-    fold = deal(profiles, folds)
-    before, after = np.empty_like(profiles.counts), np.empty_like(profiles.counts)
-    for number in range(folds):
-        progress("downstream", number / folds)
-        held = fold == number
-        before[held] = student.learn(profiles.codes[~held], profiles.counts[~held])(profiles.codes[held])
-        lesson = _lesson_without(held, fit, profiles, refit, output, seed=number)
-        after[held] = student.learn(lesson.codes, lesson.counts)(profiles.codes[held])
+    people, request = foreseer.people, foreseer.request
+    refits = foreseer.effort.refits
+    output = output if refits else "weights"
+
+    def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
+        return people.lesson(kept.astype(np.int64))
+
+    fair = partial(foreseer.fair_lesson, request=request, output=output) if refits else foreseer.known_lesson
+    before = foreseer.trial(as_it_is, _part(progress, 0.0, 0.4))
+    after = foreseer.trial(fair, _part(progress, 0.4, 0.8))
+    outlook = _outlook(after)
+    remedy, remedied = _remedy(
+        foreseer, output, after, less_fair(outlook, foreseer.fit.certificate.wanted_of_decisions)
+    )
     progress("downstream", 1.0)
-    people = _everybody(profiles)
     return Downstream(
-        student=name_of(student),
+        student=name_of(foreseer.student),
         output=output,
-        folds=folds,
+        folds=FOLDS,
         threshold=request.threshold,
-        remedy=_remedy(request.relabelling, output),
-        before=_outlook(fit, people, before, request.threshold),
-        after=_outlook(fit, people, after, request.threshold),
+        remedy=remedy,
+        before=_outlook(before),
+        after=outlook,
+        blind=foreseer.plan.blind,
+        rounds=foreseer.effort.rounds,
+        people=len(after.truth),
+        measured_on=round(len(people.size) / FOLDS),
+        remedied=remedied,
+        refitted=refits,
     )
 
 
-def _lesson_without(
-    held: NDArray[np.bool_], fit: Fit, profiles: Profiles, refit: Refit, output: OutputOption, *, seed: int
-) -> Profiles:
-    """What a student learns from, made by a fit that never saw some profiles."""
-    try:
-        return _lesson(refit(_rows(fit.table.collect(), ~held[profiles.profile_of_row])), output, seed=seed)
-    except (InfeasibleError, InputError) as problem:
-        raise type(problem)(
-            "the estimate fits the table again without some of its rows, and that failed (",
-            problem,
-            "); leave ",
-            Option("estimate"),
-            " out",
-        ) from problem
+def _part(progress: Progress, start: float, end: float) -> Progress:
+    """Report a part of the work."""
+    return lambda stage, share: progress(stage, start + (end - start) * share)
 
 
-def _remedy(plan: Relabel | None, output: OutputOption) -> Remedy:
-    """Name the next thing to try."""
-    if plan is None:
-        return "relabel"
-    if plan.parity == "probabilities":
-        return "predictions"
-    return "weights" if output == "rows" else "none"
+def _people(data: Reading) -> People:
+    table = data.table.collect()
+    return People.of(data.roles, table, table.counts, positions=data.positions, design=data.design)
 
 
-def _rows(table: Table, kept: NDArray[np.bool_]) -> Table:
-    """Some of the distinct rows."""
-    return Table(table.codes[kept], table.counts[kept], table.rows[kept], table.squares[kept])
+def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
+    """The rows with their fair weights, by outcome."""
+    # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
+    filled = bool(fit.certificate.filled_cells)
+    fair = fit.weighted.collect().counts * fit.table.size if filled else support_weights(fit)
+    weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
+    return _lesson(_people(data), weights)
 
 
-def _lesson(fit: Fit, output: OutputOption, *, seed: int) -> Profiles:
-    """What a student learns from: the weighted rows, or the same number of drawn rows."""
-    blocks = fit.roles.blocks
-    if output == "weights":
-        rows = fit.weighted.collect()
-        # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
-        weights = rows.counts * fit.table.size if fit.certificate.filled_cells else support_weights(fit)
-        return Profiles.of(rows, blocks, weights)
-    rng = np.random.default_rng(seed)
-    roots = fit.distribution.root_table.ravel()
-    cells = np.repeat(np.arange(len(roots)), quota(roots, fit.table.size))
-    drawn: Codes = fit.distribution.tilted.draw(cells, rng, spread=True).codes.astype(fit.distinct_rows.codes.dtype)
-    table = Table.compress(drawn, blocks.levels)
-    return Profiles.of(table, blocks, table.counts)
+def _lesson(people: People, weights: Reals, some: NDArray[np.intp] | None = None) -> Lesson:
+    """People, or some of them, with their weights by outcome; if there is one weight for each, by the one they have."""
+    if weights.ndim == 1:
+        weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
+    return Lesson(people.inputs, weights) if some is None else Lesson(people.inputs.take(some), weights[some])
 
 
-def _everybody(profiles: Profiles) -> _People:
-    profile, truth = np.nonzero(profiles.counts)
-    return _People(truth, profiles.groups[profile], profiles.counts[profile, truth], profile)
+def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
+    """As many drawn rows as the table has."""
+    roles = fit.roles
+    drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))
+    table = Table.compress(roles.blocks.pool(drawn.codes), roles.blocks.levels)
+    # Models see the numbers of new rows as they see those of people: raw, or as bins.
+    positions = None if data.positions is None else drawn.positions
+    people = People.of(roles, table, table.counts, positions=positions, design=None)
+    return people.lesson(people.size)
 
 
-def _outlook(fit: Fit, people: _People, chances: Reals, threshold: float) -> Outlook:
-    """Judge the probabilities for each grouping."""
-    measure, shape = fit.certificate.measure, fit.roles.blocks.shape(0)
-    _, groups = root_shape(fit.roles.blocks)
-    levels = np.unravel_index(np.arange(groups), shape[1:])
-    judgements: dict[str, Judgement] = {}
-    for name, grouping in zip(measure.names, measure.groupings, strict=True):
-        sizes = [shape[axis] for axis in grouping]
-        group_of = np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
-        judgements[name] = judge(
-            people.truth,
-            chances[people.profile],
-            group_of[people.group],
-            people.weights,
-            favourable=measure.favourable,
-            group_count=int(np.prod(sizes)),
-            threshold=threshold,
-        )
-    first = next(iter(judgements.values()))
+def _outlook(trial: Trial) -> Outlook:
+    """Take the scores and their ranges; NaN becomes None."""
+    expected = trial.expected()
 
-    def each(take: Callable[[Judgement], float]) -> dict[str, float | None]:
-        values = {name: take(judgement) for name, judgement in judgements.items()}
-        return {name: None if np.isnan(value) else value for name, value in values.items()}
+    def value(score: Score) -> float | None:
+        return None if np.isnan(score.value) else score.value
+
+    def span(score: Score) -> Range | None:
+        return None if np.isnan(score.low) else (score.low, score.high)
+
+    def each(quantity: str) -> ByGrouping:
+        return {name: value(score) for name, score in expected[quantity].items()}
 
     return Outlook(
-        accuracy=first.accuracy,
-        auc=first.auc,
-        by_predictions=each(lambda judgement: judgement.rate_by_predictions),
-        by_probabilities=each(lambda judgement: judgement.rate_by_probabilities),
-        equal_opportunity=each(lambda judgement: judgement.equal_opportunity),
-        equalised_odds=each(lambda judgement: judgement.equalised_odds),
-        calibration_gap=each(lambda judgement: judgement.calibration_gap),
+        accuracy=expected["accuracy"][OVERALL].value,
+        auc=expected["auc"][OVERALL].value,
+        by_predictions=each("by_predictions"),
+        by_probabilities=each("by_probabilities"),
+        equal_opportunity=each("equal_opportunity"),
+        equalised_odds=each("equalised_odds"),
+        calibration_gap=each("calibration_gap"),
+        decided=each("decided")[OVERALL],
+        ranges={
+            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
+        },
     )
+
+
+# ---------------------------------------------------------------- remedies
+
+
+def _remedy(
+    foreseer: Foreseer, output: OutputOption, after: Trial, short: list[str]
+) -> tuple[Remedy, ByGrouping | None]:
+    """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
+    once = replace(foreseer, effort=replace(foreseer.effort, rounds=1))
+    best, gained, rates = None, 0.0, {}
+    for name, (request, learned_from) in _candidates(foreseer.request, output).items() if short else ():
+        try:
+            tried = once.trial(partial(once.fair_lesson, request=request, output=learned_from))
+        except (InfeasibleError, InputError):  # it cannot be done with these data
+            continue
+        gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
+        sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
+        if sum(sure.values()) > gained:
+            best, gained, decided = name, sum(sure.values()), _outlook(tried).by_predictions
+            rates = {grouping: decided[grouping] for grouping in sure}
+    return ("none", None) if best is None else (best, rates)
+
+
+def _candidates(request: Request, output: OutputOption) -> dict[Remedy, tuple[Request, OutputOption]]:
+    """What may help. Relabelling is tried with the rooted tree, which takes no time to learn."""
+    plan = request.relabelling or Relabel(threshold=request.threshold)
+    result: dict[Remedy, tuple[Request, OutputOption]] = {}
+    if plan.parity != "predictions":
+        quick = replace(request, relabel=replace(plan, parity="predictions", labeller=TREE, student=TREE))
+        result["relabel" if request.relabelling is None else "predictions"] = (quick, output)
+    if output == "rows":
+        result["weights"] = (request, "weights")
+    return result

@@ -8,10 +8,12 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.fairness.measure import Rates
+from fairmaxent.fairness.measure import ByGrouping, Rates
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.outlook import Downstream
+from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
 
@@ -32,6 +34,14 @@ class BinnedColumn:
 
     column: str
     bins: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """Missing values of an outcome or protected column that are not compared, as a share of the rows."""
+
+    column: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Facts:
     """All that remarks on a fit are made from."""
 
     wanted: Rates
+    achieved: Rates  # exact: taken from the fitted distribution, not from drawn rows
     rows: int  # of the data
     effective_rows: float  # how many equally weighted rows carry as much information as the fair weights
     small_groups: tuple[SmallGroup, ...]
@@ -65,9 +76,37 @@ class Facts:
     compared_missing: tuple[str, ...]  # columns in which missing counts as a level
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
+    kept_missing: tuple[MissingValues, ...] = ()  # missing values that keep their share and are not compared
+    emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
+    largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
+    filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
+    costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
-    downstream: Downstream | None = None  # None: it was not asked for
+    foresight: Foresight = None  # what a model trained on the result will do
+    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+
+    @property
+    def downstream(self) -> Downstream | None:
+        """What a model trained on the result will do; None if it is not estimated.
+
+        Unless it was asked for, it is estimated here, when it is first needed.
+        """
+        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
+        return known if isinstance(known, Downstream) else None
+
+    @property
+    def wanted_of_decisions(self) -> ByGrouping:
+        """The statistical rates that a model's decisions should have; those of the table may give way to them."""
+        if self.decisions is None:
+            return self.wanted["statistical_rate"]
+        return {rate.grouping: rate.wanted for rate in self.decisions.rates}
+
+    @property
+    def not_estimated(self) -> NotEstimated | None:
+        """Why there is no estimate, if one was tried."""
+        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
+        return known if isinstance(known, NotEstimated) else None
 
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
@@ -104,7 +143,21 @@ def binned_columns(problem: Problem) -> tuple[BinnedColumn, ...]:
 
 def compared_missing(problem: Problem) -> tuple[str, ...]:
     """Outcome and protected columns in which missing counts as a level."""
-    return tuple(column.name for column in problem.roles.attributes if column.missing is not None)
+    left_out = dict(problem.measure.left_out)
+    return tuple(
+        column.name
+        for axis, column in enumerate(problem.roles.attributes)
+        if column.missing is not None and axis not in left_out
+    )
+
+
+def kept_missing(problem: Problem) -> tuple[MissingValues, ...]:
+    """Missing values that are not compared; a column that has none now is not named."""
+    shares = root_marginals(problem.blocks, problem.data_table.ravel())
+    kept = [
+        MissingValues(problem.roles.names[axis], float(shares[axis][level])) for axis, level in problem.measure.left_out
+    ]
+    return tuple(missing for missing in kept if missing.share > 0)
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, shuffled_cells
+from fairmaxent.data.quota import quota
 from fairmaxent.data.table import Table
 from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
@@ -21,6 +22,7 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.top_up import missing_rows
+from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
     distinct_weights,
@@ -89,14 +91,14 @@ class Fit(Learned):
     def _batches(
         self, source: Distribution, left: int, most: int, rng: np.random.Generator, *, iid: bool
     ) -> Iterator[Any]:
-        roots = source.root_table.ravel()
-        wanted = quota(roots, left)
+        fair = source.root_table
+        wanted = None if iid else quota(fair, left, rng)
         while left:
             rows = min(left, most)
-            if iid:
-                cells = cells_of(roots, rows, rng, independent=True)
+            if wanted is None:
+                cells = cells_of(fair, rows, rng, independent=True)
             else:
-                now = quota(wanted.astype(np.float64), rows)
+                now = wanted if rows == left else quota(wanted, rows, rng)
                 wanted, cells = wanted - now, shuffled_cells(now, rng)
             left -= rows
             yield self._complete(source.draw(cells, rng, spread=not iid))
@@ -138,6 +140,19 @@ class Fit(Learned):
         cells = shuffled_cells(missing_rows(self), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
 
+    def uncertainty(
+        self, *, replicates: int = 200, confidence: float = 0.95, random_state: RandomState = None
+    ) -> Uncertainty:
+        """Bootstrap the fit: how different the fair table might have been with another sample of people.
+
+        The answer has intervals of the table of outcome and groups, the shares of outcomes and groups, and the rates,
+        before and after; printed, it is a table. Each replicate draws the people anew, by their design weights, and
+        makes their table fair in the same way. What a model trained on the result will do is not part of it, because
+        each replicate would have to train one; the estimate in the certificate has its own intervals.
+        """
+        rng = self._generator(random_state)
+        return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
+
     def write_sample(
         self,
         n: int,
@@ -168,8 +183,8 @@ class Fit(Learned):
             return
         rng = self._generator(random_state)
         source = self.distribution.condition(given) if given else self.distribution
-        roots = source.root_table.ravel()
-        cells = rng.multinomial(count, roots / roots.sum()) if iid else quota(roots, count)
+        fair = source.root_table
+        cells = rng.multinomial(count, fair.ravel() / fair.sum()) if iid else quota(fair, count, rng).ravel()
         row_format = RowFormat(source.domain, source.blocks, self.columns, self.weight_column)
         write_on_workers(
             self.table,

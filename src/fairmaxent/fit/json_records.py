@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -14,13 +14,16 @@ from fairmaxent.data.column_storage import Record
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, OutcomeShare, SmallGroup
-from fairmaxent.fit.outlook import Downstream, Outlook
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
+from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
+from fairmaxent.fit.outlook import Downstream, Later, Outlook
+from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
 
 _FACTS = {
     "small_groups": SmallGroup,
     "binned_columns": BinnedColumn,
+    "kept_missing": MissingValues,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }
@@ -47,11 +50,19 @@ def unpack_request(record: Record) -> Request | PaperRequest:
     if kind is PaperRequest:
         return PaperRequest(**values)
     relabel, estimate = record["relabel"], record["estimate"]
+    if "missing" not in values:
+        values |= _older_meaning(values, relabelled=relabel is not None)
     return Request(
         **values,
         relabel=Relabel(**relabel) if isinstance(relabel, dict) else relabel,
         estimate=Estimate(**estimate) if isinstance(estimate, dict) else estimate,
     )
+
+
+def _older_meaning(values: Mapping[str, Any], *, relabelled: bool) -> dict[str, Any]:
+    """What a request meant before `missing` existed: missing was a group, and reweighing moved the outcome's share."""
+    target = dict(values.get("target") or {})
+    return {"missing": "compare", "target": (target if relabelled else {values["outcome"]: FREE} | target) or None}
 
 
 def _without_models(plan: Any) -> Any:
@@ -65,8 +76,14 @@ def _without_models(plan: Any) -> Any:
 
 
 def pack_certificate(certificate: Certificate) -> Record:
-    """Return a record from which `unpack_certificate` restores the certificate, but for its table."""
-    return {"values": _tag(certificate.to_dict()), "measure": _tag(asdict(certificate.measure))}
+    """Return a record from which `unpack_certificate` restores the certificate, but for its table.
+
+    An estimate that nobody has asked for so far is not made for this.
+    """
+    foresight = certificate.foresight
+    pending = isinstance(foresight, Later) and not foresight.is_made
+    known = replace(certificate, foresight=None) if pending else certificate
+    return {"values": _tag(known.to_dict()), "measure": _tag(asdict(certificate.measure))}
 
 
 def unpack_certificate(record: Record, table: Reals) -> Certificate:
@@ -75,19 +92,50 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         name: tuple(value) if isinstance(value, list) else value for name, value in _untag(record["values"]).items()
     }
     for name, kind in _FACTS.items():
-        values[name] = tuple(kind(**_tuples(fact)) for fact in values[name])
+        values[name] = tuple(kind(**_tuples(fact)) for fact in values.get(name, ()))
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
-    downstream = values.get("downstream")
-    if downstream is not None:
-        outlooks = {when: Outlook(**downstream[when]) for when in ("before", "after")}
-        values["downstream"] = Downstream(**downstream | outlooks)
+    if values.get("costs") is not None:
+        values["costs"] = Costs.from_dict(values["costs"])
+    values["foresight"] = _unpack_downstream(values.pop("downstream", None))
+    if values.get("decisions") is not None:
+        values["decisions"] = _unpack_decisions(values["decisions"])
     measure = _untag(record["measure"])
     return Certificate(
         **values,
-        measure=Measure(tuple(map(tuple, measure["groupings"])), tuple(measure["names"]), tuple(measure["favourable"])),
+        measure=_measure(measure),
         table=table,
     )
+
+
+def _measure(record: Mapping[str, Any]) -> Measure:
+    return Measure(
+        tuple(map(tuple, record["groupings"])),
+        tuple(record["names"]),
+        tuple(record["favourable"]),
+        tuple(map(tuple, record.get("left_out", ()))),
+    )
+
+
+def _unpack_downstream(record: Mapping[str, Any] | None) -> Downstream | None:
+    if record is None:
+        return None
+    return Downstream(**{**record, **{when: _unpack_outlook(record[when]) for when in ("before", "after")}})
+
+
+def _unpack_outlook(record: Mapping[str, Any]) -> Outlook:
+    ranges = {
+        quantity: {name: None if span is None else tuple(span) for name, span in by_name.items()}
+        for quantity, by_name in record.get("ranges", {}).items()
+    }
+    return Outlook(**{**record, "ranges": ranges})
+
+
+def _unpack_decisions(record: Mapping[str, Any]) -> Decisions:
+    rates = tuple(DecidedRate(**rate) for rate in record["rates"])
+    shares = tuple(DecidedShare(**share) for share in record["shares"])
+    offsets = tuple(tuple(row) for row in record["offsets"])
+    return Decisions(**{**record, "rates": rates, "shares": shares, "offsets": offsets})
 
 
 def _tuples(fact: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
+from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.request import PaperRequest, Request
@@ -29,8 +30,9 @@ class Learned:
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain
     certificate: Certificate
-    design_weights: Reals | None  # one per input row
+    design_weights: Reals | None  # one per input row, scaled
     weight_column: frames.Column | None  # a one of the weight column's kind
+    weight_scale: WeightScale = UNSCALED  # what scaled them; files of earlier versions hold raw weights
 
     @property
     def domain(self) -> Domain:

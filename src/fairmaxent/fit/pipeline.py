@@ -6,28 +6,33 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fairmaxent.data.arrays import Reals
+import numpy as np
+
 from fairmaxent.data.reading import Reading
-from fairmaxent.data.table import Table
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
-from fairmaxent.errors import InputError, Option
-from fairmaxent.fairness.fair_table import reweigh
+from fairmaxent.errors import FairMaxEntError, InputError, Option
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.downstream import foresee
+from fairmaxent.fit.downstream import Foreseer, foresee
+from fairmaxent.fit.effort import Effort, Work
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import with_options_of
+from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
+from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, Request
-from fairmaxent.fit.target import fair_levels, moment_scores
+from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
+from fairmaxent.fit.request import Estimate, OutputOption, Request
+from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.progress import Progress, silent
-from fairmaxent.relabelling.labellers import choose_labeller
+
+_NOTHING = Known()
 
 
 @with_options_of(Request)
@@ -44,7 +49,8 @@ def debias(frame: Any, request: Request) -> Fit:
         The outcome column, and the column or columns whose groups are compared.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
-        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing.
+        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
+        groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
         every level.
@@ -54,7 +60,14 @@ def debias(frame: Any, request: Request) -> Fit:
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
         holds within each of its levels). ``{"age": None}`` keeps a column's shares as they are in the data. Binned
-        numbers are named by the labels of their bins, see :attr:`Fit.domain`.
+        numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
+        ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
+    missing
+        ``"keep"``: missing values of the outcome or a protected column keep their share and are not compared.
+        ``"compare"``: they are compared like any other group or outcome.
+    largest_weight
+        How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
+        allows, and the certificate says by how much they fall short.
     base, base_share
         What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the
         paper's C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column's
@@ -66,12 +79,15 @@ def debias(frame: Any, request: Request) -> Fit:
         labeller.
     estimate
         Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
-        in the table; the answer is in the certificate. :class:`Estimate` names the model.
+        in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. ``"auto"``
+        estimates for rows when the certificate is first printed, or asked for warnings or for the estimate itself, and
+        only if this is expected to take less than 10 seconds; on large tables a part of the people is taken. None
+        never estimates.
     detail
         For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
         (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
     weight
-        Column of design weights.
+        Column of design weights, on any scale; they are divided by their average first.
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
@@ -100,21 +116,25 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         progress=progress,
     )
     fit = fit_rows(data, request.kept(), progress)
+    if request.estimate == "auto":
+        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
-def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals | None = None) -> Fit:
+def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Known = _NOTHING) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy.
 
-    ``soft`` are the soft labels of the same rows, if an earlier fit learned them.
+    ``known`` is what an earlier fit of the same rows learned of its labels.
     """
     problem = Problem.of(data.roles, data.table, request)
-    fair, labelled, soft = relabelled_if_asked(problem, request, soft, progress)
+    relabelled = relabelled_if_asked(problem, request, data, known, progress)
+    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
     base = build_base(request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules)
-    levels = fair_levels(labelled, weighted, fair.table, base)
+    borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # other bases have nothing to lend
+    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
@@ -126,6 +146,16 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
     progress("solve", 1.0)
     distribution = Distribution.of(roles.domain, optimum).detailed(
         data.positions, data.table, data.design, relabelled=soft is not None
+    )
+    filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
+    costs = measure_costs(
+        problem,
+        distribution,
+        weighted=weighted,
+        target=levels,
+        relabelled=soft is not None,
+        filled=bool(filled),
+        design=data.design,
     )
     return Fit(
         request=request,
@@ -145,17 +175,34 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, soft: Reals
             simplices=blocks.split(levels),
             base=base,
             base_share=share,
-            filled=[cell for cell in fair.filled if not labelled.empirical[cell]],
+            filled=filled,
+            emptied=fair.emptied,
             redrawn=data.redrawn,
+            costs=costs,
+            decisions=relabelled.decisions,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
+        weight_scale=data.weight_scale,
     )
 
 
 def refit(fit: Fit, request: Request) -> Fit:
     """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
-    return fit_rows(_reading(fit), replace(request, estimate=None), silent, soft=fit.soft)
+    return fit_rows(_reading(fit), replace(request, estimate=None), silent, known=_known(fit, request))
+
+
+def _known(fit: Fit, request: Request) -> Known:
+    """What the fit knows of its labels; the labels themselves if nothing that they depend on is asked differently."""
+    if fit.soft is None or not isinstance(fit.request, Request):
+        return _NOTHING
+    free = {name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
+    if replace(request, **free) != fit.request:
+        return Known(fit.soft)
+    parts = fit.weighted.collect().counts.reshape(fit.soft.shape[::-1]).T
+    total = parts.sum(axis=1, keepdims=True)
+    labels = np.divide(parts, total, out=fit.soft.copy(), where=total > 0)
+    return Known(fit.soft, labels, fit.certificate.decisions)
 
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
@@ -166,21 +213,68 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
-    data = _reading(fit)
-
-    def fit_others(table: Table) -> Fit:
-        return fit_rows(replace(data, table=table, positions=None), request, silent)
-
-    student = choose_labeller(fit.roles, estimate.student)
-    downstream = foresee(fit, request, fit_others, student, output=estimate.output, progress=progress)
-    return replace(
-        fit,
-        request=replace(request, estimate=estimate),
-        certificate=replace(fit.certificate, downstream=downstream),
+    effort = _work(fit, request, estimate).effort_asked_for()
+    return _with_foresight(
+        replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
     )
+
+
+def with_default_estimate(fit: Fit, output: OutputOption, *, progress: Progress = silent) -> Fit:
+    """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
+    known = estimated_by_default(fit, output, progress)
+    if isinstance(known, Downstream) and isinstance(fit.request, Request):
+        fit = replace(fit, request=replace(fit.request, estimate=Estimate(output=output)))
+    return _with_foresight(fit, known)
+
+
+def estimated_by_default(
+    fit: Fit, output: OutputOption = "rows", progress: Progress = silent
+) -> Downstream | NotEstimated:
+    """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
+    request = fit.request
+    if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
+        return NotEstimated(())  # nobody asked how outcomes are given
+    try:
+        check_in_memory(Option("estimate"), fit.table)
+        plan = Estimate(output=output)
+        effort = _work(fit, request, plan).effort_by_default()
+        if effort is None:
+            return NotEstimated(
+                (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", output))
+            )
+        return _estimate(fit, request, plan, effort, progress)
+    except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
+        return NotEstimated((problem,))
+
+
+def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
+    seen = len(fit.domain.names) - 1
+    return Work(fit.table.size, seen, fit.roles.attributes[0].size, request, plan)
+
+
+def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> Downstream:
+    def refit(data: Reading, request: Request) -> Fit:
+        # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
+        same = request.relabelling == fit.request.relabelling if isinstance(fit.request, Request) else False
+        return fit_rows(data, request, silent, known=Known(decisions=fit.certificate.decisions) if same else _NOTHING)
+
+    foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
+    return foresee(foreseer, plan.output, progress)
+
+
+def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:
+    return replace(fit, certificate=replace(fit.certificate, foresight=foresight))
 
 
 def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
-    return Reading(fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column, positions)
+    return Reading(
+        fit.columns,
+        fit.roles,
+        fit.table,
+        fit.design_weights,
+        fit.weight_column,
+        positions,
+        weight_scale=fit.weight_scale,
+    )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Table
 from fairmaxent.errors import ForbiddenError, LevelError, Option, TargetError
+from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fit.request import Request, read_rates, read_rules, read_target
+from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.request import FREE, Request, read_rates, read_rules, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
@@ -35,6 +38,8 @@ class Problem:
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
+    outcome_is_free: bool = False  # its share may move; otherwise it is the data's, or the user's
+    largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
 
     @classmethod
     def of(cls, roles: Roles, table: Counted, request: Request) -> Problem:
@@ -43,11 +48,13 @@ class Problem:
         return cls(
             roles=roles,
             table=table,
-            measure=Measure.of(roles, groups=groups, favourable=request.favourable),
+            measure=Measure.of(roles, groups=groups, favourable=request.favourable, missing=request.missing),
             representation=read_rates(request.representation_rate, "representation_rate", roles, groups),
             statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
             rules=read_rules(roles, request.forbid),
-            chosen=read_target(roles.domain, request.target),
+            chosen=read_target(roles, request.target),
+            outcome_is_free=(request.target or {}).get(roles.names[0]) == FREE,
+            largest_weight=request.largest_weight,
         )
 
     @property
@@ -84,33 +91,52 @@ class Problem:
                 self._refuse_single_level(axis, wanted[axis])
         return wanted
 
+    @property
+    def outcome_shares(self) -> Reals | None:
+        """c(y): the share that each outcome should have, by default that of the data; None: it may move."""
+        if self.outcome_is_free:
+            return None
+        return self.root_targets.get(0, group_table(self.data_table, ()))
+
     def fair_table(self, *, may_fill: bool) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates."""
-        return self._closest_table(
-            self.measure.groupings,
-            self.representation,
-            self.statistical,
-            outcome_shares=self.root_targets.get(0),
-            may_fill=may_fill,
-        )
+        """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much."""
+        fair = self._closest_table(self.measure.groupings, self.representation, self.statistical, may_fill=may_fill)
+        if self.largest_weight is None:
+            return fair
+        limited = capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals())
+        return replace(fair, table=limited)
 
     def relabelled_table(self) -> FairTable:
-        """t(y, z) for relabelling, which changes who has an outcome, but not how common it is.
+        """t(y, z) for relabelling, which changes who has an outcome, but not how much a row counts.
 
-        Each outcome keeps the share that the groups' rates in the data give with the wanted group shares. If no group
-        shares are asked for, t(z) is that of the data, for all protected columns together. Targets take precedence.
+        If no group shares are asked for, t(z) is that of the data, for all protected columns together.
         """
         groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
         asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
         if not asked and len(groupings) > 1:
             groupings = (*groupings, tuple(range(1, len(self.roles.root))))
             representation, statistical = (*representation, None), (*statistical, None)
-        outcomes = self.root_targets.get(0)
-        if outcomes is None:
-            nothing = (None,) * len(groupings)
-            unchanged = self._closest_table(groupings, representation, nothing, outcome_shares=None, may_fill=True)
-            outcomes = unchanged.table.sum(axis=tuple(range(1, unchanged.table.ndim)))
-        return self._closest_table(groupings, representation, statistical, outcome_shares=outcomes, may_fill=True)
+        fair = self._closest_table(groupings, representation, statistical, may_fill=True)
+        if self.largest_weight is None:
+            return fair
+        # A row counts t(z) / e(z) times, over all the outcomes that it is split between.
+        groups, data = fair.table.sum(axis=0), self.empirical.sum(axis=0)
+        kept = [tuple(axis - 1 for axis in axes) for axes in self._kept_marginals() if 0 not in axes]
+        factor = np.divide(
+            capped(groups, data, self.largest_weight, kept or [()]), groups, where=groups > 0, out=groups
+        )
+        return replace(fair, table=fair.table * factor)
+
+    def _kept_marginals(self) -> list[tuple[int, ...]]:
+        """Marginals that the fair table has from the data, so that a limit on weights keeps them too."""
+        marginals: list[tuple[int, ...]] = []
+        outcomes = self.outcome_shares
+        if outcomes is not None and np.allclose(outcomes, group_table(self.empirical, ()), rtol=0, atol=1e-12):
+            marginals.append((0,))
+        for grouping, rate in zip(self.measure.groupings, self.representation, strict=True):
+            if rate is None and not any(axis in self.root_targets for axis in grouping):
+                marginals.append(grouping)
+        return marginals or [()]
 
     def _closest_table(
         self,
@@ -118,7 +144,6 @@ class Problem:
         representation: tuple[float | None, ...],
         statistical: tuple[float | None, ...],
         *,
-        outcome_shares: Reals | None,
         may_fill: bool,
     ) -> FairTable:
         return fair_table(
@@ -128,7 +153,8 @@ class Problem:
             statistical=statistical,
             favourable=self.measure.favourable,
             shares={axis: share for axis, share in self.root_targets.items() if axis},
-            outcome_shares=outcome_shares,
+            outcome_shares=self.outcome_shares,
+            left_out=dict(self.measure.left_out),
             allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
             describe=self.roles.describe_cell,
@@ -151,12 +177,24 @@ class Problem:
                     f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
                     "protected column; take those rows out of the table, or drop the rule",
                 )
+            self._refuse_one_level_and_missing(column, new)
             if np.count_nonzero(new) < 2:
                 raise LevelError(
                     f"all rows with positive weight have the same level of column {column.name!r} "
                     f"({column.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
                     "Check the weights, or choose another column."
                 )
+
+    def _refuse_one_level_and_missing(self, column: Attribute, shares: Reals) -> None:
+        """Refuse a column that has one level besides missing values if these are not compared."""
+        axis = self.roles.names.index(column.name)
+        level = dict(self.measure.left_out).get(axis)
+        if level is not None and np.count_nonzero(np.delete(shares, level)) < 2:
+            raise LevelError(
+                f"column {column.name!r} has a single level besides missing values, so there is nothing to compare it "
+                "with; to compare missing values too, use ",
+                Option("missing", "compare"),
+            )
 
     def _refuse_single_level(self, axis: int, share: Reals) -> None:
         if np.count_nonzero(share) < 2:

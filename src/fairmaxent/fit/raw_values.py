@@ -74,6 +74,15 @@ class Details:
         behind = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
         return tally(behind, self.weights[order], len(starts))[self.sources.of_rows]
 
+    def means(self, index: int, numbers: Reals) -> Reals:
+        """Mean raw value of the input rows behind each row of the component; NaN if missing, or if there are none.
+
+        ``numbers`` are the raw values of the attribute with this index.
+        """
+        weighed = replace(self, weights=self.weights * numbers[self.positions[index]])
+        totals = self.totals()
+        return np.asarray(np.divide(weighed.totals(), totals, out=np.full(len(totals), np.nan), where=totals > 0))
+
     def given(self, narrowed: Mapping[int, Attribute]) -> Details:
         """Keep the input rows whose raw values can still be drawn."""
         weights = self.weights.copy()

@@ -8,41 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.errors import Option
+from fairmaxent.fairness.measure import ByGrouping
+from fairmaxent.fit.cost_remarks import Remark, cost_remarks
+from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
-from fairmaxent.fit.outlook import Remedy
-
-Remark = tuple[object, ...]
+from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
+from fairmaxent.fit.share_text import percent
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
+REACHED = 1e-6  # solvers stop a little short of an exact rate
 DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a remark
 
-REMEDIES: dict[Remedy, Remark] = {
-    "relabel": (
-        ", because other columns predict the old outcome. Relabelling helps: ",
-        Option("relabel", "predictions"),
-    ),
-    "predictions": (
-        "; its probabilities are fairer than its decisions. To make its decisions equal too, use ",
-        Option("relabel", "predictions"),
-    ),
-    "weights": (
-        ". Train on ",
-        Option("mode", "weights"),
-        " instead of ",
-        Option("mode", "rows"),
-        ", or use a smaller ",
-        Option("base_share"),
-    ),
-    "none": (". Relabelling cannot do more; check the smallest groups, or try another kind of model",),
+_REMEDIES: dict[Remedy, Remark] = {
+    "relabel": (Option("relabel", "predictions"),),
+    "predictions": (Option("relabel", "predictions"),),
+    "weights": (Option("mode", "weights"), " instead of ", Option("mode", "rows")),
 }
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
-    """Everything a careful reader should know."""
-    for group in facts.small_groups:
-        yield (f"small group: {group.name} ({group.rows:,} rows)",)
-    for cell in facts.filled_cells:
-        yield (f"no row in the data has {cell}: the base fills in this combination",)
+    """Everything a careful reader should know: first what it costs, beyond a line."""
+    yield from cost_remarks(facts)
+    yield from other_remarks(facts)
+
+
+def other_remarks(facts: Facts) -> Iterator[Remark]:
+    """What is left to know after the warnings about costs."""
+    if facts.costs is None:
+        yield from _unmeasured_costs(facts)
+    for number, cell in enumerate(facts.filled_cells):
+        share = f", {percent(facts.filled_shares[number])} of the result" if facts.filled_shares else ""
+        yield (f"no row in the data has {cell}: the base fills in this combination{share}",)
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
     yield from ((note,) for note in facts.notes)
@@ -56,30 +52,92 @@ def remarks(facts: Facts) -> Iterator[Remark]:
     for column in facts.binned_columns:
         shown = ", ".join(column.bins[:3])
         yield (f"column {column.column!r} is compared in {len(column.bins)} bins: {shown}, …",)
+    for cell in facts.emptied_cells:
+        yield (
+            f"the rows with {cell} get weight zero: the wanted rates cannot be met with them. To keep them, lower ",
+            Option("representation_rate"),
+            " or ",
+            Option("statistical_rate"),
+        )
+    if facts.kept_missing:
+        columns = ", ".join(f"{missing.column!r} ({missing.share:.1%} of the rows)" for missing in facts.kept_missing)
+        yield (
+            f"missing values of {columns} keep their share and are not compared; to compare them as a group, use ",
+            Option("missing", "compare"),
+        )
     for name in facts.compared_missing:
-        yield (f"missing values of {name!r} are compared as a group of their own; to leave them out, drop those rows",)
+        yield (f"missing values of {name!r} are compared as a group of their own",)
+    for forbidden in facts.forbidden_rows:
+        yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
+    yield from missed_rates(facts)
+    yield from decision_remarks(facts.decisions)
+    yield from unfair_decisions(facts)
+
+
+def _unmeasured_costs(facts: Facts) -> Iterator[Remark]:
+    """What there is to say about costs if they were not measured group by group."""
+    for group in facts.small_groups:
+        yield (f"small group: {group.name} ({group.rows:,} rows)",)
     if facts.effective_rows < facts.rows * FEW_ROWS:
         yield (
             f"the fair weights carry as much information as {facts.effective_rows:,.0f} equally weighted rows (of "
             f"{facts.rows:,}), because small groups count many times over",
         )
-    for forbidden in facts.forbidden_rows:
-        yield (f"{forbidden.rows:,} rows have the forbidden combination {forbidden.combination}; they get weight zero",)
-    for share in facts.outcome_shares:
-        if share.after < share.before / 2:
-            yield (f"outcome {share.outcome} falls from {share.before:.1%} to {share.after:.1%} of the rows",)
-    yield from unfair_decisions(facts)
+
+
+def missed_rates(facts: Facts) -> Iterator[Remark]:
+    """Say which rates the limit on weights leaves out of reach."""
+    if facts.largest_weight is None:
+        return
+    for kind, names in facts.wanted.items():
+        for name, wanted in names.items():
+            reached = facts.achieved[kind][name]
+            if wanted is not None and reached is not None and reached < wanted - REACHED:
+                yield (
+                    f"the {kind.replace('_', ' ')} of {name} is {reached:.3f}, not {wanted:.3f}, because no row may "
+                    f"count more than {facts.largest_weight:g} times (",
+                    Option("largest_weight"),
+                    ")",
+                )
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
-    """Say for which groups a model is expected to stay less fair than the data are."""
-    if facts.downstream is None:
+    """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
+    known = facts.downstream
+    if known is None:
         return
-    for name, rate in facts.downstream.after.by_predictions.items():
-        wanted = facts.wanted["statistical_rate"][name]
-        if wanted is not None and rate is not None and rate < wanted - DOWNSTREAM_SLACK:
-            yield (
-                f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for "
-                f"{name} is expected to be {rate:.2f} (wanted {wanted:.2f})",
-                *REMEDIES[facts.downstream.remedy],
-            )
+    if known.after.decided == 0:
+        yield (
+            "a model trained on the result is expected to decide for nobody in any group, so equal rates of its "
+            "decisions mean nothing",
+        )
+    for name in less_fair(known.after, facts.wanted_of_decisions):
+        rate, span = known.after.by_predictions[name], known.after.range_of("by_predictions", name)
+        yield (
+            f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
+            f"is expected to be {rate:.2f}{_range_text(span)} (wanted {facts.wanted_of_decisions[name]:.2f})",
+            *remedy_remark(known, name),
+        )
+
+
+def less_fair(outlook: Outlook, wanted: ByGrouping) -> list[str]:
+    """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
+    return [
+        name
+        for name, rate in outlook.by_predictions.items()
+        if rate is not None and (least := wanted[name]) is not None and rate < least - DOWNSTREAM_SLACK
+    ]
+
+
+def remedy_remark(known: Downstream, name: str) -> Remark:
+    """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
+    if known.remedy == "none":
+        return ()
+    if known.remedied is None:
+        return ("; try whether it helps to use ", *_REMEDIES[known.remedy])
+    expected = known.remedied.get(name)
+    return () if expected is None else (f". A quick trial gave {expected:.2f} with ", *_REMEDIES[known.remedy])
+
+
+def _range_text(span: Range | None) -> str:
+    return "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"

@@ -21,14 +21,16 @@ from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, did_you_mean
-from fairmaxent.fairness.fair_table import check_rate
+from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
 RateOption = float | Mapping[str, float | None] | None
-TargetOption = Mapping[str, Mapping[object, float] | None]
+Free = Literal["free"]
+TargetOption = Mapping[str, Mapping[object, float] | Free | None]
 ForbidOption = Sequence[Mapping[str, object]]
 ParityOption = Literal["probabilities", "predictions"]
 OutputOption = Literal["rows", "weights"]
@@ -50,11 +52,19 @@ class Relabel:
         Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
         ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
         otherwise the tree.
+    student
+        For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. It is
+        tried out on people whom it has not learned from, and labels are corrected by what it decides. Name the model
+        that you will train; others come close, but are not certified.
+    blind
+        Hide the protected columns from the labeller and the student.
     """
 
     parity: ParityOption = "probabilities"
     threshold: float = 0.5
     labeller: Any = None
+    student: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("parity", self.parity, ParityOption)
@@ -64,6 +74,8 @@ class Relabel:
             )
         object.__setattr__(self, "threshold", float(self.threshold))
         check_model("labeller", self.labeller)
+        check_model("student", self.student)
+        _check_flag("blind", self.blind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,18 +88,22 @@ class Estimate:
         What the model learns from: the fit's ``"rows"`` or ``"weights"``.
     student
         The model, given in the same way as the labeller of :class:`Relabel`.
+    blind
+        Hide the protected columns from the model.
     """
 
     output: OutputOption = "rows"
     student: Any = None
+    blind: bool = False
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OutputOption)
         check_model("student", self.student)
+        _check_flag("blind", self.blind)
 
 
 RelabelOption = ParityOption | Relabel
-EstimateOption = OutputOption | Estimate
+EstimateOption = Literal["auto"] | OutputOption | Estimate
 
 
 @dataclass(frozen=True)
@@ -101,15 +117,17 @@ class Request:
     outcome: str
     protected: str | Sequence[str]
     _: KW_ONLY
-    representation_rate: RateOption = 1.0
+    representation_rate: RateOption = None
     statistical_rate: RateOption = 1.0
     favourable: object = None
     groups: GroupsOption = "each"
     target: TargetOption | None = None
+    missing: MissingOption = "keep"
+    largest_weight: float | None = None
     base: BaseKind = "tree"
     base_share: float = 0.2
     relabel: RelabelOption | None = None
-    estimate: EstimateOption | None = None
+    estimate: EstimateOption | None = "auto"
     detail: DetailOption | None = None
     weight: str | None = None
     forbid: ForbidOption | None = None
@@ -121,7 +139,9 @@ class Request:
     def __post_init__(self) -> None:
         check_roles(self.outcome, self.protected_names, self.weight)
         check_choice("groups", self.groups, GroupsOption)
+        check_choice("missing", self.missing, MissingOption)
         check_choice("base", self.base, BaseKind)
+        object.__setattr__(self, "largest_weight", _checked_largest(self.largest_weight, self.target, self._roles))
         object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
         for name in ("representation_rate", "statistical_rate"):
             object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
@@ -129,7 +149,7 @@ class Request:
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
-        _check_plan("estimate", self.estimate, Estimate, OutputOption)
+        _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {self.forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -141,13 +161,19 @@ class Request:
         return read_columns("protected", self.protected)
 
     @property
+    def _roles(self) -> list[str]:
+        return [self.outcome, *self.protected_names]
+
+    @property
     def relabelling(self) -> Relabel | None:
         """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
         return Relabel(parity=self.relabel) if isinstance(self.relabel, str) else self.relabel
 
     @property
     def estimating(self) -> Estimate | None:
-        """What is estimated of a model trained on the result; None: nothing."""
+        """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
+        if self.estimate == "auto":
+            return None
         return Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     @property
@@ -196,6 +222,25 @@ def _checked_rates(name: str, option: RateOption) -> RateOption:
         }
     unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
     return None if option is None else check_rate(Option(name), option, hint=unchanged)
+
+
+def _checked_largest(largest: float | None, target: TargetOption | None, roles: list[str]) -> float | None:
+    """Refuse a largest weight below the average, and targets of other columns, which weigh rows beyond any limit."""
+    if largest is None:
+        return None
+    if not _is_number(largest) or not 1 < largest < float("inf"):
+        raise InputError(
+            Option("largest_weight"),
+            f" is {largest!r}; it must be above 1, e.g. 5: no row may then count more than 5 times as much as before",
+        )
+    others = [name for name in target or {} if name not in roles] if isinstance(target, Mapping) else []
+    if others:
+        raise InputError(
+            Option("largest_weight"),
+            f" cannot be kept together with a target of {others[0]!r}, which is neither the outcome nor protected; "
+            "leave one of the two out",
+        )
+    return float(largest)
 
 
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
@@ -247,6 +292,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InputError(Option(name), f" is {value!r}; it must be True or False")
+
+
 def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
     """Refuse what is neither None, nor one of the choices, nor a record of this kind."""
     if value is None or isinstance(value, kind):
@@ -256,25 +306,40 @@ def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
     check_choice(name, value, choices)
 
 
+FREE: Free = "free"  # the target of an outcome whose share may move
 _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 
-def read_target(domain: Domain, target: TargetOption | None) -> dict[int, Reals | None]:
+def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
     """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
 
-    A column set to None keeps the shares that it has in the data.
+    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
     """
     if not isinstance(target, Mapping | None):
         raise TargetError(
             Option("target"), f" is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}"
         )
+    domain = roles.domain
     return {
         domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
         for name, wanted in (target or {}).items()
+        if not is_free(roles, name, wanted)
     }
 
 
-def _read_column(attribute: Attribute, wanted: Mapping[object, float]) -> Reals:
+def is_free(roles: Roles, column: str, wanted: object) -> bool:
+    """Whether a target lets the share of the outcome move; other columns cannot be set free."""
+    if not (isinstance(wanted, str) and wanted == FREE):
+        return False
+    if roles.domain.index(column) != roles.outcome:
+        raise TargetError(
+            Option("target", FREE, column=column),
+            f" is for the outcome, {roles.names[0]!r}; leave {column!r} out, and nothing is asked of its shares",
+        )
+    return True
+
+
+def _read_column(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     if not isinstance(wanted, Mapping):
         raise TargetError(
             Option("target", column=attribute.name), f" is {wanted!r}; give each level its share: {{level: share}}"

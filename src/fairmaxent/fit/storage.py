@@ -21,6 +21,7 @@ from fairmaxent.data.frames import Column
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
+from fairmaxent.data.weights import WeightScale
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.fit.archive import damaged, foreign, path_of, read_archive, to_archive
@@ -111,6 +112,7 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
     if fit.weight_column is not None:
         record["weight"], weight_arrays = to_storage(fit.weight_column)
         record["weight_name"] = fit.weight_column.name
+        record["weight_scale"] = [fit.weight_scale.exponent, fit.weight_scale.average]
         arrays |= nest("weight", weight_arrays)
     if fit.distribution.details is not None:
         arrays |= nest("positions", {str(index): rows for index, rows in fit.distribution.details.positions.items()})
@@ -122,7 +124,8 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
 def _pack_places(table: Table) -> Arrays:
     """The distinct row of each input row or, if no row was kept, the counts."""
     if table.places is None:
-        return {"table/rows": table.rows, "table/squares": table.squares}
+        kept = {"table/rows": table.rows, "table/squares": table.squares}
+        return kept if table.peaks is None else kept | {"table/peaks": table.peaks}
     return {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
 
 
@@ -171,6 +174,7 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
         certificate=certificate,
         design_weights=design,
         weight_column=weight,
+        weight_scale=_unpack_scale(record),
     )
 
 
@@ -209,7 +213,8 @@ def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Ta
     counts = masses(arrays["table/counts"], len(codes))
     if "table/inverse" not in arrays:
         rows = sound(arrays["table/rows"], "f", (len(codes),), low=1)
-        return Table(codes, counts, rows, masses(arrays["table/squares"], len(codes))), None
+        peaks = masses(arrays["table/peaks"], len(codes)) if "table/peaks" in arrays else None
+        return Table(codes, counts, rows, masses(arrays["table/squares"], len(codes)), peaks=peaks), None
     size = len(arrays["table/inverse"])
     inverse = sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
     design = masses(arrays["design_weights"], size) if weighted else None
@@ -252,6 +257,14 @@ def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
     if len(weight) != 1:
         raise ValueError("the weight column holds a single one")
     return weight
+
+
+def _unpack_scale(record: Record) -> WeightScale:
+    """The scale of the design weights; files that were written before there was one hold raw weights."""
+    exponent, average = record.get("weight_scale", [0, 1.0])
+    if not (isinstance(exponent, int) and abs(exponent) < 1100 and 0 < average < 2):
+        raise ValueError("the scale of the design weights makes no sense")
+    return WeightScale(exponent, float(average))
 
 
 # ---------------------------------------------------------------- trusting no array

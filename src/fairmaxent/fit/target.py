@@ -11,11 +11,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks, mask
+from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.fit.problem import Problem
+from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.priors.protocol import Prior
+
+# A cell of outcome and groups with fewer effective rows says too little about what it is like.
+FEW_ROWS = 30
 
 
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
@@ -43,23 +49,52 @@ def with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int,
     return result
 
 
-def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior) -> Reals:
+def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals) -> Reals:
     """θ: the fair table for the root, the user's own marginals, and for the rest what keeps p(x | y, z).
 
-    That is θ^w, the mean under the reweighted rows; a cell that has no rows to tell takes the base's p(x | y, z).
+    That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of each cell (y, z), which has the
+    base's mean in that cell.
     """
-    blocks = problem.blocks
-    roots = blocks.slices[0]
-    filled = np.flatnonzero((fair.ravel() > 0) & (problem.empirical.ravel() == 0))
-    levels = (1 - fair.ravel()[filled].sum()) * level_means(blocks, weighted)
-    for cell in filled:
-        only = np.ones(blocks.width, dtype=bool)
-        only[roots] = np.arange(blocks.levels[0]) == cell
-        levels += fair.ravel()[cell] * base.tilt(mask(only)).levels
-    levels[roots] = fair.ravel()
+    blocks, root = problem.blocks, fair.ravel()
+    lent = root * borrowed
+    levels = np.zeros(blocks.width)
+    if (lent < root).any():
+        rows = weighted.reweighed(1 - borrowed) if lent.any() else weighted
+        levels += (1 - lent.sum()) * level_means(blocks, rows)
+    if lent.any():
+        levels += lent.sum() * _means_in_cells(base, lent)
+    levels[blocks.slices[0]] = root
     if not problem.chosen:
-        return np.asarray(levels)
+        return levels
     return with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen)
+
+
+def borrowed_shares(problem: Problem, in_small_cells: float) -> Reals:
+    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
+
+    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
+    """
+    total, squares = (problem.counted.tables([(0,)], problem.blocks.levels, of=of)[0] for of in ("counts", "squares"))
+    few = np.nan_to_num(effective_rows(total, squares)) < FEW_ROWS
+    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+
+
+def asked_of_rows(
+    roles: Roles, weighted: Counted, levels: Reals, chosen: Mapping[int, Reals | None]
+) -> tuple[Features, Reals]:
+    """Features and θ for rows alone, given θ for rows and base: θ^w even in small cells, as they cannot borrow."""
+    blocks = roles.blocks
+    target = with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(chosen))
+    target[blocks.slices[0]] = levels[blocks.slices[0]]
+    return cell_features(blocks, moment_scores(roles.domain, chosen), target), target
+
+
+def _means_in_cells(base: Prior, masses: Reals) -> Reals:
+    """Share of each level under the base, if the levels of the root had these masses instead of the base's."""
+    roots, potentials = base.blocks.slices[0], np.zeros(base.blocks.width)
+    ratio = np.divide(masses, base.tilt(potentials).levels[roots], out=np.zeros_like(masses), where=masses > 0)
+    potentials[roots] = np.log(ratio, out=np.full_like(masses, -np.inf), where=masses > 0)
+    return base.tilt(potentials).levels
 
 
 def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None]) -> list[Reals | None]:

@@ -18,13 +18,13 @@ def missing_rows(fit: Learned) -> NDArray[np.intp]:
     fair = fit.distribution.root_table.ravel()
     (old,) = fit.table.tables([(0,)], fit.roles.blocks.levels)
     _refuse_surplus(fit, old, fair)
-    average = old.sum() / fit.table.size
+    average = old.sum() / fit.table.size * fit.weight_scale.mean
     if not 0.2 <= average <= 5:
         raise WeightError(
             f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
             "average of about 1 before fitting"
         )
-    rows = np.round(old)
+    rows = np.round(np.round(old * fit.weight_scale.mean, 9))  # 2.4999999999999996 is meant to be 2.5
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
     if least - rows.sum() > LARGEST_TOP_UP:
         raise InfeasibleError(
@@ -58,6 +58,9 @@ def _refuse_surplus(fit: Learned, old: Reals, fair: Reals) -> None:
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
     """Whole numbers within one of total·fair, none below ``least``, that add up to ``total``; None if there are none.
+
+    Rows that are left over go to the largest remainders, the same way each time. At the smallest total, some cells are
+    full with the rows that they have, so no rounding is without bias here, and this one is closest to the fair table.
 
     >>> fair_counts(np.array([0.5, 0.5]), 5, np.array([3.0, 0.0]))
     array([3., 2.])

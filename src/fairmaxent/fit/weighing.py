@@ -18,7 +18,8 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.request import read_rules
+from fairmaxent.fit.request import Request, read_rules, read_target
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
@@ -33,7 +34,12 @@ def support_weights(fit: Learned) -> Reals:
 
 def distinct_weights(fit: Learned) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
-    fair, table = support_weights(fit), fit.table.collect()
+    return spread_over_rows(fit, support_weights(fit))
+
+
+def spread_over_rows(fit: Learned, fair: Reals) -> Reals:
+    """Share the weights of the rows of the prior out among the input rows; see `distinct_weights`."""
+    table = fit.table.collect()
     if fit.soft is None:
         counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
         return np.asarray(fair / counts)
@@ -85,7 +91,9 @@ def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
 
 def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
-    return join_weights(lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), name=name)
+    return join_weights(
+        lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+    )
 
 
 def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
@@ -99,7 +107,9 @@ def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
     log_levels = optimum.potentials
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(fit.domain, optimum).tilted.log_partition
-    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), name=name)
+    return weigh_rows(
+        lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+    )
 
 
 def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
@@ -111,11 +121,12 @@ def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals
             f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
             "any order"
         )
-    return with_design(weights[distinct_row], read_weights(frame, _weight_name(fit)))
+    raw = read_weights(frame, _weight_name(fit))
+    return with_design(weights[distinct_row], None if raw is None else fit.weight_scale.scaled(raw))
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
-    """Multiply the weights of rows, possibly by outcome, by their design weights."""
+    """Multiply the weights of rows, possibly by outcome, by their scaled design weights."""
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 
@@ -149,8 +160,12 @@ def _fitted_weights(fit: Learned) -> Optimum:
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
         return fit.optimum
+    features, target = fit.optimum.dual.features, fit.target
+    if isinstance(fit.request, Request):
+        chosen = read_target(fit.roles, fit.request.target)
+        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, chosen)
     try:
-        return maximise_entropy(rows, fit.optimum.dual.features, fit.target, describe=fit.roles.describe_level)
+        return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
         raise InfeasibleError(
             "weights alone cannot meet the target: ",

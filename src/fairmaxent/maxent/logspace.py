@@ -36,3 +36,15 @@ def entropy(shares: Reals) -> float:
     """
     present = shares[shares > 0]
     return float(-(present * np.log(present)).sum())
+
+
+def log_gamma(x: Reals) -> Reals:
+    """log Γ(x) for x > 0, to six digits: Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and Stirling's series for Γ(x + 3).
+
+    Written out because importing SciPy's would be paid at everybody's first fit.
+    """
+    z = x + 3.0
+    inverse = 1 / z
+    square = inverse * inverse
+    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260)))
+    return np.asarray((z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi) + series - np.log(x * (x + 1) * (x + 2)))

@@ -12,9 +12,8 @@ alone makes it positive, and more so in small groups. `by_chance` is its mean if
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,12 @@ from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
+from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import (
+    Groups,
+    compared_weights,
     groupings_of,
     groups_of,
     levels_of,
@@ -37,14 +40,16 @@ from fairmaxent.metrics.groups import (
     refuse_protected,
 )
 from fairmaxent.metrics.intervals import (
+    ComparedSurpluses,
     Interval,
     check_confidence,
     difference_interval,
     interval_text,
-    normal_quantile,
-    wilson_interval,
+    share_interval,
 )
 from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
+
+ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their probabilities, their weights
 
 
 @dataclass(frozen=True)
@@ -118,17 +123,8 @@ class _Scored:
     def mass(self) -> float:
         return float(self.weights.sum())
 
-    @property
-    def size(self) -> float:
-        """Effective number of rows (Σw)² / Σw²."""
-        return float(effective_rows(self.mass, float(self.weights @ self.weights)))
-
     def mean(self, values: Reals | Mask) -> float:
         return float(self.weights @ values) / self.mass
-
-    def observed_interval(self, z: float) -> Interval:
-        low, high = wilson_interval(np.array(self.mean(self.positive)), np.array(self.size), z)
-        return float(low), float(high)
 
     def error(self) -> float:
         one_group = np.zeros(len(self.chance), dtype=np.intp)
@@ -139,12 +135,42 @@ class _Scored:
         variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
         return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
 
-    def surplus_variance(self) -> float:
-        """Variance of the surplus; at least what exact probabilities would give, in case few rows happen to agree."""
-        surplus = self.positive - self.chance
-        spread = self.mean((surplus - self.mean(surplus)) ** 2)
-        freedom = self.size - 1
-        return max(spread, self.mean(self.chance * (1 - self.chance))) / freedom if freedom > 1e-9 else np.inf
+
+def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> ComparedSurpluses:
+    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
+
+    If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
+    they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
+    """
+    both = [_variances(counts[group], *part) for group, part in enumerate(rows)]
+    factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
+    expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
+    return ComparedSurpluses(counts.scaled(factors), expected, added)
+
+
+def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
+    """How many times as many rows the probabilities are worth, and the variance that they add."""
+    surplus, share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
+    half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
+    reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
+    # At least what exact probabilities would leave, in case few rows happen to agree.
+    mean = weighted_mean(chance, weights)
+    unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
+    left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
+    freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
+    widened = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # like Student's t, because the variance is estimated
+    return 1 / left, np.maximum(surplus - share, 0.0) * widened
+
+
+def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
+    """Weighted mean of rows along the last axis."""
+    return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
+
+
+def variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
+    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
+    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)
 
 
 def calibration(
@@ -157,6 +183,7 @@ def calibration(
     bins: int = 10,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
@@ -165,8 +192,7 @@ def calibration(
     `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each is a column
     of the frame, or an array with one value per row. The result has the largest `gap` between two groups in observed
     share minus mean probability, and for each group its calibration `error` over `bins` of equal weight, with the error
-    to expect by chance alone. A row whose outcome is missing counts as one without the favourable outcome. The other
-    options are as in `representation_rate`.
+    to expect by chance alone. The other options are as in `representation_rate`.
     """
     check_confidence(confidence)
     if not isinstance(bins, int) or bins < 1:
@@ -175,57 +201,92 @@ def calibration(
     truth, outcomes = levels_of(outcome_column(rows.frame, outcome, what="outcomes"), domain)
     code = one_favourable(outcomes, favourable)
     chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
-    scored = _Scored(truth == code, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
-    z = normal_quantile((1 + confidence) / 2)
-    calibrated = []
+    everybody: Groups = (np.zeros(len(truth), dtype=np.intp), [()])
+    weights = compared_weights(rows.weights, everybody, missing, (truth, outcomes), favourable)
+    scored = _Scored(truth == code, chance, weights, quantile_bins(chance, weights, bins))
+    groupings = []
     for columns in groupings_of(protected, groups):
         refuse_protected(outcome, columns)
-        group, labels = groups_of(rows.frame, columns, domain)
-        for number, label in enumerate(labels):
-            part = scored.only(group == number)
-            if part.mass > 0:
-                calibrated.append((_describe(part, columns, label, z), part.surplus_variance()))
-    return _widest(calibrated, outcomes[code], confidence)
+        row_groups = groups_of(rows.frame, columns, domain)
+        compared = replace(scored, weights=compared_weights(weights, row_groups, missing))
+        groupings.append(_calibrate(compared, row_groups, columns, confidence))
+    return _widest(groupings, outcomes[code], confidence)
 
 
-def _describe(rows: _Scored, columns: tuple[str, ...], group: tuple[object, ...], z: float) -> GroupCalibration:
+@dataclass(frozen=True, eq=False)
+class _CalibratedGrouping:
+    """The groups of some columns, and their surpluses as they are compared."""
+
+    groups: list[GroupCalibration]
+    compared: ComparedSurpluses
+
+
+def _calibrate(scored: _Scored, groups: Groups, columns: tuple[str, ...], confidence: float) -> _CalibratedGrouping:
+    """The calibration of every group that has weight."""
+    group, labels = groups
+    counts = _effective(scored, group, len(labels))
+    ends = share_interval(counts, confidence)
+    parts = {number: scored.only(group == number) for number in range(len(labels))}
+    known = [number for number, part in parts.items() if part.mass > 0]
+    described = [
+        _describe(parts[number], columns, labels[number], (float(ends[0][number]), float(ends[1][number])), confidence)
+        for number in known
+    ]
+    rows = [(part.positive, part.chance, part.weights) for part in (parts[number] for number in known)]
+    return _CalibratedGrouping(described, compared_surpluses(counts[known], rows))
+
+
+def _effective(scored: _Scored, part: Codes, count: int) -> EffectiveCounts:
+    """Effective counts of the outcome in each part of the rows."""
+    sums = WeightSums.of((~scored.positive).astype(np.intp), part, scored.weights, (2, count))
+    return sums.outcomes_against_others().of_outcomes(0)
+
+
+def _describe(
+    rows: _Scored, columns: tuple[str, ...], group: tuple[object, ...], interval: Interval, confidence: float
+) -> GroupCalibration:
     """The calibration of one group's rows, over all and bin by bin."""
-    parts = [rows.only(rows.bin_of == code) for code in np.unique(rows.bin_of)]
     return GroupCalibration(
         columns,
         group,
         predicted=rows.mean(rows.chance),
         observed=rows.mean(rows.positive),
         count=len(rows.chance),
-        interval=rows.observed_interval(z),
+        interval=interval,
         error=rows.error(),
         by_chance=rows.error_by_chance(),
-        bins=tuple(_bin(part, z) for part in parts if part.mass > 0),
+        bins=tuple(_bins(rows, confidence)),
     )
 
 
-def _bin(rows: _Scored, z: float) -> Bin:
-    return Bin(
-        lowest=float(rows.chance.min()),
-        highest=float(rows.chance.max()),
-        predicted=rows.mean(rows.chance),
-        observed=rows.mean(rows.positive),
-        count=len(rows.chance),
-        interval=rows.observed_interval(z),
+def _bins(rows: _Scored, confidence: float) -> Iterator[Bin]:
+    """The bins that have weight."""
+    low, high = share_interval(_effective(rows, rows.bin_of, int(rows.bin_of.max()) + 1), confidence)
+    for code in np.unique(rows.bin_of):
+        part = rows.only(rows.bin_of == code)
+        if part.mass > 0:
+            yield Bin(
+                lowest=float(part.chance.min()),
+                highest=float(part.chance.max()),
+                predicted=part.mean(part.chance),
+                observed=part.mean(part.positive),
+                count=len(part.chance),
+                interval=(float(low[code]), float(high[code])),
+            )
+
+
+def _widest(groupings: list[_CalibratedGrouping], outcome: object, confidence: float) -> Calibration:
+    """Take the widest gap between two groups of the same columns."""
+    extremes = [(min(grouping.groups, key=_surplus), max(grouping.groups, key=_surplus)) for grouping in groupings]
+    lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
+    gap = highest.surplus - lowest.surplus
+    return Calibration(
+        gap,
+        difference_interval([grouping.compared for grouping in groupings], gap, confidence),
+        Pair(lowest.columns, outcome, lowest.group, highest.group),
+        tuple(group for grouping in groupings for group in grouping.groups),
     )
 
 
-def _widest(calibrated: list[tuple[GroupCalibration, float]], outcome: object, confidence: float) -> Calibration:
-    """Take the widest gap over all pairs of groups, given each group and the variance of its surplus."""
-    groups = tuple(group for group, _ in calibrated)
-    pairs = [(a, b) for a, b in combinations(calibrated, 2) if a[0].columns == b[0].columns]
-    if not pairs:
-        only = groups[0]
-        return Calibration(0.0, (0.0, 0.0), Pair(only.columns, outcome, only.group, only.group), groups)
-    gaps = np.array([b.surplus - a.surplus for (a, _), (b, _) in pairs])
-    variances = np.array([a + b for (_, a), (_, b) in pairs])
-    widest = int(np.abs(gaps).argmax())
-    first, second = (group for group, _ in pairs[widest])
-    lowest, highest = (first, second) if gaps[widest] >= 0 else (second, first)
-    worst = Pair(first.columns, outcome, lowest.group, highest.group)
-    return Calibration(float(abs(gaps[widest])), difference_interval(gaps, variances, confidence), worst, groups)
+def _surplus(group: GroupCalibration) -> float:
+    return group.surplus

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError, LevelError, did_you_mean
+from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import (
     WorstPair,
     group_shares,
@@ -27,10 +28,12 @@ from fairmaxent.fairness.rates import (
     representation_pair,
     statistical_pair,
 )
+from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import (
     Groups,
     Levels,
     MeasuredRows,
+    compared_weights,
     favourable_codes,
     groupings_of,
     groups_of,
@@ -41,17 +44,17 @@ from fairmaxent.metrics.groups import (
     probabilities_of,
     refuse_protected,
     source_of,
-    sums_of,
 )
 from fairmaxent.metrics.intervals import (
     ComparedRates,
     Interval,
     check_confidence,
     interval_text,
-    normal_quantile,
     ratio_interval,
-    wilson_interval,
+    share_interval,
 )
+
+_TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def group_text(group: tuple[object, ...]) -> str:
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
     names = sorted({group_text(group.group) for group in groups})
-    return f"; not compared, because they have no rows with weight: {', '.join(names)}" if names else ""
+    return f"; not compared: {', '.join(names)}" if names else ""
 
 
 def pair_text(pair: Pair) -> str:
@@ -157,7 +160,7 @@ class GroupedTable:
     favourable: list[int]  # codes of the outcomes that are compared
     table: Reals
     counts: Codes | None  # rows of each group; None: the table is exact
-    sizes: Reals  # effective number of rows behind each group's rate
+    effective: EffectiveCounts  # of each favourable outcome (axis 0) in each group
 
     @property
     def is_of_shares(self) -> bool:
@@ -180,9 +183,11 @@ class GroupedTable:
 
     def comparisons(self) -> Iterator[ComparedRates]:
         """The groups that have a rate, for each favourable outcome."""
-        for row in self.rates:
-            known = ~np.isnan(row)
-            yield ComparedRates(row[known], self.sizes[known], are_shares=self.is_of_shares)
+        for number, row in enumerate(self.rates):
+            counts = self.effective.of_outcomes(number)[~np.isnan(row)]
+            # The rates of the second of two outcomes follow from those of the first.
+            repeats = number == 1 and len(self.outcomes) == 2
+            yield ComparedRates(counts, are_shares=self.is_of_shares, repeats=repeats)
 
     def count(self, group: int) -> int | None:
         """Rows of a group; None: the table is exact."""
@@ -195,26 +200,27 @@ def representation_rate(
     *,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
     `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
-    counts; ``groups="joint"`` compares their intersections. Missing values form a group of their own; a group without
-    any rows is unknown here and is not compared. `weight` is a column, or one number per row, such as
-    ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of values.
+    counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
+    compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
+    or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
+    are compared instead of values.
     """
     data = source_of(data)
     parts = []
     for columns in groupings_of(protected, groups):
         rows = open_rows(data, columns, weight)
-        group, labels = groups_of(rows.frame, columns, None if rows.exact else domain)
-        mass, counts, _ = sums_of(group, rows.weights, len(labels))
-        sizes = np.full(len(labels), effective_rows(mass.sum(), (rows.weights**2).sum()))
-        parts.append(
-            GroupedTable(columns, labels, [None], [0], mass[np.newaxis], None if rows.exact else counts, sizes)
-        )
+        group, labels = row_groups = groups_of(rows.frame, columns, None if rows.exact else domain)
+        weights = compared_weights(rows.weights, row_groups, missing)
+        sums = WeightSums.of(np.zeros_like(group), group, weights, (1, len(labels)))
+        counts = None if rows.exact else np.bincount(group, minlength=len(labels))
+        parts.append(GroupedTable(columns, labels, [None], [0], sums.weight, counts, sums.groups_against_others()))
     return compare(parts, confidence)
 
 
@@ -227,6 +233,7 @@ def statistical_rate(
     as_probability: bool = False,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -234,7 +241,8 @@ def statistical_rate(
 
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
     the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
-    for every level, each compared on its own. The other options are as in `representation_rate`.
+    for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
+    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`.
     """
     data = source_of(data)
     exact = is_distribution(data)
@@ -248,9 +256,12 @@ def statistical_rate(
         levels = None if exact else domain
         row_groups = groups_of(rows.frame, columns, levels)
         if as_probability:
-            parts.append(_by_mean(rows, values, row_groups, columns, favourable))
+            weights = compared_weights(rows.weights, row_groups, missing)
+            parts.append(_by_mean(replace(rows, weights=weights), values, row_groups, columns, favourable))
         else:
-            parts.append(_by_count(rows, levels_of(values, levels), row_groups, columns, favourable))
+            outcomes = levels_of(values, levels)
+            weights = compared_weights(rows.weights, row_groups, missing, outcomes, favourable)
+            parts.append(_by_count(replace(rows, weights=weights), outcomes, row_groups, columns, favourable))
     return compare(parts, confidence)
 
 
@@ -263,13 +274,26 @@ def _by_count(
     """Add up the weights of each outcome in each group."""
     group, labels = groups
     codes, outcomes = levels
-    _, counts, sizes = sums_of(group, rows.weights, len(labels))
-    cells = tally(codes * len(labels) + group, rows.weights, len(outcomes) * len(labels))
-    table = cells.reshape(len(outcomes), len(labels))
+    sums = WeightSums.of(codes, group, rows.weights, (len(outcomes), len(labels)))
     chosen = favourable_codes(outcomes, favourable)
-    if favourable is not None and not table[chosen].sum(axis=1).all():
+    if favourable is None:  # an outcome that nobody compared has is left out, such as missing
+        chosen = [code for code in chosen if sums.weight[code].any()]
+    if favourable is not None and not sums.weight[chosen].sum(axis=1).all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
-    return GroupedTable(columns, labels, outcomes, chosen, table, None if rows.exact else counts, sizes)
+    counts = None if rows.exact else np.bincount(group, minlength=len(labels))
+    effective = sums.outcomes_against_others().of_outcomes(chosen)
+    return GroupedTable(columns, labels, outcomes, chosen, sums.weight, counts, effective)
+
+
+def by_positive(
+    positive: Mask, weights: Reals, groups: Groups, columns: tuple[str, ...], outcome: object
+) -> GroupedTable:
+    """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
+    group, labels = groups
+    sums = WeightSums.of((~positive).astype(np.intp), group, weights, (2, len(labels)))
+    counts = np.bincount(group, minlength=len(labels))
+    effective = sums.outcomes_against_others().of_outcomes([0])
+    return GroupedTable(columns, labels, [outcome, None], [0], sums.weight, counts, effective)
 
 
 def _by_mean(
@@ -278,13 +302,29 @@ def _by_mean(
     """Add up the probabilities of the favourable outcome in each group."""
     group, labels = groups
     chance = probabilities_of(values)
-    mass, counts, sizes = sums_of(group, rows.weights, len(labels))
-    positive, squares = (tally(group, rows.weights * power, len(labels)) for power in (chance, chance**2))
+    if ((chance == 0) | (chance == 1)).all():
+        return by_positive(chance == 1, rows.weights, groups, columns, favourable)
+    mass, positive = (tally(group, rows.weights * value, len(labels)) for value in (1.0, chance))
     mean = positive / np.maximum(mass, np.finfo(float).tiny)
-    spread = squares / np.maximum(mass, np.finfo(float).tiny) - mean**2
-    # Probabilities vary less than labels: use the number of labels whose mean would have the same error.
-    sizes = sizes * np.clip(mean * (1 - mean), 1e-12, None) / np.clip(spread, 1e-12, None)
-    return GroupedTable(columns, labels, [favourable, None], [0], np.stack([positive, mass - positive]), counts, sizes)
+    squares, deviations = (
+        tally(group, rows.weights**2 * value, len(labels)) for value in (1.0, (chance - mean[group]) ** 2)
+    )
+    sizes = _sizes_of_means(mean, effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2)
+    counts = np.bincount(group, minlength=len(labels))
+    effective = EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis])
+    return GroupedTable(
+        columns, labels, [favourable, None], [0], np.stack([positive, mass - positive]), counts, effective
+    )
+
+
+def _sizes_of_means(mean: Reals, rows: Reals, variance: Reals) -> Reals:
+    """Number of labels whose mean would have the same error as that of probabilities, which vary less than labels.
+
+    The variance is linearised (Taylor), and widened like Student's t because it is estimated from few rows.
+    """
+    freedom = rows - 1
+    widened = variance * (rows / np.maximum(rows - 1, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)
+    return np.maximum(rows, mean * (1 - mean) / np.maximum(widened, 1e-300))
 
 
 # ---------------------------------------------------------------- comparing
@@ -315,14 +355,10 @@ def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
         yield GroupRate(part.columns, part.groups[column], label, math.nan, part.count(int(column)), None)
 
 
-def _count(part: GroupedTable, group: int) -> int | None:
-    return None if part.counts is None else int(part.counts[group])
-
-
 def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
     """The groups with a rate, each with its interval unless the table is exact."""
     values = part.rates
-    low, high = wilson_interval(values, part.sizes, normal_quantile((1 + confidence) / 2))
+    low, high = share_interval(part.effective, confidence)
     for row, outcome in enumerate(part.favourable):
         for column in np.flatnonzero(~np.isnan(values[row])):
             count = part.count(int(column))

@@ -15,9 +15,10 @@ from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
-from fairmaxent.data.table import row_keys, tally
-from fairmaxent.data.weights import check_weights, effective_rows, read_weights
+from fairmaxent.data.table import row_keys
+from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
+from fairmaxent.fairness.measure import MissingOption
 
 MISSING = "missing"
 
@@ -69,7 +70,7 @@ def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
         return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
     weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else weights, exact=False)
+    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else in_range(weights), exact=False)
 
 
 def open_sample(data: Any, weight: Any) -> MeasuredRows:
@@ -130,10 +131,24 @@ def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain |
     return group, list(zip(*labels_by_column, strict=True))
 
 
-def sums_of(group: Codes, weights: Reals, count: int) -> tuple[Reals, Codes, Reals]:
-    """Weight, number of rows, and effective number of rows (Σw)² / Σw² of each group."""
-    mass, squares = tally(group, weights, count), tally(group, weights**2, count)
-    return mass, np.bincount(group, minlength=count), effective_rows(mass, squares)
+def compared_weights(
+    weights: Reals, groups: Groups, missing: MissingOption, outcomes: Levels | None = None, favourable: object = None
+) -> Reals:
+    """Weights without the rows that are not compared: those of a missing group, or with a missing outcome."""
+    check_choice("missing", missing, MissingOption)
+    if missing == "compare":
+        return weights
+    group, labels = groups
+    known = np.array([MISSING not in label for label in labels], dtype=bool)[group]
+    if outcomes is not None and MISSING in outcomes[1] and not _names_missing(favourable):
+        known &= outcomes[0] != outcomes[1].index(MISSING)
+    return np.asarray(np.where(known, weights, 0.0))
+
+
+def _names_missing(favourable: object) -> bool:
+    """Whether missing is called a favourable outcome; whoever does so wants to compare it."""
+    named = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+    return favourable is not None and any(frames.is_missing(value) or value == MISSING for value in named)
 
 
 def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:

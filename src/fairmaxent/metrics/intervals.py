@@ -1,34 +1,101 @@
 """Confidence intervals of shares, of ratios between groups, and of differences between groups.
 
-A rate is a minimum over pairs of groups, so the pair that looks worst is partly the unluckiest one. The interval allows
-for that: log P(a) − log P(b) gets a delta-method interval for *every* pair of groups at once (Bonferroni), and the
-rate's ends are the smallest lower and the smallest upper end. With two groups it is the usual interval of a risk ratio.
-The largest difference between groups is treated the same way.
+An interval holds every value that the rows do not contradict: it inverts the score of `scores`. That covers with few
+rows, and with weights that depend on the outcome (`effective_counts`).
+
+A rate is the smallest ratio over pairs of groups, and a gap the largest difference, so what is estimated is a distance
+γ = max |λ| ≥ 0 over pairs, λ being log P(a) / P(b) or a difference. The rows contradict a value of γ if some pair lies
+too far beyond it, or if every pair lies too far within it. The latter needs no allowance for the number of pairs. The
+former does: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together (some groups low, the others high), and all of
+them only if γ is about 0. How far is too far depends on γ, so that the chance of missing it is 1 − confidence
+everywhere: near 0, a pair may lie beyond it on either side; a little farther away only on one side, and no pair can lie
+far within it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.errors import InputError
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.scores import difference_score, ratio_score, share_score
 
 Interval = tuple[float, float]
+Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
+
+_LARGEST_LOG_RATIO = 30.0  # a ratio of 1e-13 counts as zero
+_PRECISION = 1e-11  # of the ends, as a part of their range
+_EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an end
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedRates:
-    """Rates of groups that are compared with each other, and the effective number of rows behind each.
+    """Groups (last axis) whose rates are compared with each other.
 
     `are_shares`: they are shares of the same rows (multinomial), otherwise rates of separate rows (binomial).
+    `repeats`: they carry no new information, because they are those of the second of two outcomes.
     """
 
-    rates: Reals
-    sizes: Reals
-    are_shares: bool
+    counts: EffectiveCounts
+    are_shares: bool = False
+    repeats: bool = False
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.counts.positives.shape[-1])
+
+    def score(self, confidence: float) -> Score:
+        """Score of the log ratio of each pair of groups."""
+        first, second = _pairs(_extreme_groups(self.counts, np.zeros(self.groups), confidence))
+        one, other = self.counts[first], self.counts[second]
+        if not self.are_shares:
+            return lambda log_ratio: ratio_score(one, other, np.exp(log_ratio))
+        # For the ratio of two shares, only the rows of these two groups matter: the share of one among both.
+        unit = (one.rates / one.positives) / (other.rates / other.positives)
+        among_both = EffectiveCounts(one.positives, other.positives, unit)
+        return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedSurpluses:
+    """Groups (last axis) that are compared by their surplus, which is their rate minus the rate they should have.
+
+    `added` is the variance of the surplus beyond that of the rate.
+    """
+
+    counts: EffectiveCounts
+    expected: Reals
+    added: Reals
+    repeats: ClassVar[bool] = False
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.expected.shape[-1])
+
+    def score(self, confidence: float) -> Score:
+        """Score of the difference between the surpluses of each pair of groups."""
+        first, second = _pairs(_extreme_groups(self.counts, self.expected, confidence))
+        one, other = self.counts[first], self.counts[second]
+        shift = self.expected[..., first] - self.expected[..., second]
+        added = self.added[..., first] + self.added[..., second]
+        return lambda difference: difference_score(one, other, difference + shift, added)
+
+    def farthest(self, confidence: float) -> Reals:
+        """Largest difference that exact intervals of all rates allow, all of which hold together."""
+        low, high = (end - self.expected for end in exact_interval(self.counts, confidence ** (1 / self.groups)))
+        first, second = _pairs(np.arange(self.groups))
+        added = _normal_quantile((1 + confidence) / 2) * np.sqrt(self.added[..., first] + self.added[..., second])
+        apart = np.maximum(high[..., first] - low[..., second], high[..., second] - low[..., first])
+        return np.asarray((apart + added).max(axis=-1, initial=0.0))
 
 
 def check_confidence(confidence: float) -> None:
@@ -42,49 +109,147 @@ def interval_text(interval: Interval | None) -> str:
     return "" if interval is None else f" (between {interval[0]:.3f} and {interval[1]:.3f})"
 
 
-def normal_quantile(probability: float) -> float:
-    """Return the standard normal distribution's quantile."""
-    from statistics import NormalDist  # slow to import
+def share_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
+    """Interval of the rate of each group, or of anything else that is a share; never beyond the exact interval."""
+    sides = np.array([1.0, -1.0]).reshape(2, *[1] * counts.positives.ndim) * _normal_quantile((1 + confidence) / 2)
+    low, high = _first(lambda share: share_score(counts, share) <= sides, (2, *counts.positives.shape), 1.0)
+    exact_low, exact_high = exact_interval(counts, confidence)
+    return np.clip(low, exact_low, counts.rates), np.clip(high, counts.rates, exact_high)
 
-    return NormalDist().inv_cdf(probability)
 
+def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
+    """The shares that make as many rows with the outcome, or as few, as unlikely as this (Clopper and Pearson)."""
+    from scipy.special import betaincinv  # slow to import
 
-def wilson_interval(share: Reals, size: Reals, z: float) -> tuple[Reals, Reals]:
-    """Wilson's interval of a share that was observed in `size` rows."""
-    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+    positives, negatives = counts.positives, counts.negatives
+    tail = (1 - confidence) / 2
+    low = np.where(positives > 0, betaincinv(np.maximum(positives, 1e-9), negatives + 1, tail), 0.0)
+    high = np.where(negatives > 0, betaincinv(positives + 1, np.maximum(negatives, 1e-9), 1 - tail), 1.0)
+    return counts.rates_at(low), counts.rates_at(high)
 
 
 def ratio_interval(comparisons: Sequence[ComparedRates], value: float, confidence: float) -> Interval:
     """Interval of the smallest ratio over all comparisons, which is `value`: simultaneous for all pairs of groups."""
-    pairs = sum(len(compared.rates) * (len(compared.rates) - 1) // 2 for compared in comparisons)
-    z = _simultaneous_quantile(confidence, pairs)
-    ends = [_smallest_ends(compared, z) for compared in comparisons if len(compared.rates) > 1]
-    low, high = (min((end[side] for end in ends), default=1.0) for side in (0, 1))
-    return min(low, value), max(min(high, 1.0), value)
+    low, high = ratio_ends(comparisons, confidence)
+    return min(float(low), value), max(float(high), value)
 
 
-def difference_interval(differences: Reals, variances: Reals, confidence: float) -> Interval:
-    """Interval of the largest absolute difference over all pairs of groups; values lie between −1 and 1."""
-    margins = _simultaneous_quantile(confidence, len(differences)) * np.sqrt(variances)
-    low, high = (np.abs(differences) - margins).max(), (np.abs(differences) + margins).max()
-    return max(0.0, float(low)), min(2.0, float(high))
+def difference_interval(comparisons: Sequence[ComparedSurpluses], value: float, confidence: float) -> Interval:
+    """Interval of the largest difference between two groups' surpluses, which is `value`, over all comparisons."""
+    low, high = difference_ends(comparisons, confidence)
+    return min(float(low), value), max(float(high), value)
 
 
-def _simultaneous_quantile(confidence: float, pairs: int) -> float:
-    """Normal quantile at which the intervals of that many pairs all hold together (Bonferroni)."""
-    return -normal_quantile((1 - confidence) / 2 / max(pairs, 1))
+def ratio_ends(comparisons: Sequence[ComparedRates], confidence: float) -> tuple[Reals, Reals]:
+    """Ends of the smallest ratio over all comparisons; axes before the groups stand for separate samples."""
+    near, far = _distance_ends(comparisons, _LARGEST_LOG_RATIO, confidence)
+    return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
-def _smallest_ends(compared: ComparedRates, z: float) -> Interval:
-    """Smallest lower and smallest upper end of a ratio over all pairs; half a row keeps empty cells finite."""
-    rows = compared.rates * compared.sizes + 0.5
-    logs = np.log(rows / (compared.sizes + 1))
-    # Shares compete for the same rows (multinomial); rates of groups are independent (binomial).
-    variance = 1 / rows - (0.0 if compared.are_shares else 1 / (compared.sizes + 1))
-    difference = logs[:, np.newaxis] - logs
-    margin = z * np.sqrt(np.maximum(variance[:, np.newaxis] + variance, 0.0))
-    itself = np.eye(len(rows), dtype=bool)
-    low, high = (float(np.exp(np.where(itself, np.inf, difference + sign * margin).min())) for sign in (-1, 1))
-    return low, high
+def difference_ends(comparisons: Sequence[ComparedSurpluses], confidence: float) -> tuple[Reals, Reals]:
+    """Ends of the largest difference over all comparisons; axes before the groups stand for separate samples."""
+    near, far = _distance_ends(comparisons, 2.0, confidence)
+    exact = np.max([compared.farthest(confidence) for compared in comparisons], axis=0)
+    return near, np.minimum(far, exact)
+
+
+# ---------------------------------------------------------------- the largest distance over pairs
+
+
+def _distance_ends(
+    comparisons: Sequence[ComparedRates] | Sequence[ComparedSurpluses], largest: float, confidence: float
+) -> tuple[Reals, Reals]:
+    """Ends of γ = max |λ| over all pairs of groups; no groups that could differ, no distance."""
+    several = [compared for compared in comparisons if compared.groups > 1]
+    if not several:
+        return np.zeros(()), np.zeros(())
+    scores = [compared.score(confidence) for compared in several]
+    counted = [compared.groups for compared in several if not compared.repeats]
+    at_once, pairs = sum(k**2 // 4 for k in counted), sum(k * (k - 1) // 2 for k in counted)
+    separations, limits = _limits_beyond(1 - confidence, at_once, pairs)
+    within = _normal_quantile((1 + confidence) / 2)
+
+    def passed(distance: Reals) -> Mask:
+        below, above = (
+            np.concatenate([one(sign * distance[..., np.newaxis]) for one in scores], -1) for sign in (-1, 1)
+        )
+        score, separation = _farthest(below, above)
+        beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
+        # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
+        return np.stack([~beyond, score[:, 1] > within], axis=1)
+
+    shape = (2, *several[0].counts.positives.shape[:-1])
+    near, far = _first(passed, shape, largest, pairs=pairs)
+    return near, far
+
+
+def _farthest(below: Reals, above: Reals) -> tuple[Reals, Reals]:
+    """Of the scores of every pair at −γ and γ: how far within ±γ the pair that is least so lies, and how wide ±γ is."""
+    within = np.minimum(below, -above)
+    with np.errstate(invalid="ignore"):
+        separation = np.nan_to_num(below - above, nan=np.inf)
+    farthest = within.argmin(axis=-1)[..., np.newaxis]
+    score, width = (np.take_along_axis(part, farthest, -1)[..., 0] for part in (within, separation))
+    return score, width
+
+
+@lru_cache
+def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
+    """Standard errors c that a pair may lie beyond γ, for each number w of standard errors between −γ and γ.
+
+    A pair at γ lies beyond by more than c with probability Φ(−c) + Φ(−c − w), and within by more than z, where
+    Φ(−z) = error / 2, with probability Φ(w − z) − Φ(z). Either a single pair is at γ, or as many as possible are and
+    the others lie in the middle; the worse of the two cases counts.
+    """
+    from scipy.special import ndtr  # slow to import
+
+    w = np.linspace(0.0, 12.0, 241)
+    within = np.maximum(ndtr(w - _normal_quantile(1 - error / 2)) - (1 - error / 2), 0.0)
+
+    def passed(c: Reals) -> Mask:
+        beyond = ndtr(-c) + ndtr(-c - w)
+        together = at_once * beyond + 2 * (pairs - at_once) * ndtr(-c - w / 2)
+        return np.asarray(np.maximum(together, beyond + within) <= error)
+
+    return w, _first(passed, w.shape, 40.0)
+
+
+def _first(passed: Callable[[Reals], Mask], shape: tuple[int, ...], largest: float, *, pairs: int = 1) -> Reals:
+    """Smallest value from 0 to `largest` that passes, given that every larger one does too; else `largest`."""
+    low, high = np.zeros(shape), np.full(shape, largest)
+    # A few values cost as much as one and narrow faster; of many values, as few as possible are computed.
+    points = 40 if math.prod(shape) * pairs <= 200 else 2
+    steps = np.arange(1, points + 1).reshape(-1, *[1] * len(shape)) / (points + 1)
+    for _ in range(math.ceil(-math.log(_PRECISION) / math.log(points + 1))):
+        failed = (~passed(low + steps * (high - low))).sum(axis=0)
+        width = (high - low) / (points + 1)
+        low, high = low + failed * width, np.where(failed < points, low + (failed + 1) * width, high)
+    return np.where(high == largest, largest, low)
+
+
+# ---------------------------------------------------------------- pairs of groups
+
+
+def _pairs(groups: Codes) -> tuple[Codes, Codes]:
+    """First and second group of every pair."""
+    first, second = np.triu_indices(len(groups), 1)
+    return groups[first], groups[second]
+
+
+def _extreme_groups(counts: EffectiveCounts, expected: Reals, confidence: float) -> Codes:
+    """The groups whose rates may be lowest or highest; with few groups, all of them.
+
+    A pair's ends are set by the ends of its two groups, so only groups with a low or a high end matter.
+    """
+    count = counts.positives.shape[-1]
+    if count <= 4 * _EXTREME_GROUPS or counts.positives.ndim > 1:
+        return np.arange(count)
+    orders = [np.argsort(end - expected) for end in share_interval(counts, confidence)]
+    chosen = [part for order in orders for part in (order[:_EXTREME_GROUPS], order[-_EXTREME_GROUPS:])]
+    return np.unique(np.concatenate(chosen))
+
+
+def _normal_quantile(probability: float) -> float:
+    from statistics import NormalDist  # slow to import
+
+    return NormalDist().inv_cdf(probability)

@@ -9,21 +9,22 @@ Hardt, E. Price and N. Srebro (2016), Equality of Opportunity in Supervised Lear
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, compare, left_out_text, pair_text
+from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, by_positive, compare, left_out_text, pair_text
 from fairmaxent.metrics.groups import (
     Groups,
     MeasuredRows,
     code_of,
+    compared_weights,
     favourable_codes,
     groupings_of,
     groups_of,
@@ -33,7 +34,6 @@ from fairmaxent.metrics.groups import (
     outcome_column,
     probabilities_of,
     refuse_protected,
-    sums_of,
 )
 from fairmaxent.metrics.intervals import Interval, interval_text
 
@@ -76,12 +76,20 @@ class _PredictedRows:
     rows: MeasuredRows
     predictions: list[_OutcomePredictions]
     groupings: list[tuple[tuple[str, ...], Groups]]
+    missing: MissingOption
 
     def positives(self, *, true: bool) -> list[GroupedTable]:
         """True positives among the rows with an outcome, or false positives among the rows without it."""
         parts = [
-            _positives(self.rows, one.predicted, one.actual if true else ~one.actual, one.outcome, *grouping)
-            for grouping in self.groupings
+            _positives(
+                compared_weights(self.rows.weights, groups, self.missing),
+                one.predicted,
+                one.actual if true else ~one.actual,
+                one.outcome,
+                columns,
+                groups,
+            )
+            for columns, groups in self.groupings
             for one in self.predictions
         ]
         parts = [part for part in parts if part.table.any()]
@@ -105,6 +113,7 @@ def equal_opportunity(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -119,7 +128,8 @@ def equal_opportunity(
     rows = open_sample(frame, weight)
     cut = _cut(threshold, as_probability=as_probability)
     by_outcome = _by_outcome(rows, outcome, predictions, favourable, cut, domain)
-    predicted = _PredictedRows(rows, by_outcome, _groupings(rows, outcome, protected, groups, domain))
+    known = _with_outcome(rows, outcome, favourable, missing, domain)
+    predicted = _PredictedRows(known, by_outcome, _groupings(rows, outcome, protected, groups, domain), missing)
     return compare(predicted.positives(true=True), confidence)
 
 
@@ -134,20 +144,21 @@ def equalised_odds(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
+    missing: MissingOption = "keep",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Odds:
     """Worst ratio between two groups of the true positive rate or of the false positive rate, P(Ŷ = y | Y ≠ y, g).
 
     The value is the smaller of the two worst ratios, and `difference` is the larger of the two largest differences. The
-    result also holds both rates: `true_positive`, which is the equal opportunity, and `false_positive`. Missing
-    outcomes form a level of their own, so such a row counts as one without the outcome y. The options are as in
-    `equal_opportunity`.
+    result also holds both rates: `true_positive`, which is the equal opportunity, and `false_positive`. The options are
+    as in `equal_opportunity`.
     """
     rows = open_sample(frame, weight)
     cut = _cut(threshold, as_probability=as_probability)
     by_outcome = _by_outcome(rows, outcome, predictions, favourable, cut, domain)
-    predicted = _PredictedRows(rows, by_outcome, _groupings(rows, outcome, protected, groups, domain))
+    known = _with_outcome(rows, outcome, favourable, missing, domain)
+    predicted = _PredictedRows(known, by_outcome, _groupings(rows, outcome, protected, groups, domain), missing)
     true, false = predicted.positives(true=True), predicted.positives(true=False)
     worse = compare([*true, *false], confidence)
     return Odds(worse.value, worse.interval, compare(true, confidence), compare(false, confidence))
@@ -160,6 +171,15 @@ def _groupings(
     for columns in groupings:
         refuse_protected(outcome, columns)
     return [(columns, groups_of(rows.frame, columns, domain)) for columns in groupings]
+
+
+def _with_outcome(
+    rows: MeasuredRows, outcome: Any, favourable: object, missing: MissingOption, domain: Domain | None
+) -> MeasuredRows:
+    """Take the weight off rows with a missing outcome, unless it is compared."""
+    levels = levels_of(outcome_column(rows.frame, outcome, what="outcomes"), domain)
+    everybody: Groups = (np.zeros(len(rows.weights), dtype=np.intp), [()])
+    return replace(rows, weights=compared_weights(rows.weights, everybody, missing, levels, favourable))
 
 
 def _cut(threshold: float, *, as_probability: bool) -> float | None:
@@ -204,13 +224,11 @@ def _is_level(codes: Codes, levels: list[object], value: object) -> Mask:
 
 
 def _positives(
-    rows: MeasuredRows, predicted: Mask, among: Mask, outcome: object, columns: tuple[str, ...], groups: Groups
+    weights: Reals, predicted: Mask, among: Mask, outcome: object, columns: tuple[str, ...], groups: Groups
 ) -> GroupedTable:
     """Add up the predictions of an outcome in each group, among some of its rows."""
     group, labels = groups
-    mass, counts, sizes = sums_of(group[among], rows.weights[among], len(labels))
-    positive = tally(group[among], rows.weights[among] * predicted[among], len(labels))
-    return GroupedTable(columns, labels, [outcome, None], [0], np.stack([positive, mass - positive]), counts, sizes)
+    return by_positive(predicted[among], weights[among], (group[among], labels), columns, outcome)
 
 
 def _some(values: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""Labellers: models that predict the probability of each outcome for profiles they have not learned from."""
+"""Labellers: models that predict the probability of each outcome for people they have not learned from."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, tally
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.inputs import ORDERED, Inputs, dummies, ordinals, seen_columns
+from fairmaxent.relabelling.people import HeldOut, Lesson, People
+from fairmaxent.relabelling.profiles import root_shape
 
 FOLDS = 5
 TREE = "tree"  # the rooted tree, by name
@@ -26,25 +26,30 @@ TREE = "tree"  # the rooted tree, by name
 # scikit-learn's boosting accepts at most this many categories in a column; columns with more are treated as ordered.
 _CATEGORIES = 255
 
-Predict = Callable[[Codes], Reals]  # profiles -> probability of each outcome
+_CHUNK = 100_000  # people predicted at a time
+
+Predict = Callable[[Inputs], Reals]  # people -> probability of each outcome
 
 
 class Labeller(Protocol):
-    """Learns from profiles that have a weight for each outcome."""
+    """Learns from people who have a weight for each outcome."""
 
-    def learn(self, codes: Codes, weights: Reals) -> Predict:
-        """Learn from profiles (block codes, with z instead of the root) and their weights (profiles × outcomes).
+    def learn(self, lesson: Lesson) -> Predict:
+        """Learn from people and their weights.
 
-        The weights are about 1 per row, so that a penalty is as strong as it would be on the rows themselves.
+        The weights are about 1 per person, so that a penalty is as strong as it would be on the rows themselves.
         """
         ...
 
 
-def choose_labeller(roles: Roles, model: Any = None) -> Labeller:
-    """Return the user's classifier, or gradient boosting if scikit-learn is installed, or else the rooted tree."""
+def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> Labeller:
+    """Return the user's classifier, or gradient boosting if scikit-learn is installed, or else the rooted tree.
+
+    ``blind``: it does not see the protected columns.
+    """
     if model == TREE or (model is None and not has_library("sklearn")):
-        return TreeLabeller(roles.blocks)
-    return ScikitLabeller(roles, model)
+        return TreeLabeller(roles, blind=blind)
+    return ScikitLabeller(roles, model, blind=blind)
 
 
 def check_model(option: str, model: Any) -> None:
@@ -66,69 +71,71 @@ def name_of(labeller: Labeller) -> str:
     return "gradient boosting" if labeller.model is None else type(labeller.model).__name__
 
 
-def cross_fit(labeller: Labeller, profiles: Profiles, *, folds: int = FOLDS) -> Reals:
-    """π(y | x, z): the outcomes of each profile, predicted by a model that has not seen the profile."""
-    fold = deal(profiles, folds)
-    result = np.empty_like(profiles.counts)
-    for number in range(folds):
-        held_out = fold == number
-        predict = labeller.learn(profiles.codes[~held_out], profiles.counts[~held_out])
-        result[held_out] = predict(profiles.codes[held_out])
-    if not (np.isfinite(result).all() and result.min() >= 0):
+def cross_fit(
+    labeller: Labeller, people: People, *, labels: Reals | None = None, folds: int = FOLDS, seed: int = 0
+) -> HeldOut:
+    """Predict the outcomes of everybody by a model that has not seen them.
+
+    The models learn from the people's outcomes, or from ``labels``, the soft labels of their profiles.
+    """
+    dealt = people.deal(folds, seed=seed)
+    records, weights, chances = [], [], []
+    for held in dealt.T:
+        predict = labeller.learn(people.lesson(people.size - held, labels))
+        records.append(np.flatnonzero(held))
+        weights.append((people.weight * held / np.maximum(people.size, 1))[records[-1]])
+        chances.append(predict(people.inputs.take(records[-1])))
+    return HeldOut(np.concatenate(records), np.concatenate(weights), checked(labeller, np.concatenate(chances)))
+
+
+def checked(model: Labeller, chances: Reals) -> Reals:
+    """Return probabilities that a model predicted; refuse those that are none."""
+    if not (np.isfinite(chances).all() and chances.min() >= 0):
         raise InputError(
-            f"{name_of(labeller)} predicted probabilities that are negative or not finite; pass another labeller"
+            f"{name_of(model)} predicted probabilities that are negative or not finite; pass another classifier"
         )
-    return result
+    return chances
 
 
-def deal(profiles: Profiles, folds: int) -> NDArray[np.intp]:
-    """Deal profiles to folds like cards, by group and most frequent outcome, so that all folds are similar."""
-    if len(profiles.codes) < 2 * folds:
-        raise InputError(
-            f"{len(profiles.codes)} distinct profiles are too few to learn from in {folds} folds; use ",
-            Option("relabel", None),
-            " and ",
-            Option("estimate", None),
-        )
-    shuffled = np.random.default_rng(0).permutation(len(profiles.codes))
-    order = np.lexsort((shuffled, np.argmax(profiles.counts, axis=1), profiles.groups))
-    fold = np.empty(len(order), dtype=np.intp)
-    fold[order] = np.arange(len(order)) % folds
-    return fold
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeLabeller:
-    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule. It needs no other library."""
+    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule. It needs no other library, and sees levels only."""
 
-    blocks: Blocks
+    roles: Roles
+    blind: bool = False
 
-    def learn(self, codes: Codes, weights: Reals) -> Predict:
-        """Fit the tree to the weighted profiles."""
-        outcomes, groups = root_shape(self.blocks)
-        rows = [_with_outcome(codes, outcome, groups) for outcome in range(outcomes)]
-        counts = weights.T.ravel()
+    def learn(self, lesson: Lesson) -> Predict:
+        """Fit the tree to the weighted people."""
+        blocks = self.roles.blocks
+        outcomes, groups = root_shape(blocks)
+        rows = [_with_root(lesson.inputs.codes, lesson.inputs.codes[:, 0], y, groups) for y in range(outcomes)]
+        counts = lesson.weights.T.ravel()
         seen = counts > 0
-        stacked, counts = np.concatenate(rows)[seen], counts[seen]
-        table = Table(stacked, counts, counts, counts)
-        root = tally(stacked[:, 0], counts, self.blocks.levels[0]) + 0.5
-        tree = build_base("tree", self.blocks, table, table, root=root / root.sum())
+        merged = Table.compress(np.concatenate(rows)[seen], blocks.levels, counts[seen])
+        table = Table(merged.codes, merged.counts, merged.counts, merged.counts)
+        root = tally(table.codes[:, 0], table.counts, blocks.levels[0]) + 0.5
+        tree = build_base("tree", blocks, table, table, root=root / root.sum())
+        shares = root.reshape(outcomes, groups)
 
-        def predict(codes: Codes) -> Reals:
-            logs = np.column_stack(
-                [tree.log_probability(_with_outcome(codes, outcome, groups)) for outcome in range(outcomes)]
-            )
-            # For a profile with a level that was never seen, only the group is informative.
+        def predict(inputs: Inputs) -> Reals:
+            logs = np.full((len(inputs), outcomes), -np.inf)
+            for group in range(groups) if self.blind else (None,):
+                z = inputs.codes[:, 0] if group is None else np.full(len(inputs), group)
+                known = [tree.log_probability(_with_root(inputs.codes, z, y, groups)) for y in range(outcomes)]
+                logs = np.logaddexp(logs, np.column_stack(known))
+            # For somebody with a level that was never seen, only the group is informative.
             unseen = np.isneginf(logs).all(axis=1)
-            logs[unseen] = np.log(root.reshape(outcomes, groups).T[codes[unseen, 0]])
+            alone = shares.sum(axis=1, keepdims=True).repeat(groups, axis=1) if self.blind else shares
+            logs[unseen] = np.log(alone.T[inputs.codes[unseen, 0]])
             return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
 
         return predict
 
 
-def _with_outcome(codes: Codes, outcome: int, groups: int) -> Codes:
+def _with_root(codes: Codes, group: NDArray[Any], outcome: int, groups: int) -> Codes:
+    """Put the cell (y, z) in front again."""
     rows = codes.copy(order="F")
-    rows[:, 0] += codes.dtype.type(outcome * groups)
+    rows[:, 0] = group + outcome * groups
     return rows
 
 
@@ -138,39 +145,49 @@ class ScikitLabeller:
 
     roles: Roles
     model: Any
+    blind: bool = False
 
-    def learn(self, codes: Codes, weights: Reals) -> Predict:
-        """Fit a fresh copy to the profiles, each repeated for every outcome in which it has weight."""
+    def learn(self, lesson: Lesson) -> Predict:
+        """Fit a fresh copy to the people, each repeated for every outcome in which they have weight."""
         from sklearn.base import clone
 
-        model, matrix = self._boosting() if self.model is None else (clone(self.model, safe=False), dummies)
-        inputs = matrix(self.roles, codes)
-        profile, outcome = np.nonzero(weights)
-        outcomes = weights.shape[1]
-        if len(np.unique(outcome)) < 2:
-            return lambda codes: np.tile(np.bincount(outcome[:1], minlength=outcomes) * 1.0, (len(codes), 1))
-        _fit(model, inputs[profile], outcome, weights[profile, outcome])
+        model = self._boosting() if self.model is None else clone(self.model, safe=False)
+        person, outcome = np.nonzero(lesson.weights)
+        outcomes = lesson.weights.shape[1]
+        matrix = self._matrix(lesson.inputs)
+        if len(np.unique(outcome)) < 2 or not matrix.shape[1]:  # nothing to tell people apart by, or in
+            shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
+            return lambda inputs: np.tile(shares, (len(inputs), 1))
+        _fit(model, matrix[person], outcome, lesson.weights[person, outcome])
+        known = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
 
-        def predict(codes: Codes) -> Reals:
-            result = np.zeros((len(codes), outcomes))
-            known = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
-            chances = np.asarray(model.predict_proba(matrix(self.roles, codes)), dtype=np.float64)
-            if chances.shape != (len(codes), len(known)):
-                raise InputError(
-                    f"{name_of(self)} predicted probabilities of shape {chances.shape} for {len(codes)} rows and "
-                    f"{len(known)} outcomes; pass a classifier that predicts one column per outcome"
-                )
-            result[:, known] = chances
+        def predict(inputs: Inputs) -> Reals:
+            result = np.zeros((len(inputs), outcomes))
+            for start in range(0, len(inputs), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                result[part, known] = self._chances(model, inputs.take(part), len(known))
             return result
 
         return predict
 
-    def _boosting(self) -> tuple[Any, Callable[[Roles, Codes], Reals]]:
+    def _chances(self, model: Any, inputs: Inputs, outcomes: int) -> Reals:
+        chances = np.asarray(model.predict_proba(self._matrix(inputs)), dtype=np.float64)
+        if chances.shape != (len(inputs), outcomes):
+            raise InputError(
+                f"{name_of(self)} predicted probabilities of shape {chances.shape} for {len(inputs)} rows and "
+                f"{outcomes} outcomes; pass a classifier that predicts one column per outcome"
+            )
+        return chances
+
+    def _matrix(self, inputs: Inputs) -> Reals:
+        return (ordinals if self.model is None else dummies)(inputs, blind=self.blind)
+
+    def _boosting(self) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        attributes = inputs_of(self.roles)
-        categorical = [not _is_ordered(attribute) and attribute.size <= _CATEGORIES for attribute in attributes]
-        return HistGradientBoostingClassifier(categorical_features=categorical, random_state=0), ordinals
+        columns = seen_columns(self.roles, blind=self.blind)
+        categorical = [column.kind not in ORDERED and column.size <= _CATEGORIES for _, column in columns]
+        return HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
 
 
 def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -> None:
@@ -186,42 +203,3 @@ def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -
             f"{type(model).__name__} could not be fitted with sample weights ({problem}); pass a classifier whose fit "
             "takes sample_weight"
         ) from problem
-
-
-def inputs_of(roles: Roles) -> list[Attribute]:
-    """The attributes that a model learns from: all except the outcome, in the order of the columns."""
-    return [attribute for index, attribute in enumerate(roles.domain.attributes) if index != roles.outcome]
-
-
-def _input_codes(roles: Roles, codes: Codes) -> Codes:
-    return np.asarray(np.delete(roles.blocks.unpool(codes), roles.outcome, axis=1))
-
-
-def _is_ordered(attribute: Attribute) -> bool:
-    return attribute.kind in ("numeric", "date")
-
-
-def ordinals(roles: Roles, codes: Codes) -> Reals:
-    """Levels as numbers, NaN if a number is missing: for tree models that can handle categories."""
-    result = _input_codes(roles, codes).astype(np.float64)
-    for column, attribute in zip(result.T, inputs_of(roles), strict=True):
-        if _is_ordered(attribute) and attribute.missing is not None:
-            column[column == attribute.missing] = np.nan
-    return result
-
-
-def dummies(roles: Roles, codes: Codes) -> Reals:
-    """Standardised numbers, and one indicator per level of the other columns: for any classifier."""
-    columns: list[Reals] = []
-    for level, attribute in zip(_input_codes(roles, codes).T, inputs_of(roles), strict=True):
-        if _is_ordered(attribute):
-            scores = attribute.scores()
-            present = scores[~np.isnan(scores)]
-            known = np.nan_to_num(scores, nan=float(present.mean()) if len(present) else 0.0)
-            spread = float(known.std()) or 1.0
-            columns.append(((known - known.mean()) / spread)[level][:, None])
-            if attribute.missing is not None:
-                columns.append((level == attribute.missing)[:, None].astype(np.float64))
-        else:
-            columns.append(np.eye(attribute.size)[level])
-    return np.concatenate(columns, axis=1)

@@ -5,9 +5,9 @@ g in each group is the one that the fair table asks for. Of all g with that mean
 divergence averaged over the profiles), so this is maximum entropy again, normalised profile by profile.
 
 Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
-the share of members above it. `level` therefore shifts and stretches each group's scores so that the *decisions* have
-the wanted shares too: the shift puts the wanted share above the threshold, and the slope then restores the mean. If no
-slope can do so, the rest is done by the closest g that keeps every decision (again a convex program).
+the share of members above it. `level` therefore moves each group's scores by given offsets, and then stretches them
+until the mean is right again. `shift` moves the scores only, and keeps the mean of all groups together. The offsets
+come from `closed_loop`, which finds out where the decisions of a model trained on the labels fall.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.logspace import log_sum_exp
 
@@ -31,8 +30,7 @@ _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
 _ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
-_LEAD = 1e-9  # of a decision over outcomes tied with it, so that rounding does not decide
-_STEEPEST = 8.0  # slopes are searched between 1/8 and 8
+_STEEPEST = 1.5  # slopes are searched between 2/3 and 1.5: steeper labels teach a student another boundary
 _SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
 
@@ -49,38 +47,51 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     return result
 
 
-def match_decisions(
-    soft: Reals, mass: Reals, groups: Labels, wanted: Reals, shares: Reals, *, handicap: Reals | None = None
-) -> Reals:
-    """g whose mean in group z is ``wanted[:, z]``, and whose decisions have the shares ``shares[:, z]``.
-
-    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Shares are met as far as profiles, which cannot be split, allow; with two outcomes
-    no threshold comes nearer. If the tilt alone has these shares it is kept, because nothing closer has the mean.
-    """
-    lead = np.zeros(soft.shape[1]) if handicap is None else handicap
-    result = tilt(soft, mass, groups, wanted)
+def tilt_offsets(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
+    """μ(y, z) of the tilt (groups × outcomes); 0 for groups without people, and for outcomes that nobody can have."""
+    result = np.zeros((wanted.shape[1], soft.shape[1]))
     for group, members in _members(mass, groups, wanted):
-        share = _share(mass[members])
-        decided = tally(decisions_of(result[members], lead), share, soft.shape[1])
-        if np.abs(decided - shares[:, group]).max() > _ROUNDING:
-            result[members] = _level_group(soft[members], share, wanted[:, group], shares[:, group], lead)
+        offsets = _match_mean(_Means(_logarithm(soft[members]), _share(mass[members]), wanted[:, group])).offsets
+        result[group] = np.where(np.isfinite(offsets), offsets, 0.0)
     return result
 
 
-def _level_group(soft: Reals, share: Reals, wanted: Reals, decided: Reals, handicap: Reals) -> Reals:
-    """Shift the scores of one group to get the decisions, stretch them to get the mean, and project for the rest."""
-    scores = _logarithm(np.where(wanted > 0, soft, 0.0)) - handicap
-    scores = scores + _match_shares(scores, share, decided)
-    decisions = np.argmax(scores, axis=1)
-    stretched = _match_slope(scores, handicap, share, wanted)
-    return _match_mean(_Means(stretched + handicap, share, wanted, decisions, handicap)).labels
+def level(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals, handicap: Reals) -> Reals:
+    """g whose mean in group z is ``wanted[:, z]``, and whose decisions are those of π·e^offsets[z], if a slope does it.
+
+    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
+    log τ/(1 − τ) for a threshold τ. Scores are stretched around the threshold until the mean is nearest to the wanted
+    one, which keeps decisions; what is still missing is done by a tilt, which does not.
+    """
+    result = soft.copy()
+    for group, members in _members(mass, groups, wanted):
+        share, mean = _share(mass[members]), wanted[:, group]
+        scores = _logarithm(np.where(mean > 0, soft[members], 0.0)) - handicap + offsets[group]
+        stretched = _match_slope(scores, handicap, share, mean)
+        result[members] = _match_mean(_Means(stretched + handicap, share, mean)).labels
+    return result
 
 
-def decisions_of(soft: Reals, handicap: Reals | None = None) -> Labels:
-    """The likeliest outcome of each profile after the handicap is subtracted."""
-    scores = _logarithm(soft)
-    return np.asarray(np.argmax(scores if handicap is None else scores - handicap, axis=1))
+def shift(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals) -> Reals:
+    """g ∝ π·e^{offsets(y, z) + c(y)}, with c such that the mean over all groups together is that of ``wanted``."""
+    result = soft.copy()
+    compared = [members for _, members in _members(mass, groups, wanted)]
+    members = np.sort(np.concatenate(compared)) if compared else np.empty(0, dtype=np.intp)
+    share = _share(mass[members])
+    overall = wanted[:, groups[members]] @ share
+    scores = _logarithm(np.where(wanted.T[groups[members]] > 0, soft[members], 0.0)) + offsets[groups[members]]
+    result[members] = _match_mean(_Means(scores, share, overall)).labels
+    return result
+
+
+def correction(scores: Reals, share: Reals, wanted: Reals) -> Reals:
+    """Offsets after which y is the likeliest outcome of a share ``wanted[y]``; they are 0 on average.
+
+    With two outcomes this is a quantile. With more it is the dual of an optimal assignment to outcomes, which is
+    approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
+    """
+    offsets = _match_shares(scores, share, wanted)
+    return np.asarray(offsets - offsets.mean())
 
 
 def _members(mass: Reals, groups: Labels, wanted: Reals) -> list[tuple[int, NDArray[np.intp]]]:
@@ -122,13 +133,11 @@ class _DualPoint:
 
 @dataclass(frozen=True, eq=False)
 class _Means:
-    """One group's scores, the share of each profile, the wanted mean of g, and the decisions to keep, if any."""
+    """One group's scores, the share of each profile, and the wanted mean of g."""
 
     scores: Reals
     share: Reals
     wanted: Reals
-    decisions: Labels | None = None
-    handicap: Reals | None = None
 
     @property
     def kept(self) -> Mask:
@@ -136,34 +145,21 @@ class _Means:
         return np.asarray(self.wanted > 0)
 
     def start(self) -> _DualPoint:
-        """Outcomes wanted at zero are dropped; if no decision must be kept, the others start at a first guess."""
-        if self.decisions is not None:
-            return self.at(np.where(self.kept, 0.0, -np.inf))
+        """Outcomes wanted at zero are dropped; the others start at a first guess."""
         with np.errstate(divide="ignore"):
             return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
 
     def at(self, offsets: Reals) -> _DualPoint:
-        """The dual D(μ) = Σᵢ sᵢ·max over g of (⟨g, aᵢ + μ⟩ + H(g)) − ⟨w, μ⟩, which is convex in μ.
+        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in μ.
 
-        sᵢ is the share of profile i, aᵢ its scores, H the entropy and w the wanted mean. If no decision must be kept,
-        the maximum is log Σ_y e^{aᵢ(y) + μ(y)}, reached at the softmax; otherwise g is restricted to labels that keep
-        the decision. Outcomes that are pooled move as one, so their part of the covariance is that of one outcome.
+        sᵢ is the share of profile i, aᵢ its scores, and w the wanted mean; g is the softmax of aᵢ + μ.
         """
         scores = self.scores + offsets
-        pool = np.zeros(scores.shape, dtype=bool)
-        tilted = scores
-        if self.decisions is not None and self.handicap is not None:
-            tilted, pool = _pooled(scores, self.decisions, self.handicap)
-        labels = _softmax(tilted)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where(labels > 0, labels * (scores - np.log(labels)), 0.0).sum(axis=1)
+        logs = log_sum_exp(scores)
+        labels = np.exp(scores - logs[:, None])
         mean = self.share @ labels
-        pooled = np.where(pool, labels, 0.0)
-        pooled = pooled / np.sqrt(np.maximum(pooled.sum(axis=1, keepdims=True), 1e-300))
-        weight = self.share[:, None]
-        curvature = (pooled * weight).T @ pooled - (labels * weight).T @ labels
-        curvature += np.diag(self.share @ np.where(pool, 0.0, labels))
-        value = float(self.share @ gain - self.wanted[self.kept] @ offsets[self.kept])
+        curvature = np.diag(mean) - (labels * self.share[:, None]).T @ labels
+        value = float(self.share @ logs - self.wanted[self.kept] @ offsets[self.kept])
         return _DualPoint(offsets, labels, value, mean - self.wanted, curvature)
 
 
@@ -176,7 +172,14 @@ def _match_mean(means: _Means) -> _DualPoint:
             break
         point = better
     if point.miss > _ROUNDING:
-        raise _unreachable(means, point.miss)
+        raise InfeasibleError(
+            f"no labels have the wanted outcomes, the closest are {point.miss:.3g} away: forbidden combinations leave "
+            "too few rows that may have them. Remove a rule from ",
+            Option("forbid"),
+            ", or lower ",
+            Option("statistical_rate"),
+            ".",
+        )
     return point
 
 
@@ -197,7 +200,7 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 
 
 def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
-    """Newton's direction, with components clipped to ±10; if all outcomes are pooled, the gradient's direction."""
+    """Newton's direction, with components clipped to ±10."""
     ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     direction = np.zeros(len(kept))
@@ -205,58 +208,10 @@ def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
     return direction
 
 
-def _unreachable(means: _Means, miss: float) -> InfeasibleError:
-    """Say why no labels have the wanted mean: forbidden combinations, or the decisions to keep."""
-    if means.decisions is None:
-        return InfeasibleError(
-            f"no labels have the wanted outcomes, the closest are {miss:.3g} away: forbidden combinations leave too "
-            "few rows that may have them. Remove a rule from ",
-            Option("forbid"),
-            ", or lower ",
-            Option("statistical_rate"),
-            ".",
-        )
-    return InfeasibleError(
-        f"no labels have both the wanted outcomes and the wanted decisions, the closest are {miss:.3g} away. Use ",
-        Option("relabel", "probabilities"),
-        ", another ",
-        Option("threshold"),
-        ", or another labeller.",
-    )
-
-
-def _pooled(scores: Reals, decisions: Labels, handicap: Reals) -> tuple[Reals, Mask]:
-    """Scores of the closest g (smallest KL) in which the decision leads, and which outcomes are tied with it.
-
-    The decision and all outcomes that were ahead of it meet at their average, weighted by e^handicap; the decision then
-    leads by a hair.
-    """
-    rows = np.arange(len(scores))
-    fair = scores - handicap
-    order = np.argsort(-fair, axis=1, kind="stable")
-    first = order == decisions[:, None]
-    order = np.take_along_axis(order, np.argsort(~first, axis=1, kind="stable"), axis=1)  # the decision, then the rest
-    ordered = np.take_along_axis(fair, order, axis=1)
-    weights = np.exp(handicap)[order]
-    averages = np.cumsum(weights * ordered, axis=1) / np.cumsum(weights, axis=1)
-    ahead = (ordered[:, 1:] > averages[:, :-1]).sum(axis=1)  # in descending order: after one that is not, none is
-    meeting = averages[rows, ahead]
-    pool = np.zeros(scores.shape, dtype=bool)
-    np.put_along_axis(pool, order, np.arange(scores.shape[1]) <= ahead[:, None], axis=1)
-    result = np.where(pool, meeting[:, None], fair)
-    result[rows, decisions] += np.where(ahead > 0, _LEAD, 0.0)
-    return result + handicap, pool
-
-
 # ---------------------------------------------------------------- decisions
 
 
 def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Offsets after which y is the likeliest outcome in a share ``wanted[y]`` of the profiles.
-
-    With two outcomes this is a quantile. With more it is the dual of an optimal assignment of profiles to outcomes,
-    which is approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
-    """
     if len(wanted) == 2:
         return np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
     offsets = np.zeros(len(wanted))
@@ -302,5 +257,6 @@ def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) ->
     grid = np.linspace(-most, most, 33)
     best = grid[int(np.argmin([miss(point) for point in grid]))]
     step = grid[1] - grid[0]
-    optimum = minimize_scalar(miss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-12})
+    near = (max(best - step, -most), min(best + step, most))
+    optimum = minimize_scalar(miss, bounds=near, method="bounded", options={"xatol": 1e-12})
     return np.asarray(np.exp(optimum.x) * scores)

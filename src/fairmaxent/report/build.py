@@ -10,11 +10,14 @@ from typing import Any
 
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.cost_remarks import cost_remarks
+from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.remarks import REMEDIES, unfair_decisions
+from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.delivered import Mode, absences, deliver
+from fairmaxent.report.delivered_costs import DeliveredCosts, delivered_costs
 from fairmaxent.report.rates import Reached, reached
 from fairmaxent.report.repeat_call import call
 from fairmaxent.report.request_text import wishes
@@ -33,9 +36,12 @@ class Report:
     distinct_rows: int  # as combinations of levels
     columns: int
     points: int  # |Ω|, all combinations of levels
+    alerts: tuple[str, ...]  # costs beyond the line, with their remedies: the first thing that is said
+    changed: tuple[str, ...]  # for how many people of each group the outcome was changed, and in which direction
+    costs: DeliveredCosts
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: dict[str, Any]
     groupings: tuple[Grouping, ...]
     moves: tuple[Move, ...]
@@ -86,9 +92,12 @@ def build_report(
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
+        alerts=tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate)),
+        changed=() if fit.certificate.costs is None else tuple(changed_lines(fit.certificate.costs)),
+        costs=delivered_costs(fit, made, data),
         wishes=wishes(fit),
         rates=reached(fit, made),
-        warnings=(*absences(fit, made.table), *fit.certificate.warnings),
+        warnings=(*absences(fit, made.table), *(spelled(remark, str) for remark in other_remarks(fit.certificate))),
         certificate=fit.certificate.to_dict(),
         groupings=groupings(fit),
         moves=largest_moves(columns),
@@ -115,10 +124,11 @@ def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
 
 def _advice(certificate: Certificate) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
-    if certificate.downstream is None or not any(unfair_decisions(certificate)):
+    known = certificate.downstream
+    unfair = [] if known is None else less_fair(known.after, certificate.wanted_of_decisions)
+    if known is None or not unfair:
         return None
-    remedy = spelled(REMEDIES[certificate.downstream.remedy], str)
-    return f"Its decisions are expected to be less fair than wanted{remedy}."
+    return f"Its decisions are expected to be less fair than wanted{spelled(remedy_remark(known, unfair[0]), str)}."
 
 
 def _versions(fit: Fit) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,13 +88,19 @@ def _raw_copies(fit: Fit, data: Any, sample: Any) -> tuple[Reals, Reals | None]:
     lazy = open_lazy(data)
     if lazy is not None:
         return _lazy_copies(fit, lazy, sample), None
+    real, new = row_values(data, sample, fit.domain.names)
+    count = tally(real, None, int(max(real.max(), new.max())) + 1)
+    return count[new], count[real]
+
+
+def row_values(data: Any, sample: Any, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number the rows of both tables by their raw values in some columns: equal rows have the same number."""
     real, new = frames.open_frame(data), frames.open_frame(sample)
-    columns = [_common_codes(real, new, name) for name in fit.domain.names]
+    columns = [_common_codes(real, new, name) for name in names]
     codes = np.column_stack([np.concatenate(pair) for pair in columns])
     keys, _ = row_keys(codes, [int(column.max()) + 1 for column in codes.T])
-    _, row_values = np.unique(keys, return_inverse=True)
-    count = tally(row_values[: len(real)], None, int(row_values.max()) + 1)
-    return count[row_values[len(real) :]], count[row_values[: len(real)]]
+    _, numbers = np.unique(keys, return_inverse=True)
+    return numbers[: len(real)], numbers[len(real) :]
 
 
 def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:

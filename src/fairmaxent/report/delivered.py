@@ -114,9 +114,12 @@ def data_table(fit: Fit) -> Reals:
 
 
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
-    """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
+    """The table of rows given as block codes, with ``added`` of the fitted rows and these together.
+
+    An added row has the weight 1, beside the raw design weights of the others.
+    """
     cells = _cells(fit, codes, None)
-    return _shaped(fit, cells + _fitted_cells(fit) if added else cells)
+    return _shaped(fit, cells + _fitted_cells(fit) * fit.weight_scale.mean if added else cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.report import model_estimate, number_text, sentences, svg
+from fairmaxent.report import decisions, model_estimate, number_text, sentences, svg
 from fairmaxent.report.build import Report
 from fairmaxent.report.shares import Grouping, Marginal, Shift
 from fairmaxent.report.trade_off import TradeOffPoint, Varied
@@ -58,6 +58,7 @@ def to_html(report: Report) -> str:
         words=sentences,
         number_text=number_text,
         student=model_estimate,
+        decisions=decisions,
         style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
         groups=[_group_bars(grouping, report.outcome) for grouping in report.groupings],
         columns=[_column_bars(column) for column in report.marginals[:SHOWN_COLUMNS]],

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.report import model_estimate, number_text, sentences
+from fairmaxent.report import decisions, model_estimate, number_text, sentences
 from fairmaxent.report.build import Report
 
 # Characters that would begin markup; each is written as text.
@@ -17,10 +17,33 @@ def to_markdown(report: Report) -> str:
     """Render the report."""
     blocks = [
         f"# Fairness report: {text(sentences.title(report))}",
-        text(sentences.summary(report)),
+        *_top(report),
         *_sections(report),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _top(report: Report) -> Iterator[str]:
+    """What must be known first: warnings about costs, changed outcomes, the costs; only then what was reached."""
+    if report.alerts:
+        yield from (f"**{text(sentences.ALERTS)}**", _list(report.alerts))
+    if report.changed:
+        yield from (text(sentences.CHANGED), _list(report.changed))
+    yield from (text(sentences.summary(report)), "## What it costs", *_costs(report))
+    yield text(sentences.verdict(report))
+
+
+def _costs(report: Report) -> Iterator[str]:
+    changes = sentences.changed_shares(report)
+    if changes:
+        yield _list(changes)
+    yield text(sentences.costs_note(report))
+    lines = sentences.cost_lines(report)
+    if lines:
+        yield table(sentences.cost_heads(report), lines)
+    hidden = sentences.hidden_costs(report)
+    if hidden is not None:
+        yield text(hidden)
 
 
 def _sections(report: Report) -> Iterator[str]:
@@ -83,6 +106,10 @@ def _groups(report: Report) -> Iterator[str]:
 
 def _model(report: Report) -> Iterator[str]:
     yield model_estimate.WHY
+    tried = report.certificate["decisions"]
+    if tried is not None:
+        yield text(decisions.how(tried))
+        yield table(decisions.HEAD, list(decisions.lines(tried)))
     known = report.certificate["downstream"]
     if known is None:
         yield text(model_estimate.NOT_ESTIMATED)

@@ -6,9 +6,21 @@ Everything is taken from the ``downstream`` of a certificate as plain values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-Line = tuple[str, str, float | None, float | None]  # what, what it means, before, after
+from fairmaxent.metrics.trial import OVERALL
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A number that is expected, and the range in which it will be measured on other people; None: not known."""
+
+    value: float | None
+    span: tuple[float, float] | None
+
+
+Line = tuple[str, str, Expected, Expected]  # what, what it means, before, after
 
 WHY = (
     "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
@@ -54,23 +66,50 @@ def lines(known: Mapping[str, Any], kinds: tuple[str, ...] = tuple(_MEANINGS)) -
     for kind in kinds:
         name, meaning = _MEANINGS[kind]
         if kind not in _BY_GROUPING:
-            yield name, meaning, before[kind], after[kind]
+            yield name, meaning, _expected(before, kind), _expected(after, kind)
             continue
-        for grouping, value in before[kind].items():
-            yield f"{name}, {grouping}", meaning, value, after[kind][grouping]
+        for grouping in before[kind]:
+            compared = (_expected(before, kind, grouping), _expected(after, kind, grouping))
+            yield f"{name}, {grouping}", meaning, *compared
 
 
-def number(value: float | None) -> str:
-    """Write one of these numbers; a dash if there is nothing to compare."""
-    return "–" if value is None else f"{value:.3f}"
+def _expected(outlook: Mapping[str, Any], kind: str, grouping: str | None = None) -> Expected:
+    value = outlook[kind] if grouping is None else outlook[kind][grouping]
+    span = outlook["ranges"].get(kind, {}).get(OVERALL if grouping is None else grouping)
+    return Expected(value, None if span is None else (span[0], span[1]))
+
+
+def number(expected: Expected) -> str:
+    """Write one of these numbers, with its range; a dash if there is nothing to compare."""
+    if expected.value is None:
+        return "–"
+    return f"{expected.value:.3f}{f' ({range_text(expected)})' if expected.span else ''}"
+
+
+def range_text(expected: Expected) -> str:
+    """Write the range of a number."""
+    return "–" if expected.span is None else f"{expected.span[0]:.2f} to {expected.span[1]:.2f}"
 
 
 def how(known: Mapping[str, Any]) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
     trained = "the drawn rows" if known["output"] == "rows" else "the weighted rows"
+    blind = ", without the protected columns" if known["blind"] else ""
+    again = f", {known['rounds']} times over" if known["rounds"] > 1 else ""
+    labels = "" if known["refitted"] else " The outcomes it learned were those that the fit gave to everybody."
     return (
-        f"Before: {known['student']} trained on the original data. After: the same model trained on {trained}. Both "
-        "decide about the people in the original data, and say yes if the probability is at least "
-        f"{known['threshold']:g}. This is an estimate: people were split into {known['folds']} folds, and each fold "
-        "was judged by models that had not seen it. Another kind of model may behave differently."
+        f"Before: {known['student']} trained on the original data{blind}. After: the same model trained on {trained}. "
+        f"Both decide about people in the original data, and say yes if the probability is above "
+        f"{known['threshold']:g}. This is an estimate: people were split into {known['folds']} folds{again}, and each "
+        f"fold was judged by models that had not seen it.{labels} {_ranges(known)}Another kind of model may behave "
+        "differently."
+    )
+
+
+def _ranges(known: Mapping[str, Any]) -> str:
+    if not known["measured_on"]:
+        return ""
+    return (
+        f"In brackets is the range that holds 95 of 100 measurements of such a model on {known['measured_on']:,} other "
+        "people. "
     )

@@ -34,6 +34,7 @@ class Reached:
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
+    costly: bool  # a group of this grouping rests on too few people, or one of them counts too often
 
 
 def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
@@ -42,6 +43,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     rates = delivered_rates(fit, delivered.table)
     intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
     before = data_table(fit)
+    groups = () if certificate.costs is None else certificate.costs.groups
+    costly = {group.grouping for group in groups if group.beyond_line}
     rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
@@ -63,6 +66,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
                     worst_before=_worst(fit, kind, axes, before),
                     met_exactly=exactly,
                     met=exactly and as_delivered,
+                    costly=name in costly,
                 )
             )
     return tuple(rates_reached)
@@ -78,7 +82,7 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
     if not is_targeted(fit, axes):
         return None
     name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
-    named = read_target(fit.domain, {name: (fit.request.target or {})[name]})[index]
+    named = read_target(fit.roles, {name: (fit.request.target or {})[name]})[index]
     return group_shares(data_table(fit), axes) if named is None else named
 
 
@@ -92,10 +96,11 @@ def _met(wanted: float | None, rate: float | None) -> bool | None:
 
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
+    measure = fit.certificate.measure
     if kind == "representation_rate":
-        pair = representation_pair(table, axes)
+        pair = representation_pair(measure.groups_compared(table, axes), axes)
     else:
-        pair = statistical_pair(table, axes, fit.certificate.measure.favourable)
+        pair = statistical_pair(measure.outcomes_compared(table, axes), axes, measure.favourable)
     lowest, highest = (_group(fit, axes, group) for group in (pair.lowest, pair.highest))
     return f"{lowest} against {highest}{_about(fit, pair)}"
 

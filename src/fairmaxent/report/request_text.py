@@ -42,7 +42,7 @@ def _rates(fit: Fit) -> Iterator[str]:
 def _outcomes(fit: Fit) -> str:
     """Name the outcomes that the statistical rate compares, with the verb."""
     outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
-    if len(levels) == outcome.size > 1:
+    if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
         return f"Each level of {outcome.name} is"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
     if len(levels) == 1:
@@ -52,10 +52,14 @@ def _outcomes(fit: Fit) -> str:
 
 def _targets(request: Request | PaperRequest) -> Iterator[str]:
     for name, shares in (request.target or {}).items():
-        if shares is None:
+        if isinstance(shares, str):
+            yield f"The shares of {name} may change."
+        elif shares is None:
             yield f"{name} keeps the shares that it has in the data."
         else:
             yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
+    if isinstance(request, Request) and request.outcome not in (request.target or {}):
+        yield f"{request.outcome} keeps the shares that it has in the data."
 
 
 def _others(request: Request | PaperRequest) -> Iterator[str]:
@@ -65,6 +69,10 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
             f"θ^{request.theta}, τ = {request.tau:.3g}."
         )
         return
+    if request.missing == "compare":
+        yield "Missing values are compared like any other group or outcome."
+    if request.largest_weight is not None:
+        yield f"No row counts more than {request.largest_weight:g} times as much as before."
     if request.groups == "joint":
         yield "Groups are the intersections of the protected columns."
     if request.relabelling is not None:
@@ -86,6 +94,7 @@ def _relabelling(plan: Relabel) -> Iterator[str]:
     )
     if plan.parity == "predictions":
         yield (
-            f"The share of each group above the decision threshold ({plan.threshold:g}) must also be equal, up to the "
-            "statistical rate."
+            f"The share of each group that a model trained on the result decides for (at a probability of "
+            f"{plan.threshold:g} or more) is equal, up to the statistical rate. This comes first: if the model cannot "
+            "decide equally and learn from groups with equal outcomes, the outcomes give way."
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fairmaxent.fit.cost_text import worst_groups
+from fairmaxent.fit.share_text import times
 from fairmaxent.report.build import Report
-from fairmaxent.report.number_text import nats, percent
+from fairmaxent.report.number_text import more, nats, percent
 from fairmaxent.report.rates import Reached
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
@@ -14,6 +16,24 @@ RATES = (
     "Achieved rates are exact: they are computed from the fitted distribution, not estimated."
 )
 DELIVERED_NAMES = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
+ALERTS = "Warning: this result rests on very few people"
+CHANGED = (
+    "Outcomes were changed. How many people of each group have another outcome here than in the data (the expected "
+    "number, because each person is split between outcomes):"
+)
+FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
+COSTS = (
+    "Effective rows is the number of equally weighted rows that carry as much information as the fair weights of the "
+    "group. The worst cell is the combination of outcome and groups in which one person counts most."
+)
+LARGEST_WEIGHT = "The largest weight is that of one person; all weights are 1 on average."
+COUNTED_COPIES = (
+    "Most copies is how many of these rows repeat the values of one real row; real rows that are equal share their "
+    "copies."
+)
+EXPECTED_COPIES = "Expected copies is how often one real row is expected among the rows."
+COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
+WORST_CELL = "Worst cell"
 WARNINGS = "What you should know about these data and this fit:"
 GROUPS = "Before: in the data, with the number of rows. After: in the fitted distribution, exactly."
 MOVES = "The levels whose share of the rows changed most, among all columns."
@@ -78,7 +98,7 @@ _SHORT = {
     "weights": "The weights do not reach the rate that the distribution has.",
     "top-up": "Rows come in whole numbers, so a rate of old and added rows can be below the exact one.",
 }
-_SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota do not vary."
+_SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
 
 
 def title(report: Report) -> str:
@@ -87,20 +107,26 @@ def title(report: Report) -> str:
 
 
 def summary(report: Report) -> str:
-    """Say in a few sentences what was done and what was reached."""
+    """Say what was done."""
+    head = f"A table of {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
+    return f"{head} {delivery(report)}"
+
+
+def verdict(report: Report) -> str:
+    """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
     asked = [rate for rate in report.rates if rate.met is not None]
     met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
-    head = f"A table of {report.rows:,} rows and {report.columns} columns was turned into a fair distribution. "
-    head += delivery(report)
     if not asked:
-        return f"{head} No rate was asked for."
+        return "No rate was asked for."
     which = {1: "The rate asked for is", 2: "Both rates asked for are"}.get(len(asked), f"All {len(asked)} rates are")
+    reminder = ", but at the cost named in the warning above" if report.alerts else ""
     if met == len(asked):
-        return f"{head} {which} met."
+        return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
     if exactly == len(asked):
-        return f"{head} {which} met by the distribution, {met or 'none'} of {len(asked)} by the {rows}{_gap(asked)}."
-    return f"{head} {exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}."
+        short = f"{met or 'none'} of {len(asked)} by the {rows}{_gap(asked)}"
+        return f"{which} met by the distribution, {short}{reminder}."
+    return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
 
 
 def _gap(asked: list[Reached]) -> str:
@@ -129,7 +155,7 @@ def state(rate: Reached) -> tuple[str, str]:
     if rate.met is None:
         return "", "not asked for"
     if rate.met:
-        return "good", "✓ met"
+        return ("short", "✓ met, but see the warning") if rate.costly else ("good", "✓ met")
     return ("short", "met by the distribution only") if rate.met_exactly else ("bad", "✗ not met")
 
 
@@ -147,6 +173,55 @@ def delivered(rate: Reached) -> str:
 def interval(rate: Reached) -> str:
     """Write the range of independent draws."""
     return "–" if rate.interval is None else f"{rate.interval[0]:.3f} – {rate.interval[1]:.3f}"
+
+
+def costs_note(report: Report) -> str:
+    """Explain the columns of the costs."""
+    if report.costs.worst_cell is None:
+        return COSTS_UNKNOWN
+    after = {"rows": "in the drawn rows", "weights": "by the weights", "top-up": "in the old and added rows together"}
+    text = f"Before: the share of the data. After: the share {after[report.mode]}. {COSTS}"
+    if report.mode == "weights":
+        return f"{text} {LARGEST_WEIGHT}"
+    return f"{text} {COUNTED_COPIES if report.costs.counted else EXPECTED_COPIES}"
+
+
+def cost_heads(report: Report) -> tuple[str, ...]:
+    """The columns of the costs."""
+    copies = "Most copies" if report.costs.counted else "Expected copies"
+    last = "Largest weight" if report.mode == "weights" else copies
+    return "Group", "Rows", "Before", "After", "Effective rows", last
+
+
+def cost_lines(report: Report) -> list[tuple[str, ...]]:
+    """Each group, those that rest on least if there are many, and the worst cell."""
+    costs = report.costs
+    if costs.worst_cell is None:
+        return []
+    named = [*((group.name, group) for group in worst_groups(costs.groups)), (WORST_CELL, costs.worst_cell)]
+    return [
+        (
+            f"{name}: {cost.name}" if name is WORST_CELL else name,
+            f"{cost.rows:,}",
+            percent(cost.before),
+            percent(cost.after),
+            times(cost.effective_rows),
+            times(cost.largest_weight if report.mode == "weights" else cost.most_copies),
+        )
+        for name, cost in named
+    ]
+
+
+def hidden_costs(report: Report) -> str | None:
+    """Count the groups that are not shown."""
+    hidden = len(report.costs.groups) - len(worst_groups(report.costs.groups))
+    return f"{more(hidden, 'group')} in the JSON report." if hidden else None
+
+
+def changed_shares(report: Report) -> list[str]:
+    """How common each outcome is, before and after, and how much nobody in the data stands for."""
+    lines = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in report.costs.outcomes]
+    return [*lines, *([FILLED.format(percent(report.costs.filled))] if report.costs.filled else [])]
 
 
 def rates_note(report: Report) -> str:

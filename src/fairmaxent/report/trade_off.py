@@ -62,7 +62,9 @@ def trade_off(fit: Fit) -> TradeOff:
 def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
     for share in sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
-    asked = _asked_rate(request)
+    asked, plan = _asked_rate(request), request.relabelling
+    if plan is not None and plan.parity == "predictions":
+        return  # with other rates, a student would have to be tried out again and again
     if _with_rates(request, 1.0) != _with_rates(request, 0.5):
         for rate in sorted({*RATES, *([] if asked is None else [asked])}):
             yield "rates", rate, _with_rates(request, rate)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +25,7 @@ from fairmaxent.cli.output_options import OutputOptions, output_options
 from fairmaxent.cli.renamed import renamed_options
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, request_options
-from fairmaxent.cli.text import as_json, say, step
+from fairmaxent.cli.text import as_json, cell_text, say, step
 from fairmaxent.errors import spelled
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from fairmaxent.progress import Progress
     from fairmaxent.report import Source
     from fairmaxent.report.delivered import Delivered
+    from fairmaxent.report.delivered_costs import DeliveredCosts
 
 _SHOWN = 12  # notes before the rest is counted
 
@@ -52,12 +54,26 @@ class Result:
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
     not_estimated: str | None = None  # why there is no estimate of a model trained on it
 
+    @cached_property
+    def costs(self) -> DeliveredCosts:
+        """What the table that is written costs each group."""
+        from fairmaxent.report.delivered_costs import delivered_costs
+
+        return delivered_costs(self.fit, self.delivered, self.source.frame)
+
+    @property
+    def alerts(self) -> tuple[str, ...]:
+        """Costs beyond the line, with their remedies: the first thing that is said."""
+        from fairmaxent.fit.cost_remarks import cost_remarks
+
+        return tuple(spelled(remark, as_typed) for remark in cost_remarks(self.fit.certificate))
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know about the data, the fit and what is written."""
-        from fairmaxent.fit.remarks import remarks
+        """What else a user should know about the data, the fit and what is written."""
+        from fairmaxent.fit.remarks import other_remarks
 
-        typed = [spelled(remark, as_typed) for remark in remarks(self.fit.certificate)]
+        typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
         return (*self.after.absences, *self.source.notes, *typed, *unknown)
 
@@ -287,8 +303,10 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
 
 
 def _text(result: Result, wanted: OutputOptions) -> str:
-    """The rates before and after, what to know, and what was written."""
+    """What it costs, the rates before and after, what to know, and what was written."""
     from fairmaxent.cli.before_after import groups_table, rates_table
+    from fairmaxent.cli.costs import changed_text, costs_text
+    from fairmaxent.cli.decisions import decisions_table
     from fairmaxent.cli.model_estimate import outlook_table
 
     notes = list(result.notes[:_SHOWN])
@@ -298,8 +316,12 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     if result.rows is not None and wanted.output != "-":
         written[0] += f" ({result.rows:,} rows)"
     parts = [
+        "\n".join(f"Warning: {cell_text(alert)}" for alert in result.alerts),
+        changed_text(result.fit.certificate.costs),
+        costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
         rates_table(result.fit.certificate.wanted, result.before, result.after),
         groups_table(result.before, result.after),
+        decisions_table(result.fit),
         outlook_table(result.fit),
         "\n".join(f"Note: {note}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
@@ -314,8 +336,9 @@ def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
+        "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,
-        "notes": result.notes,
+        "notes": (*result.alerts, *result.notes),
         "certificate": result.fit.certificate.to_dict(),
     }

@@ -29,8 +29,9 @@ def command(ctx: click.Context, out: Path) -> None:
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     write_table(adult.frame, out / "adult.csv", force=True)
-    arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", ",".join(adult.protected)]
-    arguments += ["--favourable", str(adult.favourable), "--seed", "0", "--force"]
+    arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", "sex"]
+    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1", "--statistical-rate", "1"]
+    arguments += ["--seed", "0", "--force"]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     click.echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.options import (
     DomainOptions,
@@ -175,7 +176,7 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     """A TOML file with the options that 'debias' would use, to be edited."""
     options = {
         **vars(roles),
-        "representation_rate": 1.0,
+        "representation_rate": 1.0 if inspection.bears_equal_groups else option_types.NOTHING,
         "statistical_rate": 1.0,
         "base": "tree",
         "base_share": 0.2,

@@ -20,7 +20,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import quota, shuffled_cells
+from fairmaxent.data.draws import largest_remainders, shuffled_cells
 from fairmaxent.engines.cluster.partitioned_rows import detached
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, results, spread
@@ -110,12 +110,15 @@ def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -
 
 
 def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.intp]]]:
-    """Divide the rows that each partition draws into files: (partition, rows of each cell)."""
+    """Divide the rows that each partition draws into files: (partition, rows of each cell).
+
+    Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
+    """
     files = []
     for part, cells in enumerate(wanted):
         left = cells
         while left.any():
-            now = quota(left.astype(np.float64), min(size, int(left.sum())))
+            now = largest_remainders(left.astype(np.float64), min(size, int(left.sum())))
             files.append((part, now))
             left = left - now
     return files

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import Choice
+from fairmaxent.data.spread import Spread, joined
 from fairmaxent.data.table import Table
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, merged, spread
@@ -146,7 +147,23 @@ def divergence_on_workers(table: Partitions, density: Density) -> float:
     return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=sent, total=table.total))
 
 
+def spread_on_workers(table: Partitions, tilted: TiltedPartitions) -> Spread:
+    """Spread the weights of tilted rows over the input rows, partition by partition."""
+    shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
+    spread: Spread = merged(table.client, _spread, joined, table.parts, beside=[tilted.rows.parts], **shared)
+    return spread
+
+
 # ---------------------------------------------------------------- on the workers
+
+
+def _spread(table: Table, rows: Rows, potentials: Reals, log_partition: float) -> Spread:
+    """Spread the weights of one partition; ``log_partition`` is that of all of them."""
+    size = rows.blocks.levels[0]
+    if not rows.rows:
+        return Spread(np.zeros(size), np.zeros(size), np.zeros(size))
+    tilted = rows.tilt(potentials)
+    return Spread.of(table, np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes), size)
 
 
 def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.draws import quota
+from fairmaxent.data.draws import largest_remainders
 from fairmaxent.data.table import Broken, Summed, Table, equal_steps, row_keys
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.cluster.tasks import gathered, merged, results, spread
@@ -87,7 +87,7 @@ class Partitions:
         """Bring all rows into memory, or ``rows`` of equal weight, from each partition in proportion to its weight."""
         if self.distinct <= rows:
             return self.collect()
-        shares = quota(self.sizes[:, 2], rows)
+        shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
         steps = [int(shares[part]) for part in asked]
         table = _joined(
@@ -114,8 +114,13 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
     order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
-    sums = ([getattr(table, name) for table in tables] for name in ("counts", "rows", "squares"))
-    return Table(np.asfortranarray(codes[order]), *(np.concatenate(parts)[order] for parts in sums))
+    counts, rows, squares = (
+        np.concatenate([getattr(table, name) for table in tables])[order] for name in ("counts", "rows", "squares")
+    )
+    peaks = [table.peaks for table in tables if table.peaks is not None]
+    return Table(
+        np.asfortranarray(codes[order]), counts, rows, squares, peaks=np.concatenate(peaks)[order] if peaks else None
+    )
 
 
 def _steps(table: Table, rows: int) -> Table:

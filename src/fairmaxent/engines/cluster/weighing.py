@@ -10,6 +10,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
+from fairmaxent.data.weights import WeightScale
 from fairmaxent.engines.lazy.frame import Lazy, fresh_name, names_of
 from fairmaxent.engines.lazy.level_expressions import key_parts, with_keys
 from fairmaxent.engines.lazy.row_counts import unpacked
@@ -18,11 +19,18 @@ from fairmaxent.maxent.forbidden import Rule, break_any
 
 
 def weigh_rows(
-    lazy: Lazy, roles: Roles, log_levels: Reals, *, rules: Sequence[Rule], weight: str | None, name: str
+    lazy: Lazy,
+    roles: Roles,
+    log_levels: Reals,
+    *,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
 ) -> Any:
     """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
 
-    Rows that break a rule get the weight 0.
+    Design weights are scaled. Rows that break a rule get the weight 0.
     """
     if not lazy.implementation.is_dask():
         raise InputError(
@@ -32,12 +40,19 @@ def weigh_rows(
     blocks = roles.blocks
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
     coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
-    shared = (keys, blocks, log_levels, tuple(rules), weight, name)
+    shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
     return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))
 
 
 def _weighed(
-    frame: Any, keys: list[str], blocks: Blocks, log_levels: Reals, rules: Sequence[Rule], weight: str | None, name: str
+    frame: Any,
+    keys: list[str],
+    blocks: Blocks,
+    log_levels: Reals,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
 ) -> Any:
     """Weigh the rows of one partition, a pandas frame."""
     codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
@@ -46,5 +61,5 @@ def _weighed(
         scores += part[column]
     weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
     if weight is not None:
-        weights *= frame[weight].to_numpy(dtype=np.float64)
+        weights *= scale.scaled(frame[weight].to_numpy(dtype=np.float64))
     return frame.drop(columns=keys).assign(**{name: weights})

@@ -8,7 +8,7 @@ engine: the frequent values stay, and of the others every k-th, in ascending ord
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -79,15 +79,15 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     if values.distinct <= 0.9 * values.rows:
         column, weights = nw.concat([column, column]), np.append(weights, np.zeros(len(weights)))
     name = column.columns[0]
-    learned = Domain.infer(
-        column,
+    alone = replace(
+        options,
+        names=[name],
         kinds=_only(name, options.kinds),
         bins=_only(name, options.bins) if isinstance(options.bins, Mapping) else options.bins,
         order=_only(name, options.order),
         features=_only(name, options.features) if isinstance(options.features, Mapping) else options.features,
-        max_levels=options.max_levels,
-        weight=weights,
     )
+    learned, _ = Domain.learn_rows(column, alone, weights=weights)
     if not values.is_thinned:
         return learned
     note = (

@@ -14,7 +14,7 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import Choice
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tilted
-from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,13 @@ def with_rows(prior: Prior, rows: Rows) -> Prior:
     if not isinstance(prior, Mixture):
         return rows
     return Mixture(tuple(rows if isinstance(part, Rows) else part for part in prior.parts), prior.log_shares)
+
+
+def row_probabilities(tilted: Tilted) -> Reals | None:
+    """Probability that a draw copies each row of the rows component; None if there is none."""
+    shares, parts = (tilted.shares, tilted.parts) if isinstance(tilted, TiltedMixture) else (np.ones(1), (tilted,))
+    rows = ((share, part) for share, part in zip(shares, parts, strict=True) if isinstance(part, TiltedRows))
+    return next((share * part.weights for share, part in rows), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,6 +112,12 @@ class TiltedRows:
     log_partition: float
     weights: Reals
 
+    def on(self, codes: Codes) -> Reals:
+        """The weight of each of some distinct rows in lexicographic order, which all of these are among."""
+        weights = np.zeros(len(codes))
+        weights[match_rows(codes, self.rows.codes, self.rows.blocks.levels)] = self.weights
+        return weights
+
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""

@@ -11,32 +11,26 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import entropy
+from fairmaxent.maxent.priors.smoothing import smoothed
 from fairmaxent.maxent.priors.tree import Tree
 
 # Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
 _VISITS = 1 << 28
 _ENOUGH_ROWS = 1 << 14
 
-# A conditional table counts as if one of these numbers of rows had been seen at the coarser table's proportions.
-STRENGTHS = 4.0 ** np.arange(-1, 7)
-# The relation of a block to outcome and groups is kept as seen, but for this many rows. Shrinking it would pull every
-# column to independence of the outcome: too little in one column for its own likelihood to see, much in all together.
-ROOT_STRENGTH = 1.0
-
 
 def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Tree:
-    """Fit the rooted tree on the reweighted rows (method: maximum spanning tree of I(i; j | root)).
+    """Fit the rooted tree (method: maximum spanning tree of I(i; j | root) of the reweighted rows).
 
-    Within a level of the root the fair weights are proportional to the counts, so the counts say how much is known
-    there; the coarser tables mix levels of the root and need the fair weights.
+    Its tables are given the root, so they need no fair weights: within a level of the root these are all the same. Each
+    level counts for the effective number of its rows, Σw·(Σw/Σw²), which is how much is known there.
     """
     parents = spanning_parents(_information(blocks, counted.total, weighted), needed_edges(rules))
-    families = [(parent, block) if parent else (block,) for block, parent in enumerate(parents, start=1)]
-    rooted = [(0, *family) for family in families]
-    old, *counts = counted.tables([(0,), *rooted], blocks.levels)
-    (new,) = weighted.tables([(0,)], blocks.levels)
-    factor = np.divide(new, old, out=np.zeros_like(old), where=old > 0) * (counted.total / weighted.total)
-    tables = [smoothed(seen, factor[:, None, None] * seen) for seen in map(_with_parent, counts)]
+    families = [(0, parent, block) if parent else (0, block) for block, parent in enumerate(parents, start=1)]
+    totals, *counts = counted.tables([(0,), *families], blocks.levels)
+    (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
+    worth = np.divide(totals, squares, out=np.zeros_like(totals), where=squares > 0)
+    tables = [smoothed(worth[:, None, None] * _with_parent(seen), blocks.shape(0)) for seen in counts]
     strike_out(rules, parents, tables)
     return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
 
@@ -95,41 +89,3 @@ def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> l
 def _with_parent(table: Reals) -> Reals:
     """A table with axes root, parent, block; a block without a parent has one of a single level."""
     return table.reshape(len(table), -1, table.shape[-1])
-
-
-def smoothed(seen: Reals, fair: Reals) -> Reals:
-    """P(block | parent, root) from counts with axes root, parent, block.
-
-    They are smoothed towards what root and parent say separately, P(block | parent)·P(block | root) / P(block),
-    normalised, so that the block's relation to outcome and groups survives where rows are few. Those two are smoothed
-    towards P(block). Within a level of the root the ``fair`` weights are proportional to the counts ``seen``, so these
-    say how much is known there; tables across levels of the root need the fair weights.
-    """
-    share = fair.sum(axis=(0, 1)) / fair.sum()
-    if seen.shape[1] == 1:
-        return _shrink(seen, share, ROOT_STRENGTH)
-    given_parent = _shrink(fair.sum(axis=0), share, best_strength(seen.sum(axis=0), share))
-    given_root = _shrink(seen.sum(axis=1), share, ROOT_STRENGTH)
-    apart = given_root[:, None, :] * np.divide(given_parent, share, out=np.zeros_like(given_parent), where=share > 0)
-    apart /= apart.sum(axis=-1, keepdims=True)
-    return _shrink(seen, apart, best_strength(seen, apart))
-
-
-def best_strength(counts: Reals, towards: Reals) -> float:
-    """Choose how many rows the coarser table counts for: the most likely number when each row is left out in turn.
-
-    A row that was seen n times among N has probability (n − 1 + s·towards) / (N − 1 + s) given the others, so the
-    likelihood of all rows left out needs no folds and no chance, only Σ n·log of that over the cells.
-    """
-    totals = np.broadcast_to(counts.sum(axis=-1, keepdims=True), counts.shape)
-    shares = np.broadcast_to(towards, counts.shape)
-    cells = (counts > 0) & (shares > 0)
-    n, rows, share = counts[cells], totals[cells], shares[cells]
-    strength = STRENGTHS[:, None]
-    left_out = (np.maximum(n - 1, 0) + strength * share) / (np.maximum(rows - 1, 0) + strength)
-    return float(STRENGTHS[np.argmax(np.log(left_out) @ n)])
-
-
-def _shrink(counts: Reals, towards: Reals, strength: float) -> Reals:
-    """Conditional probabilities from counts, as if ``strength`` more rows had been seen."""
-    return np.asarray((counts + strength * towards) / (counts.sum(axis=-1, keepdims=True) + strength))

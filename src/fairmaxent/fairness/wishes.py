@@ -1,0 +1,135 @@
+"""Wishes: what is asked of a fair table, and the data it starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.errors import ForbiddenError, Option, TargetError
+from fairmaxent.fairness.rates import Grouping, group_table
+
+Cell = tuple[int, ...]
+Cells = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class GroupingWish:
+    """The rates wanted for one grouping; None asks for nothing."""
+
+    axes: Grouping
+    representation: float | None  # ρ
+    statistical: float | None  # σ
+
+
+@dataclass(frozen=True, eq=False)
+class Wishes:
+    """What a fair table starts from, and what it must respect."""
+
+    data: Reals  # e(y, z) without forbidden cells
+    allowed: Mask
+    groupings: tuple[GroupingWish, ...]
+    favourable: tuple[int, ...]
+    targets: Mapping[int, Reals]  # wanted marginals, by axis; axis 0 is the outcome
+    left_out: Mapping[int, int]  # by axis, the level that is not compared: missing values
+    fill: float  # mass that an empty cell counts with if it is needed
+    describe: Callable[[Cell], str]
+
+    @property
+    def outcomes(self) -> Reals | None:
+        """c(y): the wanted share of each outcome; None: it may move."""
+        return self.targets.get(0)
+
+    @property
+    def unknown_outcomes(self) -> Reals:
+        """Mass of the rows without an outcome, by z; they stay as they are."""
+        if 0 not in self.left_out:
+            return np.zeros(self.data.shape[1:])
+        return np.asarray(self.data[self.left_out[0]])
+
+    def targeted(self, grouping: GroupingWish) -> Grouping:
+        """Axes of a grouping whose shares the user gave."""
+        return tuple(axis for axis in grouping.axes if axis in self.targets)
+
+    def groups(self, grouping: GroupingWish) -> Reals:
+        """Share of each group in the data, one axis per axis of the grouping."""
+        return np.asarray(group_table(self.data, grouping.axes).sum(axis=0))
+
+    def skipped(self, grouping: GroupingWish) -> Mask:
+        """Groups that are not compared, because a level of theirs is left out."""
+        shape = [self.data.shape[axis] for axis in grouping.axes]
+        levels = np.indices(shape)
+        left = [levels[number] == self.left_out.get(axis, -1) for number, axis in enumerate(grouping.axes)]
+        return np.asarray(reduce(np.logical_or, left))
+
+    def known(self, grouping: GroupingWish) -> Mask:
+        """Groups of levels that have rows, or a target above 0, and are not left out."""
+        levels = [self._known_levels(axis) for axis in grouping.axes]
+        return np.asarray(reduce(np.logical_and.outer, levels)) & ~self.skipped(grouping)
+
+    def compared(self, grouping: GroupingWish) -> Mask:
+        """Groups that a representation rate compares: all known ones, intersections without rows too."""
+        open_cells = group_table(self.allowed.astype(float), grouping.axes).sum(axis=0) > 0
+        return np.asarray(self.known(grouping) & open_cells)
+
+    def _known_levels(self, axis: int) -> Mask:
+        """Levels of an axis that have rows, or a target above 0."""
+        if axis in self.targets:
+            return np.asarray(self.targets[axis] > 0)
+        return np.asarray(self.data.sum(axis=tuple(other for other in range(self.data.ndim) if other != axis)) > 0)
+
+
+def read_wishes(
+    empirical: Reals,
+    groupings: tuple[GroupingWish, ...],
+    *,
+    favourable: tuple[int, ...],
+    targets: Mapping[int, Reals],
+    left_out: Mapping[int, int],
+    allowed: Mask | None,
+    fill: float,
+    describe: Callable[[Cell], str],
+) -> Wishes:
+    """Check the wanted marginals; drop the mass of forbidden cells."""
+    for axis, target in targets.items():
+        sound = np.shape(target) == (empirical.shape[axis],) and bool((np.asarray(target) >= 0).all())
+        if not (sound and abs(float(np.sum(target)) - 1.0) <= 1e-9):
+            raise TargetError(
+                f"the target of axis {axis} must consist of {empirical.shape[axis]} non-negative shares that sum to 1, "
+                f"but it is {np.asarray(target).tolist()}"
+            )
+    targets = {axis: np.asarray(target / np.sum(target)) for axis, target in targets.items()}
+    allowed = np.ones(empirical.shape, dtype=bool) if allowed is None else allowed
+    _refuse_forbidden_levels(empirical, allowed, targets, describe)
+    data = np.where(allowed, empirical, 0.0)
+    return Wishes(data / data.sum(), allowed, groupings, favourable, targets, left_out, fill, describe)
+
+
+def first_cell(mask: Mask) -> Cell:
+    """Return the first cell of a mask, () if it has none."""
+    cells = np.argwhere(mask)
+    return tuple(int(level) for level in cells[0]) if len(cells) else ()
+
+
+def _refuse_forbidden_levels(
+    empirical: Reals, allowed: Mask, targets: Mapping[int, Reals], describe: Callable[[Cell], str]
+) -> None:
+    """A level that has rows, or a target above 0, needs at least one allowed cell."""
+    for axis in range(empirical.ndim):
+        others = tuple(other for other in range(empirical.ndim) if other != axis)
+        needed = targets[axis] > 0 if axis in targets else empirical.sum(axis=others) > 0
+        for level in np.flatnonzero(needed & ~allowed.any(axis=others)):
+            slab = np.zeros(empirical.shape, dtype=bool)
+            np.moveaxis(slab, axis, 0)[level] = True
+            cell = first_cell(slab & (empirical > 0)) or first_cell(slab)
+            raise ForbiddenError(
+                f"every combination with a needed level is forbidden, e.g. {describe(cell)}; remove a rule from ",
+                Option("forbid"),
+                ", or set this level's ",
+                Option("target"),
+                " to 0 to remove the level",
+            )

@@ -1,0 +1,307 @@
+"""Costs: what the fair table costs each group, in the numbers that a group-by on the delivered rows or weights gives.
+
+The weight of an input row is 1 on average. In a relabelled fit a row is split between outcomes, and its weight is the
+sum of its parts: one person stays one person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.spread import Spread
+from fairmaxent.data.table import Counted, Table, highest, tally
+from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread, tilted_rows
+from fairmaxent.fairness.rates import group_shares
+from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.target import asked_of_rows
+from fairmaxent.maxent.dual import Dual
+from fairmaxent.maxent.optimum import default_solver
+from fairmaxent.maxent.priors.protocol import Tilted
+from fairmaxent.maxent.priors.rows import TiltedRows
+from fairmaxent.maxent.solvers import Status
+from fairmaxent.relabelling.profiles import Profiles, root_shape
+
+FEWEST_ROWS = 30  # effective rows that a group should rest on
+MOST_TIMES = 20  # how many times a person may count
+
+
+@dataclass(frozen=True)
+class GroupCost:
+    """What one group, or one cell of outcome and groups, rests on."""
+
+    grouping: str  # its columns
+    name: str
+    rows: int  # of the data
+    before: float  # its share of the data
+    after: float  # its share of the fair distribution
+    effective_rows: float  # how many equally weighted rows carry as much information as its fair weights
+    largest_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
+    most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
+    targeted: bool = False  # whether its share follows from shares that the user named
+    compared: bool = True  # whether its rates are; missing values mostly are not
+
+    @property
+    def times(self) -> float:
+        """How many times one person counts, in weights or in drawn rows, whichever is more."""
+        return max(self.largest_weight, self.most_copies)
+
+    @property
+    def beyond_line(self) -> bool:
+        """Whether the group rests on too few people, or one of them counts too often."""
+        few = self.compared and self.effective_rows < FEWEST_ROWS
+        return self.after > 0 and (few or self.times > MOST_TIMES)
+
+
+@dataclass(frozen=True)
+class ChangedOutcome:
+    """How many people of a group get another outcome than the recorded one, in one direction.
+
+    A relabelled person has each outcome with a probability: their fair weight for it divided by their whole weight.
+    ``changed`` is the sum of these over the people recorded with the outcome ``old``: the expected number.
+    """
+
+    grouping: str
+    group: str
+    people: int  # in the group, whatever their outcome
+    old: str
+    new: str
+    changed: float
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each group rests on, and the cell in which one person counts most."""
+
+    groups: tuple[GroupCost, ...]
+    worst_cell: GroupCost
+    effective_rows: float  # of all rows together
+    changed: tuple[ChangedOutcome, ...] = ()  # none: every row keeps its outcome
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Costs:
+        """Restore what ``dataclasses.asdict`` gave."""
+        return cls(
+            groups=tuple(GroupCost(**group) for group in record["groups"]),
+            worst_cell=GroupCost(**record["worst_cell"]),
+            effective_rows=record["effective_rows"],
+            changed=tuple(ChangedOutcome(**change) for change in record["changed"]),
+        )
+
+
+def measure_costs(
+    problem: Problem,
+    distribution: Distribution,
+    *,
+    weighted: Counted,
+    target: Reals,
+    relabelled: bool,
+    filled: bool,
+    design: Reals | None,
+) -> Costs:
+    """Take the costs from the fair weights and from the fitted distribution.
+
+    Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
+    rows that are equal share their copies.
+
+    ``problem`` is the one of the data, before relabelling; ``weighted`` are the rows that the prior is made of;
+    ``filled`` says whether the fair table needs cells that no row has; ``design`` are the design weights of the input
+    rows, if both are in memory.
+    """
+    drawn = tilted_rows(distribution.tilted)
+    fair = _fair_weights(problem, weighted, target, drawn, filled=filled)
+    people = _People.of(problem) if relabelled else None
+    size = float(problem.table.size)
+    weights = _spreads(problem, fair, people).scaled(size)
+    copies = weights.scaled(0.0) if drawn is None else _spreads(problem, drawn[1], people).scaled(size * drawn[0])
+    every_axis = tuple(range(weights.groups.total.ndim))
+    return Costs(
+        groups=tuple(_group_costs(problem, distribution.root_table, weights, copies)),
+        worst_cell=_worst_cell(problem, distribution.root_table, weights, copies),
+        effective_rows=float(weights.groups.over(every_axis).effective_rows),
+        changed=() if people is None else people.changed(problem, fair, design),
+    )
+
+
+def _fair_weights(
+    problem: Problem,
+    weighted: Counted,
+    target: Reals,
+    drawn: tuple[float, RowWeights] | None,
+    *,
+    filled: bool,
+) -> Tilted:
+    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they cannot, the rows that are drawn.
+
+    The rows as they are weighted meet the target, unless shares of other columns are asked for or cells are filled.
+    """
+    if drawn is not None and drawn[0] == 1.0:  # C = 0 already
+        return drawn[1]
+    rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
+    if not filled and problem.chosen.keys() <= set(problem.roles.root):
+        return rows.tilt(np.zeros(problem.blocks.width))
+    features, levels = asked_of_rows(problem.roles, weighted, target, problem.chosen)
+    dual = Dual(rows, features, features.mean(levels))
+    solution = None if filled else default_solver(dual).solve(dual)
+    if solution is not None and solution.status is Status.CONVERGED:
+        return rows.tilt(features.potentials(solution.multipliers))
+    return rows.tilt(np.zeros(problem.blocks.width)) if drawn is None else drawn[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Spreads:
+    """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
+
+    cells: Spread
+    groups: Spread
+
+    def scaled(self, factor: float) -> _Spreads:
+        return _Spreads(self.cells.scaled(factor), self.groups.scaled(factor))
+
+
+def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> _Spreads:
+    shape = problem.blocks.shape(0)
+    if people is None:
+        cells = row_spread(problem.table, tilted).shaped(shape)
+        return _Spreads(cells, cells.over((0,)))
+    parts = people.weights(tilted)
+    _, groups = root_shape(problem.blocks)
+    by_outcome = [Spread.of(people.table, part, groups) for part in parts]
+    fields = (np.stack([getattr(spread, name) for spread in by_outcome]) for name in ("total", "squares", "largest"))
+    whole = Spread.of(people.table, np.asarray(parts.sum(axis=0)), groups)
+    return _Spreads(Spread(*fields).shaped(shape), whole.shaped(shape[1:]))
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """The people behind relabelled rows: profiles, which share the weights of each outcome."""
+
+    profiles: Profiles
+    table: Table  # the profiles as distinct rows, in which forbidden people count zero
+
+    @classmethod
+    def of(cls, problem: Problem) -> _People:
+        counted = problem.counted.collect()
+        profiles = Profiles.of(problem.table.collect(), problem.blocks, counted.counts)
+        profile, size = profiles.profile_of_row, len(profiles.codes)
+        kept = counted.counts > 0
+        table = Table(
+            codes=profiles.codes,
+            counts=profiles.mass,
+            rows=tally(profile, np.where(kept, counted.rows, 0.0), size),
+            squares=tally(profile, counted.squares, size),
+            peaks=highest(profile, np.where(kept, counted.largest, 0.0), size),
+        )
+        return cls(profiles, table)
+
+    def weights(self, tilted: Tilted) -> Reals:
+        """(outcomes, profiles): the weight of each profile with each outcome; the sum is one."""
+        if not isinstance(tilted, TiltedRows):
+            raise TypeError("relabelled rows are in memory")
+        return tilted.on(self.profiles.labelled()).reshape(-1, len(self.profiles.codes))
+
+    def changed(self, problem: Problem, tilted: Tilted, design: Reals | None) -> tuple[ChangedOutcome, ...]:
+        """Count the people whose outcome changes, in each group and each direction."""
+        weights = self.weights(tilted)
+        total = weights.sum(axis=0)
+        labels = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+        outcomes, groups = root_shape(problem.blocks)
+        recorded = self._recorded(problem, design) * (total > 0)[:, np.newaxis]
+        moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
+        np.add.at(moved, self.profiles.groups, recorded[:, :, np.newaxis] * labels.T[:, np.newaxis, :])
+        return tuple(_changes(problem, moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)))
+
+    def _recorded(self, problem: Problem, design: Reals | None) -> Reals:
+        """(profiles, outcomes): how many people that count have each recorded outcome."""
+        table, counted = problem.table.collect(), problem.counted.collect()
+        rows = table.rows
+        if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
+            rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
+        cells = self.profiles.profile_of_row * self.profiles.counts.shape[1] + self.profiles.outcomes
+        people = tally(cells, np.where(counted.counts > 0, rows, 0.0), self.profiles.counts.size)
+        return people.reshape(self.profiles.counts.shape)
+
+
+def _changes(problem: Problem, moved: Reals) -> Iterator[ChangedOutcome]:
+    """Name the groups and directions; the last two axes are the recorded and the new outcome."""
+    labels = problem.roles.attributes[0].labels
+    directions = [(old, new) for old, new in np.ndindex(len(labels), len(labels)) if old != new]
+    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
+        others = tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes)
+        by_group = moved.sum(axis=others)
+        for group in np.ndindex(by_group.shape[:-2]):
+            name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
+            for old, new in directions if people else ():
+                changed = float(by_group[group][old, new])
+                yield ChangedOutcome(columns, name, people, labels[old], labels[new], changed)
+
+
+# ---------------------------------------------------------------- groups and cells
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """All that costs are read from; every part has the same axes."""
+
+    columns: str
+    rows: Reals  # of the data
+    before: Reals
+    after: Reals
+    weights: Spread
+    copies: Spread
+    targeted: bool = False
+
+    def cost(self, name: str, cell: tuple[int, ...], *, compared: bool = True) -> GroupCost:
+        return GroupCost(
+            grouping=self.columns,
+            name=name,
+            rows=int(self.rows[cell]),
+            before=float(self.before[cell]),
+            after=float(self.after[cell]),
+            effective_rows=float(self.weights.effective_rows[cell]),
+            largest_weight=float(self.weights.largest[cell]),
+            most_copies=float(self.copies.largest[cell]),
+            targeted=self.targeted,
+            compared=compared,
+        )
+
+
+def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
+    """The groups of each grouping that have rows or a share."""
+    rows = _row_counts(problem)
+    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
+        others = tuple(axis for axis in range(1, rows.ndim) if axis not in axes)
+        merged = tuple(axis - 1 for axis in others)  # groups have no axis for the outcome
+        table = _Table(
+            columns=columns,
+            rows=rows.sum(axis=(0, *others)),
+            before=group_shares(problem.data_table, axes),
+            after=group_shares(fair, axes),
+            weights=weights.groups.over(merged),
+            copies=copies.groups.over(merged),
+            targeted=any(axis in problem.root_targets for axis in axes),
+        )
+        for group in np.ndindex(table.rows.shape):
+            if table.rows[group] or table.after[group] > 0:
+                compared = not set(zip(axes, group, strict=True)) & set(problem.measure.left_out)
+                yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
+
+
+def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
+    """The cell of outcome and protected columns in which one person counts most."""
+    columns = problem.roles.grouping_name(range(fair.ndim))
+    table = _Table(columns, _row_counts(problem), problem.data_table, fair, weights.cells, copies.cells)
+    worst = np.unravel_index(int(np.argmax(table.weights.largest)), fair.shape)
+    cell = tuple(int(level) for level in worst)
+    return table.cost(problem.roles.describe_cell(cell), cell)
+
+
+def _row_counts(problem: Problem) -> Reals:
+    """How many rows of the data each cell of outcome and protected columns has."""
+    (rows,) = problem.table.tables([(0,)], problem.blocks.levels, of="rows")
+    return rows.reshape(problem.blocks.shape(0))

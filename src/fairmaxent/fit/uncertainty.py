@@ -1,0 +1,262 @@
+"""Uncertainty: how far the fair table might have come out differently with another sample of people.
+
+The fair table t(y, z) depends on the data only through the table e(y, z) of outcome and groups, so that a replicate of
+the fit is a replicate of this small table, made fair in the same way. The mass of a cell with total weight Σw and
+squared weights Σw² becomes θ·Gamma(k + 1/2), with k = (Σw)²/Σw² effective rows and θ = Σw²/Σw: the Bayesian bootstrap
+(Rubin, 1981) of the cells, with the variance that design weights leave. The half row is Jeffreys' prior, without which
+intervals of small cells would be too short, and cells would vanish from replicates. A cell without rows has θ of its
+outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.draws import check_count
+from fairmaxent.data.table import Summed, Table, tally
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.engines.where_rows_are import in_memory
+from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.request import Request
+from fairmaxent.maxent.forbidden import break_any
+from fairmaxent.metrics.intervals import check_confidence
+
+HALF_A_ROW = 0.5
+_PAIRED = 20  # groups of lowest, and of highest rates, whose ratios are looked at
+
+
+@dataclass(frozen=True)
+class Span:
+    """A number, and the interval that it lies in with the confidence asked for."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+@dataclass(frozen=True)
+class TableSpans:
+    """Intervals of a table of outcome and groups, and of what is computed from it."""
+
+    cells: dict[str, Span]  # the share of each combination of outcome and groups
+    outcomes: dict[str, Span]  # the share of each outcome
+    groups: dict[str, Span]  # the share of each group
+    representation_rate: dict[str, Span]  # by protected column, or by columns if they are compared jointly
+    statistical_rate: dict[str, Span]
+
+    def lines(self) -> Iterator[tuple[str, Span]]:
+        """Everything with its name, the cells last."""
+        yield from self.outcomes.items()
+        yield from self.groups.items()
+        yield from ((f"representation rate of {name}", span) for name, span in self.representation_rate.items())
+        yield from ((f"statistical rate of {name}", span) for name, span in self.statistical_rate.items())
+        yield from self.cells.items()
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What :meth:`fairmaxent.Fit.uncertainty` returns: intervals of the data's table and of the fair table."""
+
+    before: TableSpans  # of the data
+    after: TableSpans  # of the fair distribution
+    confidence: float
+    replicates: int  # that the intervals are made from
+    infeasible: int  # further replicates for which no fair table exists
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        after = dict(self.after.lines())
+        rows = [(name, str(before), str(after[name])) for name, before in self.before.lines()]
+        width = max(len(name) for name, *_ in rows) + 2
+        lines = [f"{'':<{width}}{'before':<28}after", *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows)]
+        lines.append(f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap replicates of the fit")
+        if self.infeasible:
+            lines.append(f"{self.infeasible:,} more replicates are left out, because no fair table exists for them")
+        return "\n".join(lines)
+
+
+def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng: np.random.Generator) -> Uncertainty:
+    """Make many tables like the data's, make each of them fair, and take quantiles."""
+    check_confidence(confidence)
+    count, fewest = check_count(replicates), int(np.ceil(2 / (1 - confidence)))
+    if count < fewest:
+        raise InputError(
+            Option("replicates", replicates),
+            f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
+        )
+    request = _checked_request(fit)
+    problem = Problem.of(fit.roles, fit.table, request)
+    cells = _cells(problem)
+    before, after = [], []
+    outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
+    for masses in _replicated_masses(cells, outcome, count, rng):
+        replicate = replace(problem, table=replace(cells, counts=masses))
+        try:
+            after.append(_fair_table(replicate, request))
+        except InfeasibleError:
+            continue
+        before.append(replicate.data_table)
+    if len(after) < fewest:
+        raise InfeasibleError(
+            f"no fair table exists for {count - len(after):,} of {count:,} replicates, too many for intervals; ask for "
+            "lower rates, or merge small groups"
+        )
+    tail = (1 - confidence) / 2
+    return Uncertainty(
+        before=_Replicated(problem, np.stack([problem.data_table, *before]), tail).spans(),
+        after=_Replicated(problem, np.stack([fit.certificate.table, *after]), tail).spans(),
+        confidence=confidence,
+        replicates=len(after),
+        infeasible=count - len(after),
+    )
+
+
+def _checked_request(fit: Learned) -> Request:
+    if not isinstance(fit.request, Request):
+        raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
+    plan = fit.request.relabelling
+    if plan is not None and plan.parity == "predictions":
+        raise InputError(
+            "uncertainty() is not available with ",
+            Option("relabel", "predictions"),
+            ", because every replicate would have to train its models again; the certificate has intervals of what "
+            "they decide",
+        )
+    return fit.request
+
+
+def _cells(problem: Problem) -> Table:
+    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each.
+
+    Without rules there is one too for each outcome that nobody has in a group: somebody might have had it.
+    """
+    blocks, rows = problem.blocks, problem.table
+    if not problem.rules:  # then the other columns do not matter
+        every_sum: tuple[Summed, ...] = ("counts", "rows", "squares")
+        counts, people, squares = (rows.tables([(0,)], blocks.levels, of=of)[0] for of in every_sum)
+        by_outcome = counts.reshape(blocks.shape(0)[0], -1)
+        present = np.flatnonzero(np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape))
+        codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
+        codes[:, 0] = present
+        return Table(codes, counts[present], people[present], squares[present])
+    table = in_memory(rows)
+    keys = table.codes[:, 0].astype(np.intp) * 2 + break_any(problem.rules, table.codes)
+    _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
+    counts, people, squares = (tally(cell, sums, len(first)) for sums in (table.counts, table.rows, table.squares))
+    return Table(table.codes[first], counts, people, squares)
+
+
+def _replicated_masses(cells: Table, outcome: Codes, count: int, rng: np.random.Generator) -> Iterator[Reals]:
+    """Masses of the cells in each replicate; ``outcome`` is that of each cell.
+
+    Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
+    standard error: with very many cells, half rows would add up.
+    """
+    rows = np.nan_to_num(effective_rows(cells.counts, cells.squares))
+    more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
+    totals, squares = (tally(outcome, sums, 0) for sums in (cells.counts, cells.squares))
+    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[outcome]
+    scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
+    for _ in range(count):
+        yield scale * rng.gamma(rows + more)
+
+
+def _fair_table(problem: Problem, request: Request) -> Reals:
+    if request.relabelling is not None:
+        return problem.relabelled_table().table
+    return problem.fair_table(may_fill=request.base_share > 0).table
+
+
+@dataclass(frozen=True, eq=False)
+class _Replicated:
+    """A table first, its replicates behind it, along the first axis; and which quantiles to take."""
+
+    problem: Problem
+    tables: Reals
+    tail: float
+
+    def span(self, values: Reals) -> Span:
+        """The first of the values, and quantiles of the others."""
+        low, high = self.quantiles(values)
+        return Span(float(values[0]), float(low), float(high))
+
+    def quantiles(self, values: Reals) -> Reals:
+        return np.asarray(np.quantile(values[1:], [self.tail, 1 - self.tail], axis=0, method="weibull"))
+
+    def spans(self) -> TableSpans:
+        roles, measure = self.problem.roles, self.problem.measure
+        outcomes, outcome = self._each(lambda table: group_table(table, ())), roles.attributes[0]
+        by_name = list(zip(measure.names, measure.groupings, strict=True))
+        return TableSpans(
+            cells={
+                roles.describe_cell(cell): self.span(self.tables[(..., *cell)])
+                for cell in np.ndindex(self.tables.shape[1:])
+                if self.tables[(..., *cell)].any()
+            },
+            outcomes={
+                f"{outcome.name} = {label}": self.span(outcomes[:, level]) for level, label in enumerate(outcome.labels)
+            },
+            groups={name: span for grouping in measure.groupings for name, span in self._groups(grouping)},
+            representation_rate={name: self._smallest_ratio([self._shares(grouping)]) for name, grouping in by_name},
+            statistical_rate={name: self._smallest_ratio(self._rates(grouping)) for name, grouping in by_name},
+        )
+
+    def _each(self, of_table: Callable[[Reals], Reals]) -> Reals:
+        return np.stack([of_table(table) for table in self.tables])
+
+    def _groups(self, grouping: Grouping) -> Iterator[tuple[str, Span]]:
+        shares = self._each(lambda table: group_shares(table, grouping))
+        for group in np.ndindex(shares.shape[1:]):
+            yield self.problem.roles.describe_group(grouping, group), self.span(shares[(..., *group)])
+
+    def _shares(self, grouping: Grouping) -> Reals:
+        """Shares of the groups that are compared."""
+        measure = self.problem.measure
+        shares = self._each(lambda table: group_shares(measure.groups_compared(table, grouping), grouping).ravel())
+        return shares[:, shares[0] > 0]
+
+    def _rates(self, grouping: Grouping) -> list[Reals]:
+        """Rates of each favourable outcome in the groups that are compared."""
+        measure = self.problem.measure
+        rates = self._each(
+            lambda table: outcome_rates(measure.outcomes_compared(table, grouping), grouping).reshape(len(table), -1)
+        )
+        compared = np.isfinite(rates).all(axis=(0, 1))
+        return [rates[:, outcome, compared] for outcome in measure.favourable]
+
+    def _smallest_ratio(self, comparisons: list[Reals]) -> Span:
+        """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs.
+
+        The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too
+        low. Of many groups, those of the lowest and the highest rates are compared.
+        """
+        value, low, high = 1.0, 1.0, 1.0
+        for rates in comparisons:
+            order = np.argsort(rates[0])
+            few, many = rates[:, order[:_PAIRED]], rates[:, order[-_PAIRED:]]
+            different = order[:_PAIRED, None] != order[None, -_PAIRED:]
+            ratios = np.divide(
+                few[:, :, None],
+                many[:, None, :],
+                out=np.ones((len(rates), *different.shape)),
+                where=many[:, None, :] > 0,
+            )
+            ratios = ratios[:, different]
+            if ratios.size:
+                lows, highs = self.quantiles(ratios)
+                value, low, high = min(value, ratios[0].min()), min(low, lows.min()), min(high, highs.min())
+        return Span(float(value), float(min(low, value)), float(max(high, value)))

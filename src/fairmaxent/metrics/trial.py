@@ -1,0 +1,296 @@
+"""Scores of models on people they have not seen, each with the range in which it will be measured on other people.
+
+Everybody is decided about by a model that has not learned from them: people are split into folds, and each fold is left
+to a model that learned from the others. This may be repeated with other folds. All scores are taken from the decisions
+about everybody together, never from single folds: the smallest of a few groups' rates over the largest is too low on
+average when it is taken from few people, and more so for fewer.
+
+The range is a 95 % prediction interval: train a model in the same way, measure it on as many other people as one fold
+holds, and 95 times in 100 the score is inside. Three things vary then, and the range allows for each of them:
+
+- the people of the table, who are a sample themselves (each counts Poisson(1) times in a replicate of the table);
+- the people it is measured on (of these, each is met Poisson(share) times, if one fold is that share of the people);
+- the model: what folds differ by beyond what these people explain is added as normal noise.
+
+The score is not corrected for its small bias, because anybody who measures it on a few people meets the same bias,
+and the range is a range of such measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.fairness.rates import smallest_over_largest
+from fairmaxent.metrics.scorecard import area_under_curve, predict_outcomes
+
+REPLICATES = 400
+CONFIDENCE = 0.95
+_AT_ONCE = 2_000_000  # multiplicities in memory at a time
+_STREAM = 1_955_042  # draws of our own: data that were simulated with a plain seed do not share them
+_MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as impossible
+
+OVERALL = ""  # the name under which a score of all people together is kept
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score, and the range in which it will be measured on other people; both NaN if nothing can be compared."""
+
+    value: float
+    low: float
+    high: float
+
+
+Scores = dict[str, dict[str, Reals]]  # by quantity, and by grouping or OVERALL
+ExpectedScores = dict[str, dict[str, Score]]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One round of decisions about everybody: the fold of each person, and the probabilities predicted for them."""
+
+    fold: NDArray[np.intp]  # (people,)
+    chances: Reals  # (people, outcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """People, their outcomes, and what models that had not seen them predicted, in one or more rounds."""
+
+    truth: NDArray[np.intp]  # Y of each person
+    group: NDArray[np.intp]  # of each person
+    weights: Reals  # of each person
+    runs: Sequence[Run]
+    favourable: Sequence[int]
+    groupings: Mapping[str, Codes]  # by name: which group of the grouping each group belongs to, -1 if it is left out
+    threshold: float = 0.5
+
+    def expected(self, *, replicates: int = REPLICATES) -> ExpectedScores:
+        """Every score with its range."""
+        values = self.scores(self._total(self._mean_features, np.ones((1, len(self.truth)))))
+        drawn = self.scores(self.replicates(replicates))
+        spread = self._between_models(drawn)
+        # A new model varies, and so does the mean over the models that were tried.
+        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
+        return {
+            quantity: {
+                name: _with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
+                for name, value in by_name.items()
+            }
+            for quantity, by_name in values.items()
+        }
+
+    def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
+        """Sums over people (replicates, kinds, outcomes, groups) in replicates of the table.
+
+        ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
+        """
+        rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
+        times = _poisson_twice(self.share) if elsewhere else _poisson_once()
+        step = max(1, _AT_ONCE // max(people, 1))
+        shapes = [(min(step, count - start), people) for start in range(0, count, step)]
+        drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
+        return np.concatenate([self._total(self._mean_features, part) for part in drawn])
+
+    def advantage(self, other: Trial, quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
+        """How much larger a score of another trial of the same people is, in replicates of people and models."""
+        rng = np.random.default_rng([_STREAM, 2])
+        result = np.zeros(replicates)
+        for trial, sign in ((other, 1.0), (self, -1.0)):
+            value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]
+            spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
+            result += sign * value + spread / np.sqrt(trial.models) * rng.normal(size=replicates)
+        return result
+
+    @property
+    def share(self) -> float:
+        """The part of the people that is in one fold."""
+        return 1.0 / self.folds
+
+    @property
+    def folds(self) -> int:
+        """Number of folds of each round."""
+        return int(self.runs[0].fold.max()) + 1
+
+    @property
+    def models(self) -> int:
+        """Number of models that decided."""
+        return len(self.runs) * self.folds
+
+    def scores(self, sums: Reals) -> Scores:
+        """All scores as functions of sums over people, for each element of the first axis."""
+        mass, correct, decided, chance, actual, hits, above, below = np.moveaxis(sums, 1, 0)
+        everybody = mass[:, 0].sum(axis=-1)
+        area = (
+            _over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in ((above, actual), (below, mass - actual))
+        )
+        areas = sum(area) - self._areas
+        result: Scores = {
+            "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
+            "auc": {OVERALL: _mean_of_known(areas)},
+            "decided": {OVERALL: _over(decided.sum(axis=-1).min(axis=-1), everybody)},
+        }
+        by_grouping: dict[str, Callable[..., Reals]] = {
+            "by_predictions": lambda m, d, p, a, h: _worst_ratio(_over(d, m)),
+            "by_probabilities": lambda m, d, p, a, h: _worst_ratio(_over(p, m)),
+            "equal_opportunity": lambda m, d, p, a, h: _worst_ratio(_over(h, a)),
+            "equalised_odds": lambda m, d, p, a, h: np.minimum(
+                _worst_ratio(_over(h, a)), _worst_ratio(_over(d - h, m - a))
+            ),
+            "calibration_gap": lambda m, d, p, a, h: _worst_difference(_over(a - p, m)),
+        }
+        for quantity, score in by_grouping.items():
+            result[quantity] = {}
+            for name, group_of in self.groupings.items():
+                merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
+                result[quantity][name] = score(*(part @ merge for part in (mass, decided, chance, actual, hits)))
+        return result
+
+    def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
+        """Standard deviation of each score over models, beyond that over people.
+
+        The folds of a round are as many measurements of a fold's size, by different models; the mean of their variances
+        over the rounds minus the variance that people explain is the part of the models.
+        """
+        members = [(run.fold == np.arange(self.folds)[:, None]).astype(np.float64) for run in self.runs]
+        sums = [self._total(features, times) for features, times in zip(self._features, members, strict=True)]
+        by_fold = self.scores(np.concatenate(sums))
+        # Replicates vary with the table's people too, by 1/n; folds by one fold's people only, by folds/n.
+        people = self.folds / (self.folds + 1)
+
+        def beyond(values: Reals, replicates: Reals) -> float:
+            per_round = values.reshape(len(self.runs), -1)
+            known = per_round[~np.isnan(per_round).any(axis=1)]
+            if not len(known) or np.isnan(replicates).all():
+                return 0.0
+            variance = known.var(axis=1, ddof=1).mean() if known.shape[1] > 1 else 0.0
+            return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
+
+        return {
+            quantity: {name: beyond(values, drawn[quantity][name]) for name, values in by_name.items()}
+            for quantity, by_name in by_fold.items()
+        }
+
+    def _total(self, features: Reals, times: Reals) -> Reals:
+        """Sum the features of people, each met so many times, by group: (samples, kinds, outcomes, groups)."""
+        order = np.argsort(self.group, kind="stable")
+        starts = np.searchsorted(self.group[order], np.arange(self._group_count + 1))
+        result = np.empty((len(times), features.shape[1], self._group_count))
+        for group in range(self._group_count):
+            members = order[starts[group] : starts[group + 1]]
+            result[:, :, group] = times[:, members] @ features[members]
+        return result.reshape(len(times), -1, len(self.favourable), self._group_count)
+
+    @cached_property
+    def _group_count(self) -> int:
+        return len(next(iter(self.groupings.values())))
+
+    @cached_property
+    def _mean_features(self) -> Reals:
+        return np.asarray(np.mean(self._features, axis=0))
+
+    @cached_property
+    def _features(self) -> list[Reals]:
+        return [self._features_of(run) for run in self.runs]
+
+    def _features_of(self, run: Run) -> Reals:
+        """What each person adds to the sums in one round, times their weight: (people, kinds × outcomes)."""
+        predicted = predict_outcomes(run.chances, self.favourable, self.threshold)
+        kinds = []
+        for y in self.favourable:
+            actual, decided, chance = self.truth == y, predicted == y, run.chances[:, y]
+            above, below = _placements(actual, chance, self.weights)
+            ones, correct = np.ones(len(actual)), predicted == self.truth
+            kinds.append([ones, correct, decided, chance, actual, decided & actual, above, below])
+        columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)  # (people, kinds, outcomes)
+        return np.asarray(columns.reshape(len(self.truth), -1) * self.weights[:, None])
+
+    @cached_property
+    def _areas(self) -> Reals:
+        """AUC of each favourable outcome, the mean over the rounds."""
+        areas = [
+            [area_under_curve(self.truth == y, run.chances[:, y], self.weights) for y in self.favourable]
+            for run in self.runs
+        ]
+        return np.asarray(np.mean(areas, axis=0))
+
+
+_FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
+
+
+def _poisson_once() -> Reals:
+    """Quantiles of Poisson(1)."""
+    return _quantiles(_poisson(1.0))
+
+
+def _poisson_twice(share: float) -> Reals:
+    """Quantiles of Poisson(share·k), with k from Poisson(1)."""
+    return _quantiles(np.array([_poisson(share * k) for k in range(_MOST_TIMES)]).T @ _poisson(1.0))
+
+
+def _poisson(mean: float) -> Reals:
+    """Probabilities of 0, 1, 2, …"""
+    steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
+    return np.asarray(np.exp(-mean) * np.cumprod(steps))
+
+
+def _quantiles(probabilities: Reals) -> Reals:
+    middle = (np.arange(_FINE) + 0.5) / _FINE
+    return np.minimum(np.searchsorted(np.cumsum(probabilities), middle), _MOST_TIMES - 1).astype(np.float64)
+
+
+def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
+    """Of each positive, the share of negatives that it scores above; of each negative, of positives that it is below.
+
+    The means of either are the AUC. In a sample of the people, the sum of the two means minus the AUC of all is its AUC
+    to first order (DeLong et al. 1988), so that the AUC of any sample is a function of sums over people.
+    """
+    _, rank = np.unique(score, return_inverse=True)
+    positives, negatives = (np.bincount(rank, weights * rows) for rows in (positive, ~positive))
+    below = np.cumsum(negatives) - negatives / 2
+    above = positives.sum() - np.cumsum(positives) + positives / 2
+    return (
+        np.where(positive, below[rank] / max(negatives.sum(), 1e-300), 0.0),
+        np.where(positive, 0.0, above[rank] / max(positives.sum(), 1e-300)),
+    )
+
+
+def _over(sums: Reals, mass: Reals) -> Reals:
+    missing = np.full(np.broadcast_shapes(sums.shape, mass.shape), np.nan)
+    return np.asarray(np.divide(sums, mass, out=missing, where=mass > 1e-12))
+
+
+def _mean_of_known(values: Reals) -> Reals:
+    known = ~np.isnan(values)
+    return _over(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+
+
+def _comparable(rates: Reals) -> Mask:
+    """Whether at least two groups, or the only one, have a rate."""
+    return np.asarray((~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1]))
+
+
+def _worst_ratio(rates: Reals) -> Reals:
+    """Smallest over the outcomes of the lowest group's rate over the highest's."""
+    return np.asarray(np.fmin.reduce(np.where(_comparable(rates), smallest_over_largest(rates), np.nan), axis=-1))
+
+
+def _worst_difference(rates: Reals) -> Reals:
+    """Largest over the outcomes of the highest group's rate minus the lowest's."""
+    span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
+    return np.asarray(np.fmax.reduce(np.where(_comparable(rates), span, np.nan), axis=-1))
+
+
+def _with_range(value: float, replicates: Reals) -> Score:
+    """Take the middle 95 % of what other people may give; scores lie between 0 and 1."""
+    known = replicates[~np.isnan(replicates)]
+    if np.isnan(value) or not len(known):
+        return Score(value, np.nan, np.nan)
+    low, high = np.clip(np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]), 0.0, 1.0)
+    return Score(value, min(float(low), value), max(float(high), value))

@@ -1,0 +1,149 @@
+"""``fairmaxent debias``: what the written table costs each group stands before its rates, as a group-by finds it."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROWS, biased_table
+from fairmaxent.cli.group import group
+
+COLUMNS = ["sex", "race", "job", "age", "income"]
+UNSEEDED = ["--outcome", "income", "--favourable", ">50K", "--representation-rate", "1", "--estimate", "none"]
+ASKED = [*UNSEEDED, "--seed", 0]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().drop("weight").write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args):
+    result = CliRunner().invoke(group, ["debias", *(str(arg) for arg in args)])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def line_of(text: str, start: str) -> list[str]:
+    """The columns of the line about a group."""
+    (line,) = (line for line in text.splitlines() if re.match(rf"{re.escape(start)}  +[\d,]+  ", line))
+    return re.split(r" {2,}", line)
+
+
+def close(text: str, number: float) -> bool:
+    """Whether a text shows this number, as far as it is rounded."""
+    digits = len(text.partition(".")[2].rstrip("%"))
+    shown = float(text.replace(",", "").rstrip("%")) / (100 if text.endswith("%") else 1)
+    return abs(shown - number) <= 0.51 * 10 ** -(digits + (2 if text.endswith("%") else 0))
+
+
+def test_weights_cost_what_a_group_by_finds():
+    text = run(
+        "data.csv", "--protected", "sex,race", *ASKED[:-4], "--estimate", "none", "--mode", "weights", "-o", "f.csv"
+    )
+    fair = pd.read_csv("f.csv")
+    for column in ("sex", "race"):
+        for level, part in fair.groupby(column)["fair_weight"]:
+            _, rows, before, after, effective, largest = line_of(text, f"{column} = {level}")
+            assert rows == f"{len(part):,}"
+            assert close(before, len(part) / ROWS)
+            assert close(after, part.sum() / ROWS)
+            assert close(effective, part.sum() ** 2 / (part**2).sum())
+            assert close(largest, part.max())
+    high = fair["income"] == ">50K"
+    before, after = high.mean(), fair["fair_weight"][high].sum() / fair["fair_weight"].sum()
+    assert f"outcome income = >50K: {before:.1%} before, {after:.1%} after" in text
+    assert "largest weight" in text
+    assert text.index("effective rows") < text.index("representation rate of sex")
+
+
+def test_rows_cost_what_a_group_by_finds():
+    record = json.loads(run("data.csv", "--protected", "sex", *ASKED, "-o", "fair.csv", "--json"))
+    data, fair = pd.read_csv("data.csv"), pd.read_csv("fair.csv")
+    copies = (fair.value_counts(COLUMNS) / data.value_counts(COLUMNS)).dropna().groupby("sex").max()
+    assert record["costs"]["counted"]
+    for cost in record["costs"]["groups"]:
+        level = cost["name"].removeprefix("sex = ")
+        assert cost["most_copies"] == pytest.approx(copies[level])
+        assert cost["after"] == pytest.approx((fair["sex"] == level).mean())
+    text = run("data.csv", "--protected", "sex", *ASKED, "-o", "fair.csv", "--force")
+    for level, most in copies.items():
+        assert close(line_of(text, f"sex = {level}")[-1], most)
+    assert "most copies" in text
+
+
+def test_a_table_on_disk_has_expected_copies():
+    biased_table().drop("weight").write_parquet("data.parquet")
+    text = run("data.parquet", "--protected", "sex", *ASKED, "-o", "fair.parquet")
+    assert "expected copies" in text
+    assert "most copies" not in text
+    in_memory = fairmaxent.debias(pl.read_csv("data.csv"), "income", "sex", representation_rate=1.0)
+    for cost in in_memory.certificate.costs.groups:
+        assert close(line_of(text, cost.name)[-2], cost.effective_rows)
+
+
+def test_without_an_output_the_fitted_distribution_is_shown():
+    text = run("data.csv", "--protected", "sex", *ASKED)
+    costs = fairmaxent.debias(pl.read_csv("data.csv"), "income", "sex", representation_rate=1.0).certificate.costs
+    for cost in costs.groups:
+        *_, largest, copies = line_of(text, cost.name)
+        assert close(largest, cost.largest_weight)
+        assert close(copies, cost.most_copies)
+
+
+def test_three_people_are_the_first_line():
+    table = biased_table().drop("weight").with_row_index()
+    rare = pl.when(pl.col("index") < 3).then(pl.lit("Rare")).otherwise("race")
+    table.with_columns(race=rare).drop("index").write_csv("rare.csv")
+    text = run("rare.csv", "--protected", "sex,race", *ASKED, "--drop", "age")
+    assert text.startswith("Warning: race = Rare: 25.0% of the result rests on 3 rows (1.2% of the data)")
+    first = text.splitlines()[0]
+    for remedy in ("--representation-rate sex=1.0,race=none", "merge it with another group", "--largest-weight"):
+        assert remedy in first
+    assert "Note: race = Rare" not in text
+    notes = json.loads(run("rare.csv", "--protected", "sex,race", *ASKED, "--drop", "age", "--json"))["notes"]
+    assert f"Warning: {notes[0]}" == first
+
+
+def test_many_groups_are_counted():
+    rng = np.random.default_rng(0)
+    table = biased_table().with_columns(race=pl.Series([f"g{code}" for code in rng.integers(0, 20, ROWS)]))
+    table.drop("weight").write_csv("many.csv")
+    text = run("many.csv", "--protected", "race", *ASKED)
+    assert "and 8 more groups; --json shows them all" in text
+    costs = json.loads(run("many.csv", "--protected", "race", *ASKED, "--json"))["costs"]["groups"]
+    assert len(costs) == 20
+    shown = {line.split("  ")[0] for line in text.split("\n\n")[1].splitlines() if line.startswith("race = ")}
+    fewest = sorted(costs, key=lambda cost: cost["effective_rows"])[:12]
+    assert shown == {cost["name"] for cost in fewest}
+
+
+def test_changed_outcomes_are_said_before_the_costs():
+    options = [*UNSEEDED, "--relabel", "probabilities", "--mode", "weights"]
+    biased_table().drop("weight").with_columns(recorded="income", row=pl.arange(ROWS)).write_csv("data.csv")
+    text = run("data.csv", "--protected", "sex", *options, "--drop", "recorded,row", "-o", "fair.csv")
+    fair = pd.read_csv("fair.csv")
+    fair["part"] = fair["fair_weight"] / fair.groupby("row")["fair_weight"].transform("sum")
+    for sex, people in fair.groupby("sex"):
+        moved = people.groupby(["recorded", "income"])["part"].sum()
+        (line,) = (line for line in text.splitlines() if line.startswith(f"Outcomes were changed for sex = {sex}: "))
+        assert f"of {people['row'].nunique()} people, " in line
+        assert f"{moved['<=50K', '>50K']:.0f} from <=50K to >50K" in line
+        assert f"{moved['>50K', '<=50K']:.0f} from >50K to <=50K" in line
+    assert text.index("Outcomes were changed") < text.index("effective rows")
+
+
+def test_names_of_several_lines_stay_on_one():
+    table = biased_table().drop("weight").with_row_index()
+    rare = pl.when(pl.col("index") < 3).then(pl.lit("two\nlines")).otherwise("sex")
+    table.with_columns(sex=rare).drop("index").write_csv("lines.csv")
+    text = run("lines.csv", "--protected", "sex", *ASKED)
+    assert text.startswith("Warning: sex = two⏎lines: ")
+    assert any(line.startswith("sex = two⏎lines ") for line in text.splitlines())

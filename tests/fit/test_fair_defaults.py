@@ -1,0 +1,152 @@
+"""What a fit changes unasked, and what it does not: outcome shares, group sizes, missing values, weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairmaxent
+from fairmaxent.errors import InputError, LevelError, TargetError
+from realdata import adult
+
+
+def people(rows=600, seed=0, missing=0.0):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], rows, p=[0.3, 0.7])
+    race = rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1])
+    hired = np.where(rng.random(rows) < np.where(sex == "M", 0.5, 0.2), "yes", "no")
+    frame = pd.DataFrame({"sex": sex, "race": race, "skill": rng.integers(0, 5, rows), "hired": hired})
+    if missing:
+        frame.loc[rng.random(rows) < missing, "sex"] = None
+    return frame
+
+
+def share(frame, column, value, weights):
+    return float(np.average(frame[column].to_numpy() == value, weights=weights))
+
+
+@pytest.mark.parametrize("protected", [["sex"], ["race"], ["sex", "race"]])
+@pytest.mark.parametrize("representation", [None, 0.8, 1.0])
+def test_the_outcome_keeps_its_share(protected, representation):
+    frame = people()
+    fit = fairmaxent.debias(frame, "hired", protected, representation_rate=representation)
+    weights = fit.weights()
+    assert share(frame, "hired", "yes", weights) == pytest.approx((frame["hired"] == "yes").mean(), abs=1e-10)
+    for shift in fit.certificate.outcome_shares:
+        assert shift.after == pytest.approx(shift.before, abs=1e-10)
+
+
+@pytest.mark.parametrize("protected", [["sex"], ["race"], ["sex", "race"]])
+def test_adult_keeps_its_outcome_share_and_group_sizes(protected):
+    frame = adult().iloc[::4].reset_index(drop=True)
+    fit = fairmaxent.debias(frame, "income", protected)
+    weights = fit.weights()
+    rich = frame["income"].value_counts().index[1]
+    assert share(frame, "income", rich, weights) == pytest.approx((frame["income"] == rich).mean(), abs=1e-10)
+    for column in protected:
+        for group in frame[column].unique():
+            assert share(frame, column, group, weights) == pytest.approx((frame[column] == group).mean(), abs=1e-10)
+
+
+def test_a_free_outcome_is_closer_to_the_data_and_rarer():
+    frame = people()
+    kept = fairmaxent.debias(frame, "hired", "sex")
+    free = fairmaxent.debias(frame, "hired", "sex", target={"hired": "free"})
+    assert free.certificate.outcome_shares[1].after < kept.certificate.outcome_shares[1].after - 0.01
+    data = kept.roles.blocks.shape(0), kept.table.tables([(0,)], kept.roles.blocks.levels)[0]
+    empirical = data[1].reshape(data[0]) / data[1].sum()
+
+    def divergence(fit):
+        table = fit.certificate.table
+        return float((table * np.log(table / empirical)).sum())
+
+    assert divergence(free) < divergence(kept)
+    assert free.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_only_the_outcome_can_be_free():
+    with pytest.raises(TargetError, match=r"target='free' of 'sex' is for the outcome, 'hired'|is for the outcome"):
+        fairmaxent.debias(people(), "hired", "sex", target={"sex": "free"})
+
+
+# ---------------------------------------------------------------- missing values
+
+
+def test_missing_groups_keep_their_rows_as_they_are():
+    frame = people(missing=0.02)
+    fit = fairmaxent.debias(frame, "hired", "sex", representation_rate=1.0)
+    weights = fit.weights()
+    unknown = frame["sex"].isna().to_numpy()
+    np.testing.assert_allclose(weights[unknown], 1.0, rtol=1e-9)
+    assert share(frame, "sex", "F", weights) == pytest.approx(share(frame, "sex", "M", weights), abs=1e-10)
+    assert fit.certificate.achieved["representation_rate"]["sex"] == pytest.approx(1.0, abs=1e-9)
+    assert fit.certificate.kept_missing[0].column == "sex"
+    assert fit.certificate.kept_missing[0].share == pytest.approx(unknown.mean())
+    assert "keep their share and are not compared" in " ".join(fit.certificate.warnings)
+
+
+def test_missing_groups_are_compared_if_asked():
+    frame = people(missing=0.02)
+    fit = fairmaxent.debias(frame, "hired", "sex", representation_rate=1.0, missing="compare")
+    unknown = frame["sex"].isna().to_numpy()
+    assert fit.weights()[unknown].sum() / len(frame) == pytest.approx(1 / 3, abs=1e-9)
+    assert fit.certificate.kept_missing == ()
+
+
+def test_rows_without_an_outcome_keep_their_weight():
+    frame = people()
+    frame.loc[::15, "hired"] = None
+    fit = fairmaxent.debias(frame, "hired", ["sex", "race"])
+    weights = fit.weights()
+    known = frame["hired"].notna().to_numpy()
+    for sex in "FM":
+        members = (frame["sex"] == sex).to_numpy() & known
+        rate = weights[members & (frame["hired"] == "yes")].sum() / weights[members].sum()
+        assert rate == pytest.approx((frame["hired"][known] == "yes").mean(), abs=1e-9)
+    assert weights[~known].mean() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_column_with_one_level_and_missing_values_needs_them_compared():
+    frame = people()
+    frame["sex"] = frame["sex"].where(frame["sex"] == "F")
+    with pytest.raises(LevelError, match=r"single level besides missing values.*missing='compare'"):
+        fairmaxent.debias(frame, "hired", "sex")
+    fairmaxent.debias(frame, "hired", "sex", missing="compare")
+
+
+# ---------------------------------------------------------------- a limit on weights
+
+
+def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
+    frame = people()
+    frame.loc[3:, "race"] = np.where(frame["race"][3:] == "c", "a", frame["race"][3:])
+    frame.loc[:2, "race"] = "c"
+    frame.loc[:2, "hired"] = ["yes", "no", "no"]
+    full = fairmaxent.debias(frame, "hired", "race", representation_rate=1.0)
+    limited = fairmaxent.debias(frame, "hired", "race", representation_rate=1.0, largest_weight=5)
+    assert full.weights().max() > 50
+    assert limited.weights().max() == pytest.approx(5.0, abs=1e-9)
+    assert limited.certificate.achieved["representation_rate"]["race"] < 0.2
+    assert share(frame, "hired", "yes", limited.weights()) == pytest.approx((frame["hired"] == "yes").mean(), abs=1e-9)
+    assert "no row may count more than 5 times" in " ".join(limited.certificate.warnings)
+
+
+def test_relabelling_respects_the_limit():
+    frame = people()
+    fit = fairmaxent.debias(
+        frame, "hired", "race", representation_rate=1.0, relabel="probabilities", largest_weight=1.5
+    )
+    weighed = fit.weigh(frame, name="counts")
+    assert weighed["counts"].sum() == pytest.approx(len(frame))
+    groups = weighed.groupby("race")["counts"].sum() / frame.groupby("race").size()
+    assert groups.max() == pytest.approx(1.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("largest", [1, 0.5, "5", float("inf"), True])
+def test_a_limit_that_makes_no_sense_is_refused(largest):
+    with pytest.raises(InputError, match="largest_weight"):
+        fairmaxent.debias(people(), "hired", "sex", largest_weight=largest)
+
+
+def test_a_limit_and_a_target_of_another_column_are_refused():
+    with pytest.raises(InputError, match="cannot be kept together with a target of 'skill'"):
+        fairmaxent.debias(people(), "hired", "sex", largest_weight=5, target={"skill": None})

@@ -1,0 +1,188 @@
+"""Design weights on any scale that float64 has: the same fit, certificate and metrics as with an average of 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import fairmaxent
+from fairmaxent import Domain, Estimate, Relabel, debias
+from fairmaxent.data.weights import WeightScale, in_range
+from fairmaxent.inspection import inspect
+from fairmaxent.report.delivered import deliver
+
+CLOSE = {"rtol": 1e-12, "atol": 1e-14}
+# As large as float64 allows, and powers of two that make no rounding; 5e-324 itself is a weight below.
+SCALES = {"largest": None, "1e200": 1e200, "1e-300": 1e-300, "2^-1000": 2.0**-1000, "7": 7.0}
+
+PLAIN = LogisticRegression(max_iter=2000, tol=1e-10)
+
+
+def survey(rows=500):
+    """Whole weights, whose sums have ties, and numbers in bins."""
+    rng = np.random.default_rng(5)
+    sex = rng.choice(["F", "M"], rows)
+    weight = rng.integers(1, 6, rows).astype(float)
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "race": rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]),
+            "hours": rng.normal(40, 10, rows).round(1),
+            "town": rng.choice([f"t{number}" for number in range(90)], rows),
+            "pay": np.where(rng.random(rows) < 0.3 + 0.2 * (sex == "M"), "high", "low"),
+            "w": weight / weight.mean(),
+        }
+    )
+
+
+def scaled(frame, scale):
+    factor = np.finfo(float).max / frame["w"].max() if SCALES[scale] is None else SCALES[scale]
+    return frame.assign(w=frame["w"] * factor)
+
+
+def fitted(frame, **options):
+    return debias(frame, "pay", ["sex", "race"], weight="w", random_state=1, **options)
+
+
+def check_equal(fit, unit):
+    """The two fits are one."""
+    assert [column.labels for column in fit.domain.attributes] == [column.labels for column in unit.domain.attributes]
+    np.testing.assert_allclose(fit.distribution.root_table, unit.distribution.root_table, **CLOSE)
+    np.testing.assert_allclose(fit.table.collect().counts, unit.table.collect().counts, **CLOSE)
+    ours, theirs = fit.certificate, unit.certificate
+    assert ours.effective_rows == pytest.approx(theirs.effective_rows, rel=1e-12)
+    assert ours.wanted == theirs.wanted  # None where nothing was asked for
+    for kind in ("before", "achieved"):
+        for name, rates in getattr(theirs, kind).items():
+            assert getattr(ours, kind)[name] == pytest.approx(rates, rel=1e-12)
+    for name, distance in theirs.distance.items():
+        assert ours.distance[name] == pytest.approx(distance, rel=1e-10, abs=1e-12)
+    assert ours.warnings == theirs.warnings
+    names = ["sex", "hours", "pay"]
+    shares = (made.distribution.marginal(names)["probability"].to_numpy() for made in (fit, unit))
+    np.testing.assert_allclose(*shares, rtol=1e-9, atol=1e-14)
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return fitted(survey())
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_in_memory(unit, scale):
+    frame = scaled(survey(), scale)
+    fit = fitted(frame)
+    check_equal(fit, unit)
+    weights = fit.weights()
+    np.testing.assert_allclose(weights, unit.weights(), rtol=1e-9)
+    assert weights.sum() == pytest.approx(len(frame), rel=1e-12)
+    weighed = fit.weigh(frame)
+    np.testing.assert_allclose(weighed["fair_weight"], weights, **CLOSE)
+    np.testing.assert_array_equal(weighed["w"], frame["w"])
+    few = frame.iloc[[7, 3, 200]]  # their own average is another one
+    np.testing.assert_allclose(fit.weigh(few)["fair_weight"], weights[[7, 3, 200]], **CLOSE)
+    assert fit.sample(300).equals(unit.sample(300))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_lazily(unit, scale):
+    frame = scaled(survey(), scale)
+    fit = fitted(pl.from_pandas(frame).lazy())
+    check_equal(fit, fitted(pl.from_pandas(survey()).lazy()))
+    np.testing.assert_allclose(fit.distribution.root_table, unit.distribution.root_table, **CLOSE)
+    numbered = pl.from_pandas(frame.assign(row=range(len(frame)))).lazy()
+    weighed = fit.weigh(numbered).collect().sort("row")
+    np.testing.assert_allclose(weighed["fair_weight"], unit.weights(), rtol=1e-9)
+    np.testing.assert_array_equal(weighed["w"], frame["w"])
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_metrics_inspection_and_domain(scale):
+    plain, frame = survey(), scaled(survey(), scale)
+    chance = np.random.default_rng(0).random(len(plain))
+    decided = np.where(chance > 0.5, "high", "low")
+    calls = [
+        lambda rows: fairmaxent.representation_rate(rows, ["sex", "race"], weight="w"),
+        lambda rows: fairmaxent.representation_rate(rows, "race", weight=rows["w"].to_numpy()),
+        lambda rows: fairmaxent.statistical_rate(rows, "pay", ["sex", "race"], weight="w"),
+        lambda rows: fairmaxent.equal_opportunity(rows, "pay", decided, "sex", favourable="high", weight="w"),
+        lambda rows: fairmaxent.calibration(rows, "pay", chance, "sex", favourable="high", weight="w"),
+        lambda rows: inspect(rows, "pay", ["sex", "race"], weight="w"),
+    ]
+    for call in calls:
+        same_numbers(call(frame), call(plain))
+    ours, theirs = (Domain.infer(survey().drop(columns="w"), weight=rows["w"].to_numpy()) for rows in (frame, plain))
+    assert str(ours) == str(theirs)
+
+
+def same_numbers(ours, theirs):
+    """Two results agree in every number, wherever it is."""
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys()
+        ours, theirs = list(ours.values()), list(theirs.values())
+    if isinstance(theirs, list | tuple):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            same_numbers(one, other)
+    elif isinstance(theirs, np.ndarray | float | int):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    elif hasattr(theirs, "__dict__") and not isinstance(theirs, type):
+        same_numbers(vars(ours), vars(theirs))
+    else:
+        assert str(ours) == str(theirs)
+
+
+def test_the_smallest_weights_that_there_are():
+    """Multiples of 5e-324 have no digits to lose: they count like whole numbers."""
+    frame = survey()
+    times = np.random.default_rng(2).integers(1, 6, len(frame))
+    small, whole = fitted(frame.assign(w=times * 5e-324)), fitted(frame.assign(w=times.astype(float)))
+    check_equal(small, whole)
+    np.testing.assert_allclose(small.weights(), whole.weights(), rtol=1e-9)
+    lazily = fitted(pl.from_pandas(frame.assign(w=times * 5e-324)).lazy())
+    np.testing.assert_allclose(lazily.distribution.root_table, whole.distribution.root_table, **CLOSE)
+
+
+def test_relabelled_rows_and_an_estimate():
+    options = {"relabel": Relabel(labeller=PLAIN), "estimate": Estimate(output="weights", student=PLAIN)}
+    fit, unit = (fitted(frame, **options) for frame in (scaled(survey(), "largest"), survey()))
+    check_equal(fit, unit)
+    np.testing.assert_allclose(fit.weights(), unit.weights(), rtol=1e-6)
+    assert fit.certificate.downstream.after.auc == pytest.approx(unit.certificate.downstream.after.auc, rel=1e-6)
+
+
+def test_saved_and_loaded(tmp_path):
+    frame = scaled(survey(), "1e200")
+    fit = fitted(frame)
+    fit.save(tmp_path / "fit.fme")
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
+    assert loaded.weight_scale == fit.weight_scale
+    np.testing.assert_array_equal(loaded.weights(), fit.weights())
+    np.testing.assert_array_equal(loaded.weigh(frame)["fair_weight"], fit.weigh(frame)["fair_weight"])
+
+
+def test_added_rows_count_one_beside_the_raw_weights():
+    """Weights of 1.5 on average: the old rows count 1.5 each, and the report counts them so too."""
+    frame = survey().assign(w=lambda rows: rows["w"] * 1.5)
+    fit = fitted(frame)
+    both = pd.concat([frame, fit.top_up()])
+    fair = fit.distribution.marginal(["pay", "sex", "race"]).set_index(["pay", "sex", "race"])["probability"]
+    mass = both.groupby(["pay", "sex", "race"])["w"].sum().reindex(fair.index, fill_value=0)
+    assert (abs(mass - fair * mass.sum()) < 2.5).all()  # one row, and what rounding the old weights leaves
+    made = deliver(fit, fit.top_up(), mode="top-up", iid=False, seed=None)
+    np.testing.assert_allclose(made.table.ravel(), mass / mass.sum(), atol=1e-12)
+    with pytest.raises(fairmaxent.WeightError, match=r"1e\+200 on average"):
+        fitted(scaled(survey(), "1e200")).top_up()
+
+
+def test_the_scale_of_weights():
+    weights = np.array([0.0, 1.0, 3.0])
+    for factor in (1.0, 5e-324, 1e307, 2.0**1000):
+        scale = WeightScale.of(weights * factor)
+        np.testing.assert_allclose(scale.scaled(weights * factor), weights * 0.75, rtol=1e-15)
+        assert scale.mean == pytest.approx(weights.mean() * factor, abs=5e-324)
+    assert WeightScale.of(np.full(4, 1e308)).scaled(np.full(4, 1e308)).tolist() == [1.0] * 4
+    assert in_range(np.array([3.0, 24.0])).tolist() == [3 / 16, 1.5]  # exactly

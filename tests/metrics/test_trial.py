@@ -1,0 +1,185 @@
+"""Scores on people not seen, against the scorecard; their ranges, against new people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from fairmaxent.metrics import trial
+from fairmaxent.metrics.trial import OVERALL, Run, Trial
+from judgement import judge
+
+
+def dealt(rng, people, folds=3):
+    return rng.permutation(np.arange(people) % folds)
+
+
+def random_people(seed, *, people=400, outcomes=2, groups=3, rounds=1, favourable=(1,), weighted=True):
+    rng = np.random.default_rng(seed)
+    truth, group = rng.integers(0, outcomes, people), rng.integers(0, groups, people)
+    runs = [Run(dealt(rng, people), rng.dirichlet(np.ones(outcomes), people)) for _ in range(rounds)]
+    weights = rng.uniform(0.5, 2.0, people) if weighted else np.ones(people)
+    groupings = {"each": np.arange(groups), "pooled": np.minimum(np.arange(groups), 1)}
+    return Trial(truth, group, weights, runs, favourable, groupings)
+
+
+def values(held_out):
+    return {
+        (quantity, name): found.value
+        for quantity, by_name in held_out.expected(replicates=20).items()
+        for name, found in by_name.items()
+    }
+
+
+# ---------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize(("outcomes", "favourable"), [(2, (1,)), (2, (0, 1)), (4, (1, 3))])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_those_of_the_scorecard(seed, outcomes, favourable):
+    held = random_people(seed, outcomes=outcomes, favourable=favourable)
+    found = values(held)
+    for name, group_of in held.groupings.items():
+        chances, group = held.runs[0].chances, group_of[held.group]
+        wanted = judge(held.truth, chances, group, held.weights, favourable=favourable)
+        assert found["accuracy", OVERALL] == pytest.approx(wanted.accuracy, abs=1e-12)
+        assert found["auc", OVERALL] == pytest.approx(wanted.auc, abs=1e-12)
+        assert found["by_predictions", name] == pytest.approx(wanted.rate_by_predictions, abs=1e-12)
+        assert found["by_probabilities", name] == pytest.approx(wanted.rate_by_probabilities, abs=1e-12)
+        assert found["equal_opportunity", name] == pytest.approx(wanted.equal_opportunity, abs=1e-12)
+        assert found["equalised_odds", name] == pytest.approx(wanted.equalised_odds, abs=1e-12)
+        assert found["calibration_gap", name] == pytest.approx(wanted.calibration_gap, abs=1e-12)
+
+
+def test_rounds_are_pooled_and_not_averaged_score_by_score():
+    held = random_people(4, rounds=2)
+    decided = np.mean([run.chances[:, 1] > 0.5 for run in held.runs], axis=0)
+    means = [np.average(decided[held.group == g], weights=held.weights[held.group == g]) for g in range(3)]
+    assert values(held)["by_predictions", "each"] == pytest.approx(min(means) / max(means), abs=1e-12)
+
+
+def test_a_group_that_is_left_out_is_not_compared():
+    held = random_people(5)
+    without = Trial(held.truth, held.group, held.weights, held.runs, (1,), {"two": np.array([0, 1, -1])})
+    some = held.group < 2
+    runs = [Run(run.fold[some], run.chances[some]) for run in held.runs]
+    alone = Trial(held.truth[some], held.group[some], held.weights[some], runs, (1,), {"two": np.arange(2)})
+    for quantity in ("by_predictions", "equalised_odds", "calibration_gap"):
+        assert values(without)[quantity, "two"] == pytest.approx(values(alone)[quantity, "two"], abs=1e-12)
+    assert values(without)["accuracy", OVERALL] != pytest.approx(values(alone)["accuracy", OVERALL], abs=1e-3)
+
+
+def test_where_nothing_can_be_compared_there_is_no_range():
+    held = random_people(6)
+    held = Trial(np.zeros_like(held.truth), held.group, held.weights, held.runs, (1,), {"each": np.arange(3)})
+    found = held.expected(replicates=20)
+    for quantity, name in (("auc", OVERALL), ("equal_opportunity", "each"), ("equalised_odds", "each")):
+        assert np.isnan([found[quantity][name].value, found[quantity][name].low, found[quantity][name].high]).all()
+    assert not np.isnan(found["by_predictions"]["each"].low)
+
+
+def test_the_auc_of_a_sample_is_a_function_of_sums_to_first_order():
+    rng = np.random.default_rng(7)
+    people = 2000
+    truth = rng.integers(0, 2, people)
+    chance = np.round(1 / (1 + np.exp(-rng.normal(truth, 1.5))), 2)  # with ties
+    run = Run(dealt(rng, people), np.column_stack([1 - chance, chance]))
+    held = Trial(truth, np.zeros(people, dtype=int), np.ones(people), [run], (1,), {"all": np.zeros(1, dtype=int)})
+    assert values(held)["auc", OVERALL] == pytest.approx(roc_auc_score(truth, chance), abs=1e-12)
+    times = rng.poisson(1.0, (50, people))
+    linear = held.scores(held._total(held._mean_features, times.astype(float)))["auc"][OVERALL]
+    exact = [roc_auc_score(truth, chance, sample_weight=row) for row in times]
+    assert np.abs(linear - exact).max() < 2e-3
+    assert np.corrcoef(linear, exact)[0, 1] > 0.995
+
+
+# ---------------------------------------------------------------- ranges
+
+
+def test_replicates_vary_with_the_people_of_the_table_and_of_one_fold():
+    """Of a share p of n people: p(1 − p)·(1/n + folds/n)."""
+    rng = np.random.default_rng(8)
+    people, folds = 1500, 3
+    chance = (rng.random(people) < 0.3) * 0.5 + 0.25
+    run = Run(dealt(rng, people, folds), np.column_stack([1 - chance, chance]))
+    held = Trial(
+        np.zeros(people, dtype=int),
+        np.zeros(people, dtype=int),
+        np.ones(people),
+        [run],
+        (1,),
+        {"all": np.zeros(1, int)},
+    )
+    drawn = held.scores(held.replicates(3000))["decided"][OVERALL]
+    share = (chance > 0.5).mean()
+    assert drawn.mean() == pytest.approx(share, abs=0.003)
+    assert drawn.var() == pytest.approx(share * (1 - share) * (1 + folds) / people, rel=0.1)
+
+
+def test_people_are_drawn_as_numpy_draws_them():
+    rng = np.random.default_rng(11)
+    once, twice = trial._poisson_once(), trial._poisson_twice(1 / 3)
+    drawn = rng.poisson(1.0, 200_000)
+    for table, numpys in ((once, drawn), (twice, rng.poisson(drawn / 3))):
+        for times in range(5):
+            assert (table == times).mean() == pytest.approx((numpys == times).mean(), abs=0.005)
+        assert table.var() == pytest.approx(numpys.var(), rel=0.02)
+
+
+def simulated(rng, people, odds, offset):
+    """Two groups of 30 % and 70 %, an outcome that x tells, and a model whose groups' thresholds are off by some."""
+    group = (rng.random(people) < 0.7).astype(int)
+    truth = (rng.random(people) < np.array(odds)[group]).astype(int)
+    x = rng.normal(size=people) + 1.5 * truth
+    chance = 1 / (1 + np.exp(-(1.2 * x - 1.3 + offset[group])))
+    return truth, group, np.column_stack([1 - chance, chance])
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1])
+def test_ranges_hold_what_is_measured_on_new_people(spread):
+    """New people, as many as a fold, and a new model: the score is in the range 95 times in 100."""
+    rng = np.random.default_rng(9)
+    people, folds, odds = 600, 3, (0.5, 0.6)
+    inside = []
+    for _ in range(100):
+        truth, group, _ = simulated(rng, people, odds, np.zeros(2))
+        state = rng.integers(1 << 30)
+        fold, chances = dealt(rng, people), np.empty((people, 2))
+        for number in range(folds):
+            offset = spread * rng.normal(size=2)
+            again = np.random.default_rng(state)
+            truth, group, all_chances = simulated(again, people, odds, offset)
+            chances[fold == number] = all_chances[fold == number]
+        held = Trial(truth, group, np.ones(people), [Run(fold, chances)], (1,), {"z": np.arange(2)})
+        expected = held.expected(replicates=200)
+        new = simulated(rng, people // folds, odds, spread * rng.normal(size=2))
+        measured = judge(new[0], new[2], new[1])
+        wanted = {
+            "accuracy": (OVERALL, measured.accuracy),
+            "auc": (OVERALL, measured.auc),
+            "by_predictions": ("z", measured.rate_by_predictions),
+            "by_probabilities": ("z", measured.rate_by_probabilities),
+            "equal_opportunity": ("z", measured.equal_opportunity),
+            "calibration_gap": ("z", measured.calibration_gap),
+        }
+        inside.append([expected[q][n].low <= value <= expected[q][n].high for q, (n, value) in wanted.items()])
+    coverage = np.mean(inside, axis=0)
+    assert coverage.min() >= 0.88  # three standard errors of 100 runs below 0.95
+    assert coverage.mean() >= 0.92
+
+
+def test_models_that_differ_widen_the_ranges():
+    rng = np.random.default_rng(10)
+    people = 3000
+    truth, group, chances = simulated(rng, people, (0.5, 0.6), np.zeros(2))
+    fold = dealt(rng, people)
+    other = simulated(np.random.default_rng(10), people, (0.5, 0.6), np.array([1.0, -1.0]))[2]
+    mixed = np.where((fold == 0)[:, None], other, chances)
+    widths = []
+    for predicted in (chances, mixed):
+        held = Trial(truth, group, np.ones(people), [Run(fold, predicted)], (1,), {"z": np.arange(2)})
+        found = held.expected()["by_predictions"]["z"]
+        assert found.low <= found.value <= found.high
+        widths.append(found.high - found.low)
+    assert widths[1] > 1.5 * widths[0]

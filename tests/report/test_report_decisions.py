@@ -1,0 +1,55 @@
+"""What a report says of the decisions that outcomes were relabelled for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairmaxent import Relabel, debias
+from fairmaxent.report import build_report
+from fairmaxent.report.html import to_html
+from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.trade_off import trade_off
+from tables import random_frame
+
+
+@pytest.fixture(scope="module")
+def fit():
+    table = random_frame(np.random.default_rng(5), (2,), 2, rows=300)
+    plan = Relabel(parity="predictions", labeller="tree", student="tree", threshold=0.4)
+    return debias(table, "y", "z0", favourable="o1", relabel=plan)
+
+
+def texts(fit):
+    report = build_report(fit, mode="weights", trade_off=False)
+    return [" ".join(write(report).replace("<b>", "").split()) for write in (to_html, to_markdown)]
+
+
+def test_every_form_has_each_rate_and_share_with_its_interval(fit):
+    known = fit.certificate.decisions
+    for text in texts(fit):
+        assert "rooted tree with decisions at a probability of 0.4 or more" in text
+        for number in (known.rates[0].rate, known.rates[0].low, *(share.share for share in known.shares)):
+            assert f"{number:.3f}" in text
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_it_says_whether_the_table_is_fair_too(fit, kept):
+    known = replace(fit.certificate.decisions, keeps_means=kept, blind=not kept)
+    changed = replace(fit, certificate=replace(fit.certificate, decisions=known))
+    for text in texts(changed):
+        assert ("equally common in all groups as well" in text) == kept
+        assert ("had to stay less equal than the decisions are" in text) != kept
+        assert ("which does not see the protected columns" in text) != kept
+
+
+def test_other_fits_say_nothing_of_decisions(fit):
+    plain = replace(fit, certificate=replace(fit.certificate, decisions=None))
+    assert all("95 % interval" not in text for text in texts(plain))
+
+
+def test_the_trade_off_tries_out_no_student_again(fit, monkeypatch):
+    monkeypatch.setattr("fairmaxent.fit.relabel.close_loop", None)
+    points = trade_off(fit).points
+    assert {point.varied for point in points} == {"base_share"}
+    assert all(point.problem is None for point in points)
