@@ -28,8 +28,18 @@ from fairmaxent.relabelling.profiles import Profiles
 
 def support_weights(fit: Learned) -> Reals:
     """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
+    _refuse_filled_cells(fit)
+    rows = fit.weighted.collect()
+    if _are_fair_already(fit):
+        return np.asarray(fit.table.size * rows.counts / rows.total)
     fair = Distribution.of(fit.domain, _fitted_weights(fit))
-    return np.asarray(fit.table.size * np.exp(fair.log_probability(fit.weighted.collect().codes)))
+    return np.asarray(fit.table.size * np.exp(fair.log_probability(rows.codes)))
+
+
+def _are_fair_already(fit: Learned) -> bool:
+    """Whether the weights w meet the target θ^w as they are: nothing is asked of columns outside the fair table."""
+    request = fit.request
+    return isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names)
 
 
 def distinct_weights(fit: Learned) -> Reals:
@@ -100,6 +110,7 @@ def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
     """Weigh each row by its levels alone: w(α)/n_α is a factor that depends on its cell."""
     from fairmaxent.engines.cluster.weighing import weigh_rows
 
+    _refuse_filled_cells(fit)
     blocks, optimum = fit.roles.blocks, _fitted_weights(fit)
     rules = read_rules(fit.roles, fit.request.forbid)
     (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, _kept(fit)))
@@ -145,8 +156,8 @@ def _kept(fit: Learned) -> Counted:
     return fit.table.without(partial(break_any, rules)) if rules else fit.table
 
 
-def _fitted_weights(fit: Learned) -> Optimum:
-    """The fair distribution on the rows alone (C = 0)."""
+def _refuse_filled_cells(fit: Learned) -> None:
+    """Weights cannot fill cells that no row is in."""
     if fit.certificate.filled_cells:
         raise InfeasibleError(
             f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} needs a share, but has no rows to "
@@ -156,6 +167,10 @@ def _fitted_weights(fit: Learned) -> Optimum:
             Option("mode", "top-up"),
             ", or ask for lower rates.",
         )
+
+
+def _fitted_weights(fit: Learned) -> Optimum:
+    """The fair distribution on the rows alone (C = 0)."""
     prior = fit.optimum.dual.prior
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
     if rows is prior:  # C = 0 already
