@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def decisions_table(fit: Fit) -> str:
-    """Rates and shares of its decisions about people it had not learned from; nothing if none were asked for."""
+    """Rates and shares of its decisions about people it has not learned from; nothing if none were asked for."""
     known = fit.certificate.decisions
     if known is None:
         return ""
@@ -20,7 +20,7 @@ def decisions_table(fit: Fit) -> str:
         [f"statistical rate of {rate.grouping}", _wanted(rate), rate.rate, rate.low, rate.high] for rate in known.rates
     ]
     shares = [[f"{share.group}: {share.outcome}", "", share.share, share.low, share.high] for share in known.shares]
-    head = f"decisions of {known.student}, out of fold"
+    head = f"decisions of {known.student} about new people"
     return text_table([head, "wanted", "reached", "from", "to (95 %)"], [*rates, *shares])
 
 

@@ -1,4 +1,4 @@
-"""Decisions: what the student of a closed loop decided about people it had not learned from."""
+"""Decisions: what the student of a closed loop decides about people it has not learned from."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DecidedRate:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a student decided out of fold, when it was trained on the relabelled people of the other folds."""
+    """What a student decides about people it has not learned from, estimated by folds; see `closed_loop`."""
 
     student: str
     blind: bool  # it did not see the protected columns

@@ -5,6 +5,10 @@ tried out. It learns from the relabelled people of all folds but one, and decide
 its decisions fall out of fold, the labels of each group are moved by the offset that would put the wanted share of the
 group across the threshold, and it is tried out again.
 
+What is used in the end is the student who learned from everybody, and a student with a few sharp rules, such as a
+decision tree, can differ from those of the folds. So it is trained as well. By how much it decides for more of a group
+than the students of the folds, each among the people it learned from, is added to the decisions out of fold.
+
 The soft labels that a student learns from are learned without the fold too, or they would tell it the outcomes of the
 people it decides about.
 
@@ -26,12 +30,12 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.relabelling.inputs import Inputs
-from fairmaxent.relabelling.labellers import Labeller, checked, cross_fit
+from fairmaxent.relabelling.labellers import Labeller, Predict, checked, cross_fit
 from fairmaxent.relabelling.people import People, one_by_one
 from fairmaxent.relabelling.pooling import pooled_labels
 from fairmaxent.relabelling.soft_labels import FLOOR, correction, level, shift, tilt_offsets
 
-ROUNDS = 4  # of each way
+ROUNDS = 6  # of each way
 FEW_PEOPLE, MORE_FOLDS, FOLDS = 10_000, 5, 3  # up to so many people there are more folds
 _MOST = 50_000  # people that take part; more are represented by that many
 _SEED = 1  # of the folds, which differ from those of the soft labels
@@ -84,15 +88,16 @@ class Rehearsal:
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """Offsets, how they are used, and where the student's decisions fell out of fold."""
+    """Offsets, how they are used, and where the student's decisions fell."""
 
     offsets: Reals  # (groups, outcomes)
     keeps_means: bool
-    scores: Reals  # (people, outcomes): the student's log probabilities, minus the handicap
+    scores: Reals  # (people, outcomes): the student's log probabilities out of fold, minus the handicap
     weight: Reals  # of these people
     group: NDArray[np.intp]
-    decided: Reals  # (outcomes, groups): weight of those decided each way
-    shortfall: Shortfall
+    rehearsed: Reals  # (outcomes, groups): weight of those decided each way out of fold
+    decided: Reals  # the same for the student who learned from everybody
+    shortfall: Shortfall  # of `decided`
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +125,10 @@ def rehearse(people: People, labeller: Labeller, finish: Callable[[Reals], Reals
 def close_loop(people: People, soft: Reals, rehearsals: list[Rehearsal], student: Labeller, wish: Wish) -> Levelled:
     """Find the labels from which the student's decisions come closest to the wish."""
     start = tilt_offsets(soft, people.profiles.mass, people.profiles.groups, wish.wanted)
+    trials = _Trials(rehearsals, _at_most(people, _MOST), soft, student, wish)
     attempts: list[Attempt] = []
     for keeps_means in (True, False):
-        attempts += _approach(start, rehearsals, student, wish, keeps_means=keeps_means)
+        attempts += _approach(start, trials, keeps_means=keeps_means)
         best = min(attempts, key=_merit)
         if best.shortfall.within(_SMALL):
             break
@@ -131,37 +137,75 @@ def close_loop(people: People, soft: Reals, rehearsals: list[Rehearsal], student
     return Levelled(labels, best, len(attempts), len(rehearsals))
 
 
-def _approach(
-    start: Reals, rehearsals: list[Rehearsal], student: Labeller, wish: Wish, *, keeps_means: bool
-) -> list[Attempt]:
+def _approach(start: Reals, trials: _Trials, *, keeps_means: bool) -> list[Attempt]:
     """Try, correct, and try again."""
     attempts: list[Attempt] = []
     offsets = start
     for _ in range(ROUNDS):
-        attempt = _try_out(offsets, rehearsals, student, wish, keeps_means=keeps_means)
+        attempt = trials.attempt(offsets, keeps_means=keeps_means)
         attempts.append(attempt)
         if attempt.shortfall.within(_ENOUGH):
             break
-        offsets = offsets + _corrections(attempt, wish)
+        offsets = offsets + _corrections(attempt, trials.wish)
     return attempts
 
 
-def _try_out(
-    offsets: Reals, rehearsals: list[Rehearsal], student: Labeller, wish: Wish, *, keeps_means: bool
-) -> Attempt:
-    """Train the student without each fold, and see what it decides there."""
-    chances = []
-    for fold in rehearsals:
-        labels = moved_labels(fold.taught, fold.soft, wish, offsets, keeps_means=keeps_means)
-        counted = labels * wish.factor[fold.taught.profiles.groups][:, None]
-        chances.append(student.learn(fold.taught.lesson(fold.taught.size, counted))(fold.asked))
-    scores = np.log(np.maximum(checked(student, np.concatenate(chances)), FLOOR)) - wish.handicap
-    weight, group = (np.concatenate([getattr(fold, name) for fold in rehearsals]) for name in ("weight", "group"))
-    outcomes, groups = wish.wanted.shape
-    decided = tally(scores.argmax(axis=1) * groups + group, weight, outcomes * groups).reshape(outcomes, groups)
-    sums = (tally(group, power, groups) for power in (weight, weight**2))
-    shortfall = wish.shortfall(decided, np.nan_to_num(effective_rows(*sums)))
-    return Attempt(offsets, keeps_means, scores, weight, group, decided, shortfall)
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Trains the student without each fold, and on everybody, and sees what it decides."""
+
+    rehearsals: list[Rehearsal]
+    people: People  # everybody
+    soft: Reals  # their soft labels
+    student: Labeller
+    wish: Wish
+
+    def attempt(self, offsets: Reals, *, keeps_means: bool) -> Attempt:
+        """Try labels moved by these offsets."""
+        chances, taught = [], []
+        for fold in self.rehearsals:
+            predict = self._train(fold.taught, fold.soft, offsets, keeps_means=keeps_means)
+            chances.append(predict(fold.asked))
+            taught.append(self._among(predict, fold.taught))
+        weight, group = (
+            np.concatenate([getattr(fold, name) for fold in self.rehearsals]) for name in ("weight", "group")
+        )
+        scores = self._scores(np.concatenate(chances))
+        rehearsed = self._decided(scores, weight, group)
+        everybody = self._train(self.people, self.soft, offsets, keeps_means=keeps_means)
+        more = self._among(everybody, self.people) - np.mean(taught, axis=0)
+        decided = _moved(rehearsed, more)
+        sums = (tally(group, power, decided.shape[1]) for power in (weight, weight**2))
+        shortfall = self.wish.shortfall(decided, np.nan_to_num(effective_rows(*sums)))
+        return Attempt(offsets, keeps_means, scores, weight, group, rehearsed, decided, shortfall)
+
+    def _train(self, people: People, soft: Reals, offsets: Reals, *, keeps_means: bool) -> Predict:
+        labels = moved_labels(people, soft, self.wish, offsets, keeps_means=keeps_means)
+        counted = labels * self.wish.factor[people.profiles.groups][:, None]
+        return self.student.learn(people.lesson(people.size, counted))
+
+    def _among(self, predict: Predict, people: People) -> Reals:
+        """Share of each group decided each way, among these people (outcomes × groups)."""
+        return _shares(self._decided(self._scores(predict(people.inputs)), people.weight, people.group))
+
+    def _scores(self, chances: Reals) -> Reals:
+        return np.asarray(np.log(np.maximum(checked(self.student, chances), FLOOR)) - self.wish.handicap)
+
+    def _decided(self, scores: Reals, weight: Reals, group: NDArray[np.intp]) -> Reals:
+        """Weight of the people of each group decided each way (outcomes × groups)."""
+        outcomes, groups = self.wish.wanted.shape
+        return tally(scores.argmax(axis=1) * groups + group, weight, outcomes * groups).reshape(outcomes, groups)
+
+
+def _shares(decided: Reals) -> Reals:
+    """Each group's shares; 0 for a group without people."""
+    total = decided.sum(axis=0)
+    return np.asarray(np.divide(decided, total, out=np.zeros_like(decided), where=total > 0))
+
+
+def _moved(decided: Reals, more: Reals) -> Reals:
+    """Decisions of as many people, after ``more`` was added to the shares of each group."""
+    return np.asarray(_shares(np.maximum(_shares(decided) + more, 0.0)) * decided.sum(axis=0))
 
 
 def _merit(attempt: Attempt) -> float:
@@ -181,13 +225,16 @@ def moved_labels(people: People, soft: Reals, wish: Wish, offsets: Reals, *, kee
 
 def _corrections(attempt: Attempt, wish: Wish) -> Reals:
     """Offsets that would have put the fair share of each group across the threshold; less for groups of few people."""
-    fair = wish.fair_shares(attempt.decided)
+    lacking = wish.fair_shares(attempt.decided) - _shares(attempt.decided)
     result = np.zeros_like(attempt.offsets)
     for group in np.flatnonzero((attempt.decided.sum(axis=0) > 0) & (wish.wanted.sum(axis=0) > 0)):
         members = (attempt.group == group) & (attempt.weight > 0)
         weight = attempt.weight[members]
         people = float(effective_rows(weight.sum(), (weight**2).sum()))
-        move = correction(attempt.scores[members], weight / weight.sum(), fair[:, group])
+        before = _shares(attempt.rehearsed)[:, group]
+        scores, share = attempt.scores[members], weight / weight.sum()
+        after = np.clip(before + lacking[:, group], 0.0, 1.0)
+        move = correction(scores, share, after / after.sum()) - correction(scores, share, before)
         result[group] = np.clip(move * people / (people + _RELIABLE), -_FARTHEST, _FARTHEST)
     return result
 

@@ -233,16 +233,23 @@ def _behind(scores: Reals, offsets: Reals, wanted: Reals) -> Reals:
 
 
 def _quantile(scores: Reals, share: Reals, above: float) -> float:
-    """The cut halfway between two scores at which the share above comes nearest to ``above``."""
+    """The cut with the share ``above`` over it, interpolated where many have the same score.
+
+    A model of few rules gives few scores. The nearest cut would be the present one again and again; between two cuts,
+    the labels move a little, and the next model draws its rules elsewhere.
+    """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     passed = np.concatenate([[0.0], np.cumsum(share[order])[ends]])
-    cut = int(np.argmin(np.abs(passed - above)))
-    upper, lower = np.concatenate([[np.inf], ordered[ends], [-np.inf]])[cut : cut + 2]
-    if np.isinf(upper):  # nobody is above, or only those for whom no other outcome is possible
-        return float(lower + _MARGIN) if np.isfinite(lower) else 0.0
-    return float(upper - _MARGIN) if np.isinf(lower) else float((upper + lower) / 2)
+    distinct = ordered[ends]
+    finite = np.flatnonzero(np.isfinite(distinct))
+    if not len(finite):  # no other outcome is possible for anybody
+        return 0.0
+    first, last = finite[0], finite[-1]
+    levels = distinct[first : last + 1]
+    cuts = np.concatenate([[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]])
+    return float(np.interp(above, passed[first : last + 2], cuts))
 
 
 def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) -> Reals:
