@@ -48,6 +48,8 @@ class Solver(Protocol):
 
 Step = Callable[[Point], Point | None]
 
+_SHORT = 0.3  # of the slope that is left after a step that was too short
+
 
 def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int) -> Solution:
     """Repeat ``step`` from λ = 0 until the gradient vanishes.
@@ -90,6 +92,9 @@ def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
     """Halve the step until the dual falls enough (Armijo), or the residual clearly falls.
 
     Close to the optimum the dual changes by less than its rounding error while the gradient still improves.
+
+    A step that leaves much of the slope is too short, as where a rare combination has to become rarer still: Newton's
+    method takes its exponential for a parabola, and wins a factor e at a time. Then twice the step is tried.
     """
     slope = float(point.gradient @ direction)
     rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
@@ -97,7 +102,9 @@ def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
     for _ in range(60):
         trial = dual.at(point.multipliers + length * direction)
         if trial.residual <= 0.9 * point.residual and trial.value <= point.value + rounding:
-            return trial
+            short = float(trial.gradient @ direction) < _SHORT * slope
+            farther = dual.at(point.multipliers + 2 * length * direction) if short else trial
+            return farther if farther.residual < trial.residual else trial
         if trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding:
             return trial
         length *= 0.5
