@@ -65,12 +65,12 @@ def worst(shares, columns=None):
 
 @pytest.mark.parametrize(("groups", "threshold"), [(2, 0.5), (3, 0.6)])
 def test_a_students_decisions_are_levelled_and_probabilities_alone_are_not(groups, threshold):
-    frame, people = skewed(0, groups=groups), skewed(1, groups=groups, rows=20_000)
+    frame, people = skewed(0, groups=groups, rows=4000), skewed(1, groups=groups, rows=20_000)
     fits = {
         parity: relabelled(frame, parity=parity, threshold=threshold) for parity in ("probabilities", "predictions")
     }
     rates = {parity: worst(decided(fit, frame, people, threshold), [True]) for parity, fit in fits.items()}
-    assert rates["predictions"] > 0.75  # the share of a group of 500 people is not known better than to a tenth
+    assert rates["predictions"] > 0.75  # the share of a group of some 1,300 people is not known better than to a tenth
     assert rates["probabilities"] < rates["predictions"] - 0.1
     assert fits["probabilities"].certificate.decisions is None
     found = fits["predictions"].certificate.decisions
@@ -177,10 +177,12 @@ def test_neither_student_nor_labels_have_seen_whom_they_decide_about(monkeypatch
     monkeypatch.setattr("fairmaxent.relabelling.labellers.ScikitLabeller", Spy)
     relabelled(frame, parity="predictions")
     assert len(taught) > 20
-    assert all(not learned & judged for learned, judged in asked)
+    apart = [(learned, judged) for learned, judged in asked if not learned & judged]
+    # Students also decide about everybody they learned from, but only to be compared with each other there.
+    assert all(learned == judged for learned, judged in asked if (learned, judged) not in apart)
     # The soft labels that the last student learned from come from models that had nothing to do with its fold.
-    fold = asked[-1][1]
-    assert sum(not (learned | judged) & fold for learned, judged in asked) == closed_loop.FOLDS
+    fold = apart[-1][1]
+    assert sum(not (learned | judged) & fold for learned, judged in apart) == closed_loop.FOLDS
 
 
 def test_a_blind_student_and_labeller_see_no_protected_column(monkeypatch):
