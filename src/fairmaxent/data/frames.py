@@ -136,6 +136,15 @@ def load_library(library: str) -> Any:
         raise DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
 
 
+def polars_failures() -> tuple[type[BaseException], ...]:
+    """What is raised for a file or a query that polars cannot handle, directly or by way of narwhals.
+
+    A panic is a bug in polars that a damaged file can reach; it is no Exception, so it would pass every handler.
+    """
+    known = load_library("polars").exceptions
+    return known.PolarsError, known.PanicException, nw.exceptions.NarwhalsError, OSError, ValueError
+
+
 def has_library(library: str) -> bool:
     """Tell whether a library is installed, without importing it."""
     return importlib.util.find_spec(library) is not None

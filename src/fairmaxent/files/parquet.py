@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library
+from fairmaxent.data.frames import load_library, polars_failures
 from fairmaxent.errors import StorageError, first_line
 
 _WILD = "*?["  # characters of a pattern
@@ -34,7 +34,7 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     try:
         lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
         lazy.collect_schema()
-    except (polars.exceptions.PolarsError, OSError) as problem:
+    except polars_failures() as problem:
         raise StorageError(
             f"cannot read {path} as parquet ({first_line(problem)}); check the path, or write the file again"
         ) from problem
@@ -74,7 +74,10 @@ def schema_record(schema: Any) -> dict[str, str]:
 
 
 def _is_parquet(path: Path) -> bool:
+    """Whether its first bytes are those of Parquet; a pipe would lose them, so only regular files are opened."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"
     except (OSError, ValueError):  # reported when the file is read

@@ -11,7 +11,7 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import ColumnError, InputError, did_you_mean, first_line
+from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean, first_line
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
@@ -52,13 +52,12 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
     """Run a query whose result is small; polars streams it, and so never loads the complete table."""
     if not query.implementation.is_polars():
         return query.collect()
-    polars = frames.load_library("polars")
     try:
         with _little_read_ahead():
             return query.collect(engine="streaming")
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        raise InputError(
-            f"polars could not compute the table ({first_line(problem)}); check its query and its files"
+    except frames.polars_failures() as problem:
+        raise StorageError(
+            f"polars could not read or compute the table ({first_line(problem)}); check its files and its query"
         ) from problem
 
 
