@@ -123,6 +123,12 @@ def one_like(series: Column) -> Column:
     return one if series.dtype == nw.Object else one.cast(series.dtype)
 
 
+def is_ordered(series: Column) -> bool:
+    """Whether a column holds categories in a declared order."""
+    kind = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas, for narwhals unknown
+    return nw.is_ordered_categorical(series) if kind is None else bool(getattr(kind, "ordered", False))
+
+
 def library_of(series: Column) -> str:
     """Name the library a column belongs to."""
     return str(series.implementation.value)
@@ -134,15 +140,6 @@ def load_library(library: str) -> Any:
         return importlib.import_module(library)
     except ImportError as error:
         raise DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
-
-
-def polars_failures() -> tuple[type[BaseException], ...]:
-    """What is raised for a file or a query that polars cannot handle, directly or by way of narwhals.
-
-    A panic is a bug in polars that a damaged file can reach; it is no Exception, so it would pass every handler.
-    """
-    known = load_library("polars").exceptions
-    return known.PolarsError, known.PanicException, nw.exceptions.NarwhalsError, OSError, ValueError
 
 
 def has_library(library: str) -> bool:
@@ -200,7 +197,8 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
 
 
 def _floats(series: Column) -> NDArray[np.float64]:
-    numbers = series.to_numpy()
+    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
+    numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
     if numbers.dtype.kind not in "biuf":  # objects: Decimal, or pandas' own missing value
         numbers = series.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)

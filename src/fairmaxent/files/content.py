@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from fairmaxent.data.frames import load_library, polars_failures
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.library_errors import library_errors
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
-from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean, first_line
+from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean
 from fairmaxent.files.atomic import reason_of
 from fairmaxent.files.formats import STANDARD
 
@@ -146,12 +147,12 @@ def _from_zstd(content: bytes, path: object) -> bytes:
         ) from problem
     if most > _most_inflated(content):
         raise _too_inflated(content, path)
-    try:
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"cannot decompress {path} as lines of UTF-8 ({why}); decompress it first: zstd -d")
+
+    with library_errors(explain, OSError):
         lines = load_library("polars").read_lines(content).to_series()
-    except polars_failures() as problem:
-        raise StorageError(
-            f"cannot decompress {path} as lines of UTF-8 ({first_line(problem)}); decompress it first: zstd -d"
-        ) from problem
     return "\n".join(lines.to_list()).encode()
 
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.data.frames import load_library, polars_failures
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.data.limits import LONGEST_CELL, check_columns, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError, check_choice
 
@@ -206,8 +207,10 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
     try:
         schema = dict.fromkeys(names, polars.String)
         cells = polars.read_csv(body, has_header=False, skip_lines=skipped, separator=separator, schema=schema)
-    except polars_failures():
-        return None
+    except BaseException as problem:
+        if is_foreign(problem):
+            return None
+        raise
     return cells if len(cells) == records - skipped else None
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library, polars_failures
-from fairmaxent.errors import StorageError, first_line
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.library_errors import library_errors
+from fairmaxent.errors import StorageError
 
 _WILD = "*?["  # characters of a pattern
 
@@ -31,13 +32,13 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     if source.is_dir() and not any(source.rglob("*.parquet")):
         raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
     polars = load_library("polars")
-    try:
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
+
+    with library_errors(explain, OSError):
         lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
         lazy.collect_schema()
-    except polars_failures() as problem:
-        raise StorageError(
-            f"cannot read {path} as parquet ({first_line(problem)}); check the path, or write the file again"
-        ) from problem
     return lazy
 
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.data.frames import load_library, polars_failures
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.library_errors import library_errors
 from fairmaxent.data.limits import need_memory
-from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, StorageError, check_choice, first_line
+from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line
 from fairmaxent.files.content import read_content
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
@@ -125,23 +126,22 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
     polars = load_library("polars")
     if not content.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    try:
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"cannot read {path} as {format} ({why}); write the file again, or specify its format")
+
+    with library_errors(explain, OSError, ValueError):
         _refuse_too_large(content, format, path, polars)
-        if format == "parquet":
-            return polars.read_parquet(content)
-        if format == "arrow":
-            return polars.read_ipc(content)
-        if format == "jsonl":
+        try:
+            if format == "parquet":
+                return polars.read_parquet(content)
+            if format == "arrow":
+                return polars.read_ipc(content)
             return polars.read_ndjson(content, infer_schema_length=None)
-        raise ValueError("fairmaxent cannot read this format")
-    except polars.exceptions.DuplicateError as problem:
-        raise ColumnError(f"{path} has two columns of the same name ({first_line(problem)}); rename one") from problem
-    except polars_failures() as problem:
-        if isinstance(problem, FairMaxEntError):
-            raise
-        raise StorageError(
-            f"cannot read {path} as {format} ({first_line(problem)}); write the file again, or specify its format"
-        ) from problem
+        except polars.exceptions.DuplicateError as repeated:
+            raise ColumnError(
+                f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
+            ) from repeated
 
 
 def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: Any) -> None:
