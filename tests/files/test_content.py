@@ -239,10 +239,14 @@ def test_max_memory_on_the_command_line(put):
     assert "4GB" in CliRunner().invoke(group, ["inspect", path, *ROLES, "--max-memory", "lots"]).stderr
 
 
-def test_a_header_of_any_length_is_read_or_refused(put):
-    names = [f"column_{number:05}" for number in range(14_000)]
-    with pytest.raises(LimitError, match=rf"14,000 columns.*limit is {MOST_COLUMNS:,}"):
-        read_table(put("\n".join([",".join(names), ",".join("1" * 14_000)])))
+def test_a_header_of_any_length_is_read(put):
+    """Python's csv module would refuse these by default, because another delimiter makes one cell of the header."""
+    names = [f"column_{number}_{'x' * 60}" for number in range(2_100)]
+    path = put("\n".join([",".join(names), ",".join("12" * 1_050)]))
+    result = CliRunner().invoke(group, ["debias", str(path), "--outcome", names[0], "--protected", names[1]])
+    assert result.exit_code == 3
+    assert "2,100 columns" in result.stderr
+    assert f"the limit is {MOST_COLUMNS:,}; drop" in result.stderr
     long = ["x" * 1000 + str(number) for number in range(200)]  # more than 128 KiB
     assert read_table(put("\n".join([",".join(long), ",".join("1" * 200)]))).frame.columns == long
     cell = "y" * 200_000

@@ -16,6 +16,7 @@ from functools import cache
 from fairmaxent.errors import InputError, LimitError, Option
 
 MOST_COLUMNS = 2_000
+MOST_CELLS = (1 << 31) - 1  # of a table of two columns and the root, numbered by 32-bit integers
 LONGEST_CELL = 1 << 24  # characters of a CSV
 MOST_INFLATION = 200  # times the size of a compressed file
 FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import is_foreign
-from fairmaxent.data.limits import LONGEST_CELL, check_columns, need_memory
+from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError, check_choice
 
 DELIMITERS = ",;\t|"
@@ -49,7 +49,6 @@ def read_csv(
     with _long_cells():
         separator = _check_delimiter(delimiter) if delimiter is not None else _sniff(text)
         header, lines = _first_record(text, separator, path)
-    check_columns(len(header))
     _need_memory(len(content), _CELL_MEMORY * text.count(separator), path)
     names = _names(header if columns is None else columns, path, notes)
     if len(header) != len(names):
