@@ -1,5 +1,7 @@
 """Limits: what is too large is refused at once, with what to do; what is merely large is answered."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,6 +10,12 @@ import pytest
 from fairmaxent import Domain, InputError, LimitError, debias, max_memory
 from fairmaxent.data import limits
 from fairmaxent.data.domain import count_text
+from fairmaxent.data.levels import MAX_LEVELS
+from fairmaxent.data.roles import LARGEST_ROOT
+from fairmaxent.engines.lazy.column_values import MOST_VALUES
+from fairmaxent.fairness.rates import LEAST_RATE
+from fairmaxent.fit.request import LEAST_SHARE
+from fairmaxent.fit.top_up import LARGEST_TOP_UP
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.solvers import Newton
 
@@ -103,3 +111,14 @@ def test_the_limit_of_memory_is_that_of_the_machine_unless_it_is_set():
 
 def test_numbers_of_thousands_of_digits_can_be_written():
     assert count_text(10**5000) == "about 10^5000"
+
+
+def test_the_page_of_limits_has_the_limits():
+    page = (Path(__file__).parents[2] / "docs/reference/limits.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    numbers = [limits.MOST_COLUMNS, LARGEST_ROOT, limits.MOST_CELLS, MAX_LEVELS, limits.LONGEST_CELL]
+    numbers += [limits.FREELY_INFLATED, limits.MOST_INFLATION, LARGEST_TOP_UP, MOST_VALUES]
+    for number in numbers:
+        assert sum(f" {number:,} " in f"{row} ".replace(";", " ") for row in rows) == 1, number
+    assert sum("`1e-6`" in row for row in rows) == (LEAST_RATE == 1e-6)
+    assert sum("`1e-8`" in row for row in rows) == (LEAST_SHARE == 1e-8)
