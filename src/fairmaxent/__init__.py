@@ -12,6 +12,7 @@ from fairmaxent.errors import (
     InfeasibleError,
     InputError,
     LevelError,
+    LimitError,
     RateError,
     SolverError,
     StorageError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, paper, report, solvers
     from fairmaxent.data.attribute import Attribute
     from fairmaxent.data.domain import Domain
+    from fairmaxent.data.limits import max_memory
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.fit.certificate import Certificate
     from fairmaxent.fit.distribution import Distribution
@@ -52,6 +54,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "LevelError",
+    "LimitError",
     "RateError",
     "Relabel",
     "SolverError",
@@ -67,6 +70,7 @@ __all__ = [
     "equal_opportunity",
     "equalised_odds",
     "load",
+    "max_memory",
     "paper",
     "report",
     "representation_rate",
@@ -91,6 +95,7 @@ _HOMES = {
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
     "load": "fit.fit",
+    "max_memory": "data.limits",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
 }

@@ -9,7 +9,8 @@
     │   ├── RateError         a wanted rate is outside (0, 1]
     │   ├── TargetError       a wanted marginal is malformed
     │   ├── WeightError       design weights are not finite and non-negative
-    │   └── ForbiddenError    forbidden combinations cannot be honoured exactly
+    │   ├── ForbiddenError    forbidden combinations cannot be honoured exactly
+    │   └── LimitError        a table, or what is asked of it, is beyond a limit, e.g. of columns or of memory
     ├── InfeasibleError       no distribution meets what was asked for
     ├── EvidenceError         conditioning on an event of probability zero
     ├── SolverError           a solver stopped before reaching its tolerance
@@ -56,6 +57,7 @@ _ELSEWHERE = {
     "max_levels": "Domain.infer(max_levels=…)",
     "weight_name": "name=",
     "force": "force=True",
+    "max_memory": "fairmaxent.max_memory(…)",
 }
 _OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
 
@@ -113,6 +115,10 @@ class ForbiddenError(InputError):
     """Forbidden combinations cannot be honoured exactly."""
 
 
+class LimitError(InputError):
+    """A table, or what is asked of it, is beyond a limit, e.g. of columns or of memory."""
+
+
 class InfeasibleError(FairMaxEntError, ValueError):
     """No distribution meets what was asked for."""
 
@@ -156,6 +162,6 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
 
 
-def first_line(problem: Exception) -> str:
+def first_line(problem: BaseException) -> str:
     """Return what an engine says, in one line."""
     return (str(problem).splitlines() or [type(problem).__name__])[0]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent import ColumnError, Domain, InputError, LevelError, WeightError, debias
+from fairmaxent import ColumnError, Domain, InputError, LevelError, StorageError, WeightError, debias
 from fairmaxent.engines.lazy import column_values as listing
 from fairmaxent.engines.lazy import frame as engine
 from fairmaxent.engines.lazy.column_values import learn_domain
@@ -312,7 +312,7 @@ def test_tables_without_rows_columns_or_files():
     scanned = pl.scan_parquet("gone.parquet")
     scanned.collect_schema()
     Path("gone.parquet").unlink()
-    with pytest.raises(InputError, match="polars could not compute"):
+    with pytest.raises(StorageError, match="polars could not read"):
         debias(scanned, "income", "sex")
 
 

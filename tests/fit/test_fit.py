@@ -12,7 +12,7 @@ import pytest
 
 import realdata
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import ColumnError, EvidenceError, InputError, LevelError, WeightError
+from fairmaxent.errors import ColumnError, EvidenceError, InfeasibleError, InputError, LevelError, WeightError
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.top_up import fair_counts
 from tables import as_table, random_frame, rates_of
@@ -265,3 +265,10 @@ def test_a_domain_that_includes_the_weight_column_is_refused():
     frame = random_frame(np.random.default_rng(36), (2,), 2).assign(w=1.0)
     with pytest.raises(ColumnError, match="includes the weight column 'w'"):
         debias(frame, "y", "z0", weight="w", domain=Domain.infer(frame))
+
+
+def test_the_search_for_the_fewest_rows_ends(monkeypatch):
+    fit = debias(pd.DataFrame({"y": ["a", "b"] * 50, "z": ["p", "q"] * 50}), "y", "z", base_share=0.5, estimate=None)
+    monkeypatch.setattr("fairmaxent.fit.top_up.fair_counts", lambda *_: None)
+    with pytest.raises(InfeasibleError, match="very many rows"):
+        fit.top_up()

@@ -15,7 +15,7 @@ from fairmaxent.baselines.distortion import Distortion
 from fairmaxent.baselines.new_rows import NewRows
 from fairmaxent.baselines.program import Program
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import statistical_pair
@@ -128,7 +128,7 @@ def _check_size(data: CodedData, costs: Distortion, rows: Codes, largest: int) -
         raise InputError(
             f"the program would have {unknowns:,} unknowns (at most {LARGEST_PROGRAM:,}): each of {len(rows):,} "
             f"distinct rows may become any row that largest_change={largest} allows, in a domain of "
-            f"{data.roles.domain.size:,} points. Drop columns, pass a Domain with fewer bins or levels"
+            f"{count_text(data.roles.domain.size)} points. Drop columns, pass a Domain with fewer bins or levels"
             + (", or lower largest_change." if largest > 1 else ".")
         )
 

@@ -17,8 +17,8 @@ from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
-# What a run is for and where its results go must be typed each time.
-_NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config")
+# What a run is for, where its results go, and what the machine can bear must be typed each time.
+_NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config", "max_memory")
 _BY_COLUMN = ("target", "bins", "kinds", "order")
 _RATES = ("representation_rate", "statistical_rate")
 

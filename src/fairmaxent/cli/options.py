@@ -13,6 +13,7 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
+from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
 from fairmaxent.files.formats import FileFormat
@@ -230,6 +231,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
+    """Refuse, for as long as the command runs, what would take more memory."""
+    if limit is not None:
+        ctx.with_resource(max_memory(limit))
+
+
 # ---------------------------------------------------------------- the options themselves
 
 data_argument = click.argument("data", type=click.Path(), metavar="DATA")
@@ -262,6 +269,13 @@ reading_options = taking(
             "--drop",
             type=option_types.NAMES,
             help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+        ),
+        click.option(
+            "--max-memory",
+            metavar="AMOUNT",
+            expose_value=False,
+            callback=_within_memory,
+            help="Refuse what is expected to take more memory, e.g. 4GB; by default, more than there is.",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import narwhals as nw
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
+from fairmaxent.engines.cluster.tasks import cluster_errors
 from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.tables import TableFile
 from fairmaxent.report.delivered import DrawnBatches
@@ -28,12 +30,12 @@ def connected(address: str) -> Iterator[None]:
     distributed = load_library("distributed")
     try:
         client = distributed.Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError) as problem:
+    except Exception as problem:  # its transports raise whatever they like, e.g. TypeError without certificates
         raise InputError(
             f"no Dask scheduler answers at {address} ({first_line(problem)}); check the address, or start one there: "
             "dask scheduler"
         ) from problem
-    with client:
+    with cluster_errors(), _without_logs(), client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError as problem:
@@ -41,6 +43,17 @@ def connected(address: str) -> Iterator[None]:
                 f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
             ) from problem
         yield
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep the tracebacks that Dask logs off the terminal; what goes wrong is said in one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def open_parquet(path: str) -> TableFile:

@@ -13,7 +13,8 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.distinct_values import DistinctValues, distinct_values
 from fairmaxent.data.encoded import EncodedColumn
 from fairmaxent.data.identifiers import looks_like_identifier
-from fairmaxent.data.levels import ColumnOptions, group_values, unique_labels
+from fairmaxent.data.levels import ColumnOptions, group_values, refuse_same_moments, unique_labels
+from fairmaxent.data.library_errors import column_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,14 @@ class LearnedColumn:
 
 def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
     """Learn a column from its distinct values; ``weights`` are design weights, one per row."""
+    with column_errors(series):
+        return _learned(series, options, weights)
+
+
+def _learned(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
     distinct = distinct_values(series)
     values, rows, has_missing = distinct.values, distinct.rows, distinct.missing > 0
+    refuse_same_moments(values)
     kind = options.kind_of(series, values)
     counts = _counts(distinct, weights)
     grouping = group_values(values, counts[: len(values)], kind, options)

@@ -32,8 +32,15 @@ _READERS: dict[str, Callable[[str], object]] = {
     "date": datetime.date.fromisoformat,
     "datetime": datetime.datetime.fromisoformat,
     "time": datetime.time.fromisoformat,
+    "datetime64": lambda text: np.datetime64(*_number_and_unit(text)),
+    "timedelta64": lambda text: np.timedelta64(*_number_and_unit(text)),
     "NoneType": lambda _: None,
 }
+
+
+def _number_and_unit(text: str) -> tuple[int, Any]:
+    number, unit = text.split()
+    return int(number), unit
 
 
 def to_storage(series: Column) -> tuple[Record, Arrays]:
@@ -149,6 +156,8 @@ def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 def _tagged(value: object, name: str) -> list[str]:
     """Write one Python value of an object column as its type and its text."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return [type(value).__name__, f"{value.astype(np.int64)} {np.datetime_data(value.dtype)[0]}"]
     value = value.item() if isinstance(value, np.generic) else value
     tag = type(value).__name__
     if tag in ("NAType", "NaTType"):

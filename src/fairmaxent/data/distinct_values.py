@@ -6,6 +6,7 @@ ordered categories as declared), so that the same data gives the same codes in e
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.errors import InputError
+
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +165,8 @@ def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
     missing = native.is_null().to_numpy()
     if missing.all():
         return np.full(len(native), -1)
+    if dtype in (polars.Date, polars.Datetime, polars.Duration):
+        _refuse_far_times(native, polars)
     if dtype == polars.Categorical:
         present = native.drop_nulls().unique()
         physical = present.to_physical().to_numpy()
@@ -173,10 +178,25 @@ def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
     numbers = native.to_physical()
     if numbers.dtype == polars.Boolean:
         numbers = numbers.cast(polars.UInt8)
-    if not numbers.dtype.is_numeric() or numbers.dtype.is_decimal() or numbers.dtype == polars.Int128:
+    wide = (polars.Int128, getattr(polars, "UInt128", polars.Int128))  # which numpy does not have
+    if not numbers.dtype.is_numeric() or numbers.dtype.is_decimal() or numbers.dtype in wide:
         return np.asarray(native.rank("dense").fill_null(0).to_numpy().astype(np.intp) - 1)
     numbers = numbers.fill_null(0).to_numpy()
     return _rank_numbers(numbers, missing | np.isnan(numbers) if numbers.dtype.kind == "f" else missing)
+
+
+def _refuse_far_times(native: Any, polars: Any) -> None:
+    """Refuse times that Python cannot hold; polars would panic when it shows them, and write that to stderr."""
+    if native.dtype == polars.Date:
+        unit, least, most = 86_400.0, datetime.date.min - _EPOCH.date(), datetime.date.max - _EPOCH.date()
+    else:
+        unit = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}[native.dtype.time_unit]
+        is_moment = native.dtype == polars.Datetime
+        least = datetime.datetime.min - _EPOCH if is_moment else datetime.timedelta.min
+        most = datetime.datetime.max - _EPOCH if is_moment else datetime.timedelta.max
+    numbers = native.to_physical()
+    if numbers.min() * unit < least.total_seconds() or numbers.max() * unit > most.total_seconds():
+        raise OverflowError("a date or time outside the years 1 to 9999")
 
 
 def _pyarrow_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -190,9 +210,8 @@ def _pyarrow_ranks(native: Any, name: str) -> NDArray[np.integer]:
     if types.is_dictionary(kind):
         array = _one_array(native.unify_dictionaries())
         codes = _indices(array)
-        if kind.ordered:
-            return np.asarray(codes)
-        ranks = _pyarrow_ranks(array.dictionary, name)  # by value: a dictionary may repeat one, or hold a null
+        # By value: a dictionary may repeat one, or hold a null.
+        ranks = _first_positions(array.dictionary) if kind.ordered else _pyarrow_ranks(array.dictionary, name)
         return np.asarray(np.append(ranks, -1)[codes])
     if types.is_temporal(kind):
         native = _one_array(native).view(pyarrow.int64() if kind.bit_width == 64 else pyarrow.int32())
@@ -202,6 +221,13 @@ def _pyarrow_ranks(native: Any, name: str) -> NDArray[np.integer]:
         return _rank_numbers(_one_array(filled).to_numpy(zero_copy_only=False), missing)
     array = _one_array(native.dictionary_encode())
     return _rank_values(_indices(array), array.dictionary.to_pylist())
+
+
+def _first_positions(dictionary: Any) -> NDArray[np.integer]:
+    """Return where each value of an ordered dictionary stands first, -1 for null."""
+    first: dict[Any, int] = {}
+    values = enumerate(dictionary.to_pylist())
+    return np.array([-1 if value is None else first.setdefault(value, at) for at, value in values], dtype=np.intp)
 
 
 def _indices(array: Any) -> NDArray[np.integer]:

@@ -23,6 +23,7 @@ from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
 from fairmaxent.data.encoded import Encoded, encode_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
+from fairmaxent.data.limits import check_columns
 from fairmaxent.data.weights import check_weights, in_range
 from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
 
@@ -36,7 +37,7 @@ class Domain:
     """What a user should know about the columns, in complete sentences."""
 
     def __repr__(self) -> str:
-        lines = [f"<Domain of {self.size:,} points>", *map(repr, self.attributes), *self.notes]
+        lines = [f"<Domain of {count_text(self.size)} points>", *map(repr, self.attributes), *self.notes]
         return "\n".join(lines)
 
     @classmethod
@@ -95,6 +96,7 @@ class Domain:
         ``weights`` are design weights that were checked, and whose sum is within the range of float64.
         """
         table = frames.open_frame(frame)
+        check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
         notes = tuple(note for column in columns for note in column.notes)
         domain = cls(tuple(column.attribute for column in columns), notes)
@@ -200,6 +202,15 @@ class Domain:
         for attribute, column in zip(self.attributes, codes.T, strict=True):
             if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
                 raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
+
+
+def count_text(count: int) -> str:
+    """Write a number that may have thousands of digits.
+
+    >>> count_text(48_000), count_text(64**2000)
+    ('48,000', 'about 10^3612')
+    """
+    return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
 
 
 def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -> None:

@@ -12,6 +12,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.distinct_values import distinct_values
+from fairmaxent.data.library_errors import column_errors
 from fairmaxent.data.positions import Positions
 from fairmaxent.errors import LevelError
 
@@ -57,6 +58,11 @@ def encode_column(attribute: Attribute, series: frames.Column, *, positions: boo
 
     Raises :class:`fairmaxent.LevelError` for a value that has no level.
     """
+    with column_errors(series):
+        return _encoded(attribute, series, positions=positions)
+
+
+def _encoded(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
     distinct = distinct_values(series)
     missing = attribute.level(None) if distinct.missing else 0
     levels = np.append(attribute.levels_of(distinct.values), missing).take(distinct.codes)

@@ -123,6 +123,12 @@ def one_like(series: Column) -> Column:
     return one if series.dtype == nw.Object else one.cast(series.dtype)
 
 
+def is_ordered(series: Column) -> bool:
+    """Whether a column holds categories in a declared order."""
+    kind = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas, for narwhals unknown
+    return nw.is_ordered_categorical(series) if kind is None else bool(getattr(kind, "ordered", False))
+
+
 def library_of(series: Column) -> str:
     """Name the library a column belongs to."""
     return str(series.implementation.value)
@@ -191,7 +197,8 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
 
 
 def _floats(series: Column) -> NDArray[np.float64]:
-    numbers = series.to_numpy()
+    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
+    numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
     if numbers.dtype.kind not in "biuf":  # objects: Decimal, or pandas' own missing value
         numbers = series.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)

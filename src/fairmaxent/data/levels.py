@@ -116,7 +116,7 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     # pandas holds truth values with gaps as objects
     if dtype == nw.Boolean or (dtype == nw.Object and all(isinstance(value, bool) for value in values.to_list())):
         return "boolean"
-    return "ordered" if nw.is_ordered_categorical(series) else "categorical"
+    return "ordered" if frames.is_ordered(series) else "categorical"
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +277,20 @@ def value_key(value: object) -> Hashable:
         return "number", value
     number = frames.number_of(value)
     return ("time", number) if number is not None else ("other", value)
+
+
+def refuse_same_moments(values: frames.Column) -> None:
+    """Refuse objects that differ, but have the same key: a date, and the midnight at which it begins."""
+    if values.dtype != nw.Object:
+        return
+    seen: dict[Hashable, object] = {}
+    for value in values.to_list():
+        other = seen.setdefault(value_key(value), value) if is_hashable(value) else value
+        if other is not value:
+            raise InputError(
+                f"column {values.name!r} holds both {value_text(other)} and {value_text(value)}, which are the same "
+                "moment; make all of its cells dates, or all of them times"
+            )
 
 
 def is_hashable(value: object) -> bool:

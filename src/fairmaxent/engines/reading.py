@@ -9,7 +9,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.reading import Reading
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy.frame import engine_errors, open_lazy
 from fairmaxent.engines.lazy_reading import read_lazy
 from fairmaxent.engines.memory_reading import read_in_memory
 from fairmaxent.progress import Progress
@@ -32,4 +32,5 @@ def read_rows(
         return read_in_memory(
             opened, outcome, protected, weight=weight, domain=domain, detail=detail, progress=progress
         )
-    return read_lazy(lazy, outcome, protected, weight=weight, domain=domain, detail=detail, progress=progress)
+    with engine_errors(lazy):
+        return read_lazy(lazy, outcome, protected, weight=weight, domain=domain, detail=detail, progress=progress)

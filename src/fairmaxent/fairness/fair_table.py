@@ -216,7 +216,7 @@ def _compared_rates(wishes: Wishes, known: GroupShares, cells: Cells) -> tuple[l
             assert known.shares is not None
             size = float(known.shares[tuple(group)] - unknown[tuple(group)])
             if size <= _NOTHING:
-                raise _too_many_unknown(wishes, known, group)
+                raise _too_small(wishes, known, group)
             inside = members(cells, (0, *known.wish.axes), np.array([outcome, *group]))
             if common is not None and common[outcome] > 0:
                 rows.append(Row(inside, size * float(common[outcome])))
@@ -245,10 +245,15 @@ def _blocks_within_groups(wishes: Wishes, known: GroupShares, cells: Cells) -> l
     return blocks
 
 
-def _too_many_unknown(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleError:
+def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleError:
     slab = np.zeros(wishes.data.shape, dtype=bool)
     np.moveaxis(slab, known.wish.axes, range(len(known.wish.axes)))[tuple(group)] = True
     cell = tuple(int(level) for level in np.argwhere(slab)[0])
+    if 0 not in wishes.left_out:
+        return InfeasibleError(
+            "nearly all weight is on other rows than those of one group, so its outcomes cannot be compared: "
+            f"{wishes.describe(cell)}; check the weights, or merge groups"
+        )
     return InfeasibleError(
         "rows without an outcome keep their share, and in one group they leave none for the others: "
         f"{wishes.describe((wishes.left_out[0], *cell[1:]))}; drop those rows, or use ",

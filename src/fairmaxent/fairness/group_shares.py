@@ -50,7 +50,7 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     data = wishes.data.sum(axis=0)
     # A combination without rows counts with the mass that filling its cells would give it.
     opened = wishes.allowed.sum(axis=0)
-    cells = np.argwhere(np.ones(data.shape, dtype=bool))
+    cells = np.argwhere(_wanted_combinations(wishes))
     rows = [Row(np.ones(len(cells), dtype=bool), 1.0), *share_rows(wishes, groupings, cells, first=1)]
     blocks = representation_blocks(wishes, groupings, cells, first=1)
     index = tuple(cells.T)
@@ -69,6 +69,14 @@ def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupSh
     shares = np.zeros(data.shape)
     shares[tuple(cells[support].T)] = project(prior, conditions.on(support).settled()).point
     return [_summed(wishes, known, shares / shares.sum()) for known in groupings]
+
+
+def _wanted_combinations(wishes: Wishes) -> Mask:
+    """Combinations z without a level whose target is 0: such a level is removed."""
+    wanted = np.ones(wishes.data.shape[1:], dtype=bool)
+    for axis in wishes.targets.keys() - {0}:
+        np.moveaxis(wanted, axis - 1, 0)[wishes.targets[axis] == 0] = False
+    return wanted
 
 
 def _some_cell(wishes: Wishes, group: Cells) -> tuple[int, ...]:

@@ -235,7 +235,15 @@ def _blocks(conditions: Conditions) -> int:
 
 
 def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
-    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows."""
+    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows.
+
+    Conditions that nearly contradict each other drive numbers beyond float64; that ends as a SolverError as well.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return _iterate(prior, conditions, multipliers)
+
+
+def _iterate(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
         from scipy.sparse import csr_array
@@ -250,7 +258,7 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
         residual = float(np.abs(errors / wanted).max(initial=0.0))
         gap = float((state.slacks * state.slack_multipliers)[:, loose].mean()) if loose.any() else 0.0
         done = residual <= _TOLERANCE and gap <= _GAP
-        if done or iteration == _MOST_ITERATIONS:
+        if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
         step = _newton_step(matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5))
         state = state.moved(step, _step_length(state, step, matrix.T @ step.multipliers))
@@ -258,7 +266,7 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
     if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
         raise SolverError(
             f"no fair table was reached in {iteration} iterations (error {residual:.1e}); the wanted shares and rates "
-            "contradict each other, or nearly so: lower one of them"
+            "contradict each other, or nearly so (a share may be too close to 0): relax one of them"
         )
     return Projection(point, iteration, residual), state.multipliers
 
@@ -297,12 +305,22 @@ def _newton_step(
     curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)  # K
     balance = np.bincount(block, coupling * pull - pushed[0] + pushed[1])
     inner = border.T @ solved[:, 1:] + np.diag(curvature)
-    bounds = np.asarray(np.linalg.solve(inner, balance - border.T @ solved[:, 0]), dtype=float)
+    bounds = _solve_bounds(inner, balance - border.T @ solved[:, 0])
     multipliers = solved[:, 0] + solved[:, 1:] @ bounds
     rates = (pull - multipliers[count:]) * compliance + coupling * bounds[block]
     slacks = np.stack([rates - bounds[block], bounds[block] - least * rates]) * loose
     slack_multipliers = (pushed - state.slack_multipliers - stiffness * slacks) * loose
     return _State(multipliers, rates, bounds, slacks, slack_multipliers)
+
+
+def _solve_bounds(inner: Reals, right: Reals) -> Reals:
+    """Solve for the step of the bounds; if blocks repeat each other, for the shortest of those that do."""
+    try:
+        return np.asarray(np.linalg.solve(inner, right), dtype=float)
+    except np.linalg.LinAlgError:
+        if not np.isfinite(inner).all():
+            return np.full(len(right), np.nan)
+        return np.asarray(np.linalg.lstsq(inner, right, rcond=None)[0], dtype=float)
 
 
 def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
@@ -324,10 +342,14 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
     try:
         lower = np.linalg.cholesky(system)
     except np.linalg.LinAlgError as problem:
-        raise SolverError(
-            "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
-        ) from problem
+        raise _too_different() from problem
     return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
+
+
+def _too_different() -> SolverError:
+    return SolverError(
+        "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
+    )
 
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
@@ -336,9 +358,12 @@ def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Real
     from scipy.sparse.linalg import splu
 
     scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(shift * scale**2)
-    factors = splu(
-        csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
+    try:
+        factors = splu(
+            csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+    except RuntimeError as problem:  # exactly singular
+        raise _too_different() from problem
     return np.asarray(factors.solve(right))
 
 

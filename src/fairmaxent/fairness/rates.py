@@ -16,6 +16,8 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import RateError
 
+LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
+
 Grouping = tuple[int, ...]
 
 
@@ -34,6 +36,8 @@ def check_rate(name: object, rate: float, *, hint: object = "") -> float:
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
         percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
         raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint)
+    if rate < LEAST_RATE:
+        raise RateError(name, f" is {rate!r}; a rate below {LEAST_RATE:g} asks for next to nothing", hint)
     return float(rate)
 
 

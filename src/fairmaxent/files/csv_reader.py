@@ -6,6 +6,7 @@ unequal length); it also knows the line number that an error message needs.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice
+from fairmaxent.data.library_errors import is_foreign
+from fairmaxent.data.limits import LONGEST_CELL, need_memory
+from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError, check_choice
 
 DELIMITERS = ",;\t|"
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -24,6 +27,8 @@ _Parser = Callable[[Any, Any], Any]
 
 _SNIFFED = 50  # lines
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
+# Bytes of memory, at the peak, for each byte of text and for each cell; the last if Python's csv module reads it.
+_BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
 
 
 def read_csv(
@@ -37,19 +42,41 @@ def read_csv(
     columns: Sequence[str] | None = None,
 ) -> tuple[Any, list[str]]:
     """Return the table and notes on how it was read; the options are documented in `files.tables.read_table`."""
+    _need_memory(len(content), 0, path)
     text, notes = _decode(content, path, encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    separator = _check_delimiter(delimiter) if delimiter is not None else _sniff(text)
-    header, lines = _first_record(text, separator, path)
+    with _long_cells():
+        separator = _check_delimiter(delimiter) if delimiter is not None else _sniff(text)
+        header, lines = _first_record(text, separator, path)
+    _need_memory(len(content), _CELL_MEMORY * text.count(separator), path)
     names = _names(header if columns is None else columns, path, notes)
     if len(header) != len(names):
         raise ColumnError(f"{path} has {len(header)} columns and {len(names)} names were given; name every column")
     skipped = lines if columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
-        cells = _slow(text, names, separator, skipped, path)
+        _need_memory(len(content), _SLOW_CELL_MEMORY * text.count(separator), path)
+        with _long_cells():
+            cells = _slow(text, names, separator, skipped, path)
+    notes += _joined_lines(text, separator, len(names), len(cells) + skipped, path)
     return _typed(cells, ["", *missing], _marks(decimal, separator), notes), notes
+
+
+def _need_memory(size: int, more: float, path: str) -> None:
+    need_memory(
+        _BYTE_MEMORY * size + more, f"reading {path}", "leave out columns, take a part of the rows, use Parquet"
+    )
+
+
+@contextlib.contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let Python's csv module read cells up to our limit, which for the whole process is 128 KiB by default."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _marks(decimal: Decimal | None, separator: str) -> str:
@@ -113,7 +140,10 @@ def _sniff(text: str) -> str:
 
     def score(delimiter: str) -> tuple[bool, int]:
         rows = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, skipinitialspace=True)
-        sizes = [len(row) for row in rows if row]
+        try:
+            sizes = [len(row) for row in rows if row]
+        except csv.Error:  # a cell beyond the limit
+            return False, 0
         return len(set(sizes[:-1] or sizes)) == 1 and sizes[0] > 1, sizes[0]
 
     return max(DELIMITERS, key=score)  # the first of equals: the comma
@@ -127,6 +157,11 @@ def _records(text: str, separator: str, path: str) -> Iterator[tuple[int, list[s
             if record:
                 yield reader.line_num, record
     except csv.Error as problem:
+        if "field limit" in str(problem):
+            raise LimitError(
+                f"{path}: up to line {reader.line_num}, a cell has more than {LONGEST_CELL:,} characters, which is the "
+                "limit; a quote before it may never be closed: close it, or double a quote inside a cell"
+            ) from problem
         raise StorageError(
             f"{path}, line {reader.line_num}: the quotes do not match ({problem}); close them, "
             "or double a quote inside a cell"
@@ -165,23 +200,38 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
         return None
     polars = load_library("polars")
     body = text.rstrip("\n").encode()
-    if not _is_regular(np.frombuffer(body + b"\n", dtype=np.uint8), ord(separator), len(names)):
+    records = _regular_records(np.frombuffer(body + b"\n", dtype=np.uint8), ord(separator), len(names))
+    if records is None:
         return None
     try:
         schema = dict.fromkeys(names, polars.String)
-        return polars.read_csv(body, has_header=False, skip_lines=skipped, separator=separator, schema=schema)
-    except polars.exceptions.PolarsError:
+        cells = polars.read_csv(body, has_header=False, skip_lines=skipped, separator=separator, schema=schema)
+    except BaseException as problem:
+        if is_foreign(problem):
+            return None
+        raise
+    return cells if len(cells) == records - skipped else None
+
+
+def _regular_records(body: np.ndarray[Any, np.dtype[np.uint8]], separator: int, width: int) -> int | None:
+    """Count the records if each has one cell for each name; delimiters and line ends inside quotes do not count.
+
+    None if one has more or fewer cells, or if a quote stands anywhere but at the ends of a cell (5" or "5" wide):
+    two such quotes would hide the line ends between them.
+    """
+    is_quote = body == _QUOTE
+    outside = ~np.logical_xor.accumulate(is_quote)
+    if not outside[-1]:
         return None
-
-
-def _is_regular(body: np.ndarray[Any, np.dtype[np.uint8]], separator: int, width: int) -> bool:
-    """Whether each line has one cell for each name; delimiters and line ends inside quotes do not count."""
-    outside = ~np.logical_xor.accumulate(body == _QUOTE)
+    quotes = np.flatnonzero(is_quote)
+    opening, closing = quotes[::2], quotes[1::2]
+    beside = np.concatenate([body[opening[opening > 0] - 1], body[closing + 1]])
+    if not np.isin(beside, (separator, _NEWLINE, _QUOTE)).all():
+        return None
     ends = np.flatnonzero((body == _NEWLINE) & outside)
     splits = np.flatnonzero((body == separator) & outside)
-    if not outside[-1]:
-        return False
-    return bool((np.diff(np.searchsorted(splits, ends), prepend=0) == width - 1).all())
+    regular = (np.diff(np.searchsorted(splits, ends), prepend=0) == width - 1).all()
+    return len(ends) if regular else None
 
 
 def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: str) -> Any:
@@ -199,6 +249,24 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
             )
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
+
+
+def _joined_lines(text: str, separator: str, width: int, records: int, path: str) -> list[str]:
+    """Refuse, or note in a table of two columns, rows that may be several: those that stray quotes make one.
+
+    A cell in quotes may have several lines. But if each line of the file has all cells by itself, the quotes probably
+    stand for inches. Two columns can be a name and an address, whose last line has a comma as well.
+    """
+    if width == 1 or text.count("\n") < records:
+        return []
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) <= records or not all(line.count(separator) == width - 1 for _, line in lines):
+        return []
+    first = next(number for number, line in lines if line.count('"') % 2)
+    what = f"line {first}: a quote opens a cell that goes on in the next line, although every line has {width} cells"
+    if width == 2:
+        return [f"{path}, {what}; if the quote is part of a cell, double it, and put quotes around the cell"]
+    raise StorageError(f"{path}, {what}; if the quote is part of a cell, double it, and put quotes around the cell")
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import StorageError, first_line
+from fairmaxent.data.library_errors import library_errors
+from fairmaxent.errors import StorageError
 
 _WILD = "*?["  # characters of a pattern
 
@@ -31,13 +32,13 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     if source.is_dir() and not any(source.rglob("*.parquet")):
         raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
     polars = load_library("polars")
-    try:
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
+
+    with library_errors(explain, OSError):
         lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
         lazy.collect_schema()
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        raise StorageError(
-            f"cannot read {path} as parquet ({first_line(problem)}); check the path, or write the file again"
-        ) from problem
     return lazy
 
 
@@ -74,7 +75,10 @@ def schema_record(schema: Any) -> dict[str, str]:
 
 
 def _is_parquet(path: Path) -> bool:
+    """Whether its first bytes are those of Parquet; a pipe would lose them, so only regular files are opened."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"
     except (OSError, ValueError):  # reported when the file is read

@@ -7,23 +7,24 @@ completely or not at all, and several files appear together.
 
 from __future__ import annotations
 
-import contextlib
-import gzip
+import io
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, did_you_mean, first_line
-from fairmaxent.files.atomic import reason_of
+from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.limits import need_memory
+from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line
+from fairmaxent.files.content import read_content
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
-from fairmaxent.files.formats import COMPRESSED, STANDARD, SUFFIXES, FileFormat, output_format, suffixes_of
+from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
 from fairmaxent.files.staging import Staging
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_ARROW = b"ARROW1"  # the first and the last bytes
+_CELL_MEMORY = 8  # bytes of a cell, at least
+_JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
     b"PK\x03\x04": "an Excel workbook or zip archive; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
@@ -75,7 +76,7 @@ def read_table(
     """
     if format is not None:
         check_choice("format", format, FileFormat)
-    content = _decompressed(_content(path), path)
+    content = read_content(path)
     kind = format or _format_of(content, path)
     if kind in ("csv", "tsv"):
         frame, notes = read_csv(
@@ -103,55 +104,13 @@ def refuse_csv_options(path: object, kind: FileFormat, given: Mapping[str, objec
             raise InputError(Option(name), f" is for CSV files, and {path} is {kind}; leave it out")
 
 
-def _content(path: str | os.PathLike[str]) -> bytes:
-    if path == STANDARD:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except IsADirectoryError as problem:
-        raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
-    except (OSError, ValueError) as problem:
-        raise StorageError(f"cannot read {path}: {reason_of(problem)}; {_nearby(Path(path))}") from problem
-
-
-def _nearby(path: Path) -> str:
-    """Suggest what a mistyped path may have meant."""
-    with contextlib.suppress(OSError, ValueError):
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        hint = did_you_mean(path.name, names)
-        if not path.exists() and hint.startswith("did you mean"):
-            return hint
-    return "check the path and its permissions"
-
-
-def _decompressed(content: bytes, path: object) -> bytes:
-    if content.startswith(_GZIP):
-        try:
-            return gzip.decompress(content)
-        except (OSError, EOFError, ValueError) as problem:
-            raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
-    return _from_zstd(content, path) if content.startswith(_ZSTD) else content
-
-
-def _from_zstd(content: bytes, path: object) -> bytes:
-    """Let polars decompress lines of UTF-8; Python has zstd only since version 3.14."""
-    polars = load_library("polars")
-    try:
-        lines = polars.read_lines(content).to_series()
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        raise StorageError(
-            f"cannot decompress {path} as lines of UTF-8 ({first_line(problem)}); decompress it first: zstd -d"
-        ) from problem
-    return "\n".join(lines.to_list()).encode()
-
-
 def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
     if content.startswith(b"PAR1"):
         return "parquet"
-    if content.startswith(b"ARROW1"):
+    if content.startswith(_ARROW):
         return "arrow"
     suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
     start = content[:100].lstrip()
@@ -167,20 +126,34 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
     polars = load_library("polars")
     if not content.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    try:
-        if format == "parquet":
-            return polars.read_parquet(content)
-        if format == "arrow":
-            return polars.read_ipc(content)
-        if format == "jsonl":
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"cannot read {path} as {format} ({why}); write the file again, or specify its format")
+
+    with library_errors(explain, OSError, ValueError):
+        _refuse_too_large(content, format, path, polars)
+        try:
+            if format == "parquet":
+                return polars.read_parquet(content)
+            if format == "arrow":
+                return polars.read_ipc(content)
             return polars.read_ndjson(content, infer_schema_length=None)
-        raise ValueError("fairmaxent cannot read this format")
-    except polars.exceptions.DuplicateError as problem:
-        raise ColumnError(f"{path} has two columns of the same name ({first_line(problem)}); rename one") from problem
-    except (polars.exceptions.PolarsError, OSError, ValueError) as problem:
-        raise StorageError(
-            f"cannot read {path} as {format} ({first_line(problem)}); write the file again, or specify its format"
-        ) from problem
+        except polars.exceptions.DuplicateError as repeated:
+            raise ColumnError(
+                f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
+            ) from repeated
+
+
+def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: Any) -> None:
+    """Refuse a table that would not fit in memory: a few bytes of a compressed file can stand for many rows."""
+    needed = float(_JSON_MEMORY * len(content))
+    if format in ("parquet", "arrow"):
+        if format == "arrow" and not content.endswith(_ARROW):
+            raise StorageError(f"{path} is a damaged Arrow file: its end is missing; write or download it again")
+        scanned = (polars.scan_parquet if format == "parquet" else polars.scan_ipc)(io.BytesIO(content))
+        cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
+        needed = len(content) + float(_CELL_MEMORY * cells)
+    need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
 # ---------------------------------------------------------------- writing

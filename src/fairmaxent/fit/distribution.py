@@ -15,7 +15,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.distinct_values import factorize
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import read_columns
@@ -47,7 +47,7 @@ class Distribution:
     details: Details | None = None  # raw values of real rows; None: numbers are always drawn inside their bins
 
     def __repr__(self) -> str:
-        return f"<Distribution over {self.domain.size:,} points: {', '.join(self.domain.names)}>"
+        return f"<Distribution over {count_text(self.domain.size)} points: {', '.join(self.domain.names)}>"
 
     @classmethod
     def of(cls, domain: Domain, optimum: Optimum) -> Distribution:

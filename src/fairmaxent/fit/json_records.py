@@ -150,6 +150,8 @@ def _tag(value: Any) -> Any:
         return _tag(sorted(value, key=repr))
     if isinstance(value, list | tuple):
         return {"list": [_tag(item) for item in value]}
+    if isinstance(value, np.floating):
+        return float(value)  # a longdouble's own item() is a longdouble
     if isinstance(value, np.generic):
         return _tag(value.item())
     if value is None or isinstance(value, bool | int | float | str):

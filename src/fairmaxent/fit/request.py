@@ -28,6 +28,9 @@ from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
+# Shares below this are lost in rounding, relative to the others.
+LEAST_SHARE = 1e-8
+
 RateOption = float | Mapping[str, float | None] | None
 Free = Literal["free"]
 TargetOption = Mapping[str, Mapping[object, float] | Free | None]
@@ -350,6 +353,11 @@ def _read_column(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
             raise TargetError(
                 Option("target", column=attribute.name),
                 f" gives {value!r} the share {probability!r}; a share lies between 0 and 1",
+            )
+        if 0 < probability < LEAST_SHARE:
+            raise TargetError(
+                Option("target", column=attribute.name),
+                f" gives {value!r} the share {probability!r}; the smallest share is {LEAST_SHARE:g}; use 0 for none",
             )
         result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:

@@ -11,6 +11,8 @@ from fairmaxent.fit.learned import Learned
 
 # More rows than this are not added to anybody's table.
 LARGEST_TOP_UP = 10_000_000
+# Totals that are tried one after the other; nearly always the first one will do.
+_MOST_TRIALS = 10_000
 
 
 def missing_rows(fit: Learned) -> NDArray[np.intp]:
@@ -27,18 +29,22 @@ def missing_rows(fit: Learned) -> NDArray[np.intp]:
     rows = np.round(np.round(old * fit.weight_scale.mean, 9))  # 2.4999999999999996 is meant to be 2.5
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
     if least - rows.sum() > LARGEST_TOP_UP:
-        raise InfeasibleError(
-            f"meeting the fair table takes {least - int(rows.sum()):,} more rows (the limit is {LARGEST_TOP_UP:,}), "
-            "because a group must become far rarer than it is. Use ",
-            Option("mode", "rows"),
-            " or ",
-            Option("mode", "weights"),
-            ", or change the target.",
-        )
-    total = least
-    while (counts := fair_counts(fair, total, rows)) is None:
-        total += 1
-    return np.asarray((counts - rows).astype(np.intp))
+        raise _too_many(f"meeting the fair table takes {least - int(rows.sum()):,} more rows")
+    for total in range(least, least + _MOST_TRIALS):
+        counts = fair_counts(fair, total, rows)
+        if counts is not None:
+            return np.asarray((counts - rows).astype(np.intp))
+    raise _too_many("meeting the fair table takes very many rows")
+
+
+def _too_many(what: str) -> InfeasibleError:
+    return InfeasibleError(
+        f"{what} (the limit is {LARGEST_TOP_UP:,}), because a group must become far rarer than it is. Use ",
+        Option("mode", "rows"),
+        " or ",
+        Option("mode", "weights"),
+        ", or change the target.",
+    )
 
 
 def _refuse_surplus(fit: Learned, old: Reals, fair: Reals) -> None:

@@ -9,9 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.limits import need_memory
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior, Tilted
 from fairmaxent.progress import unwatched
+
+_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,8 @@ class Point:
 
     def hessian(self) -> Reals:
         """Cov[φ]."""
+        width = self.features.blocks.width
+        need_memory(_PAIR_MEMORY * width**2, f"a Hessian of {width:,} levels", "merge levels, or use NewtonCG")
         return self.features.covariance(self.tilted.levels, self.tilted.pairs())
 
     def variance(self) -> Reals:

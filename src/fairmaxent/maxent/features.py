@@ -114,12 +114,12 @@ def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: 
     marginals = root_marginals(blocks, levels)
     level_of_cell = np.unravel_index(np.arange(blocks.levels[0]), blocks.shape(0))
     root = [
-        _features_of(moments[attribute], share)[level]
+        _features_of(moments[attribute], share).dense()[level]
         for attribute, share, level in zip(blocks.members[0], marginals, level_of_cell, strict=True)
     ]
     possible = levels > 0
     possible[blocks.slices[0]] = reduce(np.multiply.outer, marginals).ravel() > 0
-    return _assemble(blocks, [np.hstack(root), *_attribute_features(blocks, moments, levels)], possible)
+    return _assemble(blocks, [_Entries.of(np.hstack(root)), *_attribute_features(blocks, moments, levels)], possible)
 
 
 def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
@@ -129,19 +129,40 @@ def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
     return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
-def _assemble(blocks: Blocks, matrices: Sequence[Reals], possible: NDArray[np.bool_]) -> Features:
-    """Stack one matrix (levels × features) per block into one sparse matrix, feature by feature."""
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """The features of one block as a sparse matrix (levels × features), feature by feature."""
+
+    shape: tuple[int, int]
+    features: NDArray[np.intp]
+    levels: NDArray[np.intp]
+    values: Reals
+
+    @classmethod
+    def of(cls, matrix: Reals) -> _Entries:
+        """Keep what is not zero."""
+        features, levels = np.nonzero(matrix.T)
+        return cls((matrix.shape[0], matrix.shape[1]), features, levels, matrix.T[features, levels])
+
+    def dense(self) -> Reals:
+        """Write the zeros, too."""
+        matrix = np.zeros(self.shape)
+        matrix[self.levels, self.features] = self.values
+        return matrix
+
+
+def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: NDArray[np.bool_]) -> Features:
+    """Stack the features of all blocks into one sparse matrix, feature by feature."""
     starts, levels, values, entries = [], [], [], 0
     for part, matrix in zip(blocks.slices, matrices, strict=True):
-        features, rows = np.nonzero(matrix.T)
-        starts.append(entries + np.searchsorted(features, np.arange(matrix.shape[1])))
-        levels.append(part.start + rows)
-        values.append(matrix.T[features, rows])
-        entries += len(rows)
+        starts.append(entries + np.searchsorted(matrix.features, np.arange(matrix.shape[1])))
+        levels.append(part.start + matrix.levels)
+        values.append(matrix.values)
+        entries += len(matrix.levels)
     return Features(blocks, np.concatenate(starts), np.concatenate(levels), np.concatenate(values), possible)
 
 
-def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[Reals]:
+def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[_Entries]:
     """Features of the blocks of a single attribute."""
     return [
         _features_of(moments[attribute], levels[part])
@@ -149,15 +170,16 @@ def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels:
     ]
 
 
-def _features_of(scores: Reals | None, levels: Reals) -> Reals:
-    return _indicators(levels) if scores is None else _moment(scores, levels)
+def _features_of(scores: Reals | None, levels: Reals) -> _Entries:
+    return _indicators(levels) if scores is None else _Entries.of(_moment(scores, levels))
 
 
-def _indicators(levels: Reals) -> Reals:
+def _indicators(levels: Reals) -> _Entries:
     """One indicator per possible level but the likeliest, which is the best conditioned reference."""
     kept = levels > 0
     kept[np.argmax(levels)] = False
-    return np.eye(len(levels))[:, kept]
+    (chosen,) = np.nonzero(kept)
+    return _Entries((len(levels), len(chosen)), np.arange(len(chosen)), chosen, np.ones(len(chosen)))
 
 
 def _moment(scores: Reals, levels: Reals) -> Reals:

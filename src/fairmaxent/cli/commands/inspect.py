@@ -23,6 +23,7 @@ from fairmaxent.cli.options import (
 )
 from fairmaxent.cli.text import as_json as to_json
 from fairmaxent.cli.text import say, step, text_table
+from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import value_text
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _text(inspection: Inspection, notes: tuple[str, ...]) -> str:
         _proxies(inspection),
         _warnings(inspection, notes),
         f"Cost of a fit: {inspection.cost.words} ({inspection.cost.distinct_rows:,} distinct rows, "
-        f"{inspection.cost.features:,} features, {inspection.cost.domain_size:,} possible rows).",
+        f"{inspection.cost.features:,} features, {count_text(inspection.cost.domain_size)} possible rows).",
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.errors import InputError
+from fairmaxent.data.library_errors import library_errors
+from fairmaxent.errors import InputError, StorageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -85,13 +89,24 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
     from distributed import KilledWorker
 
     check_running(client)
-    try:
-        return list(client.gather(list(futures)))
-    except KilledWorker as problem:
-        raise InputError(
-            "several workers of the cluster died one after the other on the same part of the table, most likely for "
-            "lack of memory; split the frame into more partitions (frame.repartition), or give the workers more memory"
-        ) from problem
+    with cluster_errors():
+        try:
+            return list(client.gather(list(futures)))
+        except KilledWorker as problem:
+            raise InputError(
+                "several workers of the cluster died one after the other on the same part of the table, most likely "
+                "for lack of memory; split the frame into more partitions (frame.repartition), or give the workers "
+                "more memory"
+            ) from problem
+
+
+def cluster_errors() -> AbstractContextManager[None]:
+    """Turn the errors of a cluster that is lost while it works into one of our own."""
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"the Dask cluster failed or stopped answering ({why}); look at its logs, and run it again")
+
+    return library_errors(explain, TimeoutError, asyncio.CancelledError, CancelledError)
 
 
 def check_running(client: Client) -> None:

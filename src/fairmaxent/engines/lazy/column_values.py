@@ -20,6 +20,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
+from fairmaxent.data.limits import check_columns
 from fairmaxent.engines.lazy.frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError
 from fairmaxent.progress import Progress, silent
@@ -57,6 +58,7 @@ def learn_domain(
 ) -> Domain:
     """Learn the domain of a lazy frame, with the options of `Domain.learn`; ``weight`` names a column."""
     names = [name for name in names_of(lazy) if name != weight]
+    check_columns(len(names))
     options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
     attributes: list[Attribute] = []
     notes: list[str] = []

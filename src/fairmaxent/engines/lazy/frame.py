@@ -11,7 +11,8 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import ColumnError, InputError, did_you_mean, first_line
+from fairmaxent.data.library_errors import library_errors
+from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
@@ -30,10 +31,18 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = opened.collect_schema().names()
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    dotted = [name for name in names if "." in name or "`" in name]
-    if dotted and opened.implementation.is_spark_like():
-        raise ColumnError(f"Spark takes a dot or backtick in a column name for syntax; rename the column {dotted[0]!r}")
+    _refuse_syntax(opened, names)
     return opened
+
+
+def _refuse_syntax(lazy: Lazy, names: list[str]) -> None:
+    """Refuse names that an engine takes for more than a name."""
+    kind = lazy.implementation
+    marks = ".`" if kind.is_spark_like() else "." if kind.is_duckdb() else ""
+    name = next((name for name in names for mark in marks if mark in name), None)
+    if name is not None:
+        engine = "Spark" if kind.is_spark_like() else "DuckDB"
+        raise ColumnError(f"{engine} takes a dot or backtick in a column name for syntax; rename the column {name!r}")
 
 
 def names_of(lazy: Lazy) -> list[str]:
@@ -50,16 +59,21 @@ def check_column(lazy: Lazy, name: str) -> None:
 
 def collect(query: Lazy) -> nw.DataFrame[Any]:
     """Run a query whose result is small; polars streams it, and so never loads the complete table."""
-    if not query.implementation.is_polars():
-        return query.collect()
-    polars = frames.load_library("polars")
-    try:
+    with engine_errors(query, OSError, ValueError):
+        if not query.implementation.is_polars():
+            return query.collect()
         with _little_read_ahead():
             return query.collect(engine="streaming")
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        raise InputError(
-            f"polars could not compute the table ({first_line(problem)}); check its query and its files"
-        ) from problem
+
+
+def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractContextManager[None]:
+    """Turn what an engine raises into an error of our own."""
+
+    def explain(why: str) -> StorageError:
+        engine = lazy.implementation.value
+        return StorageError(f"{engine} could not read or compute the table ({why}); check its files and its query")
+
+    return library_errors(explain, *also)
 
 
 @contextlib.contextmanager

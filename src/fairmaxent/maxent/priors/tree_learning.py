@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.limits import MOST_CELLS, need_memory
 from fairmaxent.data.table import Counted, tally
+from fairmaxent.errors import LimitError, Option
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import entropy
 from fairmaxent.maxent.priors.smoothing import smoothed
@@ -17,6 +20,7 @@ from fairmaxent.maxent.priors.tree import Tree
 # Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
 _VISITS = 1 << 28
 _ENOUGH_ROWS = 1 << 14
+_CELL_MEMORY = 64  # bytes at the peak for each cell of the largest table
 
 
 def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Tree:
@@ -42,6 +46,7 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     is counted in every row, so with many of both, the strongest pairs are searched for in a part of the rows.
     """
     sizes = blocks.levels
+    _refuse_large_tables(sizes)
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
     rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
     codes, weights = rows.codes, rows.counts / rows.total
@@ -60,6 +65,19 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
             bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
             result[i, j] = single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
     return result
+
+
+def _refuse_large_tables(sizes: Sequence[int]) -> None:
+    """Refuse columns of so many levels that the table of two of them within the root is too large."""
+    cells = sizes[0] * math.prod(sorted(sizes[1:])[-2:])
+    remedy = ("merge levels (", Option("max_levels"), "), or use ", Option("base", "product"))
+    if cells > MOST_CELLS:
+        raise LimitError(
+            f"the two columns with the most levels have {cells:,} combinations with outcome and protected columns, "
+            f"and the limit is {MOST_CELLS:,}; ",
+            remedy,
+        )
+    need_memory(_CELL_MEMORY * cells, "learning how columns depend on each other", remedy)
 
 
 def _entropy(cells: Codes, weights: Reals) -> float:

@@ -1,0 +1,286 @@
+"""The content of files that may be anything: pipes, damaged and inflated ones, lines without end, stray quotes."""
+
+import gzip
+import io
+import os
+import random
+import struct
+import threading
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table
+from fairmaxent import FairMaxEntError, LimitError, StorageError, max_memory
+from fairmaxent.cli.group import group
+from fairmaxent.data.limits import FREELY_INFLATED, MOST_COLUMNS
+from fairmaxent.files.content import _zstd_blocks, read_content
+from fairmaxent.files.parquet import scan_table
+from fairmaxent.files.tables import read_table, write_table
+
+CSV = biased_table().write_csv().encode()
+BODY = CSV.split(b"\n", 1)[1]
+HEADER = "sex,race,job,age,weight,income"
+
+
+@pytest.fixture
+def put(tmp_path):
+    def put(content, name="table.csv"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return put
+
+
+def poured(content, open_end):
+    """Write content into a pipe from another thread, and close it."""
+
+    def pour():
+        with open(open_end, "wb") as file:
+            file.write(content)
+
+    thread = threading.Thread(target=pour, daemon=True)
+    thread.start()
+    return thread
+
+
+# ---------------------------------------------------------------- pipes
+
+
+@pytest.mark.parametrize("times", [0.02, 1, 5, 50, 400])
+def test_a_pipe_loses_nothing(times):
+    """About 200 bytes, 8 KiB, 40 KiB, 400 KiB and 3 MiB: below and above every buffer on the way."""
+    lines = BODY.splitlines(keepends=True)
+    content = b"".join(lines[: int(times * len(lines))]) if times < 1 else BODY * int(times)
+    readable, writable = os.pipe()
+    try:
+        thread = poured(content, writable)
+        args = ["inspect", f"/dev/fd/{readable}", *ROLES, "--columns", HEADER, "--json"]
+        result = CliRunner().invoke(group, args)
+        thread.join(20)
+    finally:
+        os.close(readable)
+    assert result.exit_code == 0, result.stderr
+    rows = len(content.splitlines())
+    assert f'"rows": {rows}' in result.stdout
+
+
+@pytest.mark.parametrize("times", [1, 5, 50])
+def test_a_fifo_is_opened_once(times, tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    assert scan_table(path) is None  # without waiting for a writer
+    thread = poured(BODY * times, path)
+    columns = HEADER.split(",")
+    assert len(read_table(path, columns=columns).frame) == times * len(biased_table())
+    thread.join(20)
+
+
+def test_debias_reads_a_pipe_once(tmp_path):
+    readable, writable = os.pipe()
+    try:
+        poured(BODY * 9, writable)
+        target = str(tmp_path / "fair.csv")
+        args = ["debias", f"/dev/fd/{readable}", *ROLES, "--columns", HEADER, "-o", target, "--estimate", "none"]
+        result = CliRunner().invoke(group, args)
+    finally:
+        os.close(readable)
+    assert result.exit_code == 0, result.stderr
+    assert len(pl.read_csv(target)) == 9 * len(biased_table())
+    assert set(pl.read_csv(target)["sex"]) == {"Female", "Male"}
+
+
+# ---------------------------------------------------------------- damage
+
+
+def damaged(content, rng):
+    """Cut, overwrite, insert or remove some bytes."""
+    changed = bytearray(content)
+    at = rng.randrange(4, len(changed))
+    match rng.randrange(4):
+        case 0:
+            del changed[at:]
+        case 1:
+            del changed[at : at + rng.randrange(1, 40)]
+        case 2:
+            changed[at:at] = rng.randbytes(rng.randrange(1, 20))
+        case 3:
+            for _ in range(rng.randrange(1, 8)):
+                changed[rng.randrange(4, len(changed))] = rng.choice([0, 255, rng.randrange(256)])
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst", "parquet", "arrow", "jsonl"])
+def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
+    table = biased_table().with_columns(day=pl.date(2020, 1, 1) + pl.duration(days="age"))
+    write_table(table, tmp_path / f"whole.{suffix}")
+    whole = (tmp_path / f"whole.{suffix}").read_bytes()
+    for seed in range(60):
+        path = put(damaged(whole, random.Random(seed)), f"table.{suffix}")
+        try:
+            lazy = scan_table(path)
+            frame = read_table(path).frame if lazy is None else lazy.collect()
+        except (FairMaxEntError, pl.exceptions.PolarsError):  # a LazyFrame is collected by polars itself here
+            continue
+        assert frame.height >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("body.csv.gz", gzip.compress(CSV)[:200] + bytes(50) + gzip.compress(CSV)[250:]),
+        ("end.csv.gz", gzip.compress(CSV)[:-20]),
+        ("tail.csv.gz", gzip.compress(CSV) + b"something else"),
+        ("half.arrow", biased_table().write_ipc(None).getvalue()[:-100]),
+    ],
+)
+def test_a_damaged_file_is_no_bug(name, content, put):
+    result = CliRunner().invoke(group, ["debias", str(put(content, name)), *ROLES])
+    assert result.exit_code == 5, result.stderr
+    assert "damaged" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_parquet_file_that_fails_after_its_schema_is_no_bug(put):
+    buffer = io.BytesIO()
+    biased_table().write_parquet(buffer, compression="snappy")
+    content = bytearray(buffer.getvalue())
+    content[40:120] = bytes(80)
+    path = put(bytes(content), "table.parquet")
+    assert scan_table(path).collect_schema().names() == HEADER.split(",")
+    result = CliRunner().invoke(group, ["debias", str(path), *ROLES])
+    assert result.exit_code == 5, result.stderr
+    assert "could not read or compute" in result.stderr
+
+
+def test_a_folder_with_one_other_schema_is_no_bug(tmp_path):
+    biased_table().write_parquet(tmp_path / "a.parquet")
+    biased_table().drop("sex").with_columns(other=1).write_parquet(tmp_path / "b.parquet")
+    result = CliRunner().invoke(group, ["debias", str(tmp_path), *ROLES])
+    assert result.exit_code == 5, result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_several_gzip_members_and_zeros_after_them(put):
+    lines = CSV.splitlines(keepends=True)
+    content = b"".join(gzip.compress(line) for line in lines) + bytes(512)
+    assert read_content(put(content, "table.csv.gz")) == CSV
+    large = os.urandom(3 << 20)  # larger than a piece
+    assert read_content(put(gzip.compress(large) + gzip.compress(CSV), "large.gz")) == large + CSV
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_a_small_file_cannot_become_a_large_one(put):
+    zeros = gzip.compress(b"a,b\n" + b"0,0\n" * (FREELY_INFLATED // 4 + 1))
+    with pytest.raises(LimitError, match="decompress it first"):
+        read_table(put(zeros, "table.csv.gz"))
+
+
+def test_a_zstd_file_is_measured_before_it_is_decompressed(put, tmp_path):
+    repeated = 3 << 3 | 1 << 1  # a block that repeats a byte, three times
+    largest = ((1 << 17) << 3 | 1 << 1).to_bytes(3, "little") + b"x"
+    frame = b"\x28\xb5\x2f\xfd\x00\x58" + largest * 2000 + ((repeated | 1).to_bytes(3, "little")) + b"x"
+    assert sum(_zstd_blocks(frame)) == 2000 * (1 << 17) + 3
+    with pytest.raises(LimitError, match="decompress it first"):
+        read_table(put(frame, "table.csv.zst"))
+    hidden = b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00" + b"\x50\x2a\x4d\x18" + struct.pack("<I", 2) + b"xx" + frame
+    assert sum(_zstd_blocks(hidden)) == sum(_zstd_blocks(frame))
+    write_table(biased_table(), tmp_path / "real.csv.zst")
+    assert len(CSV) <= sum(_zstd_blocks((tmp_path / "real.csv.zst").read_bytes())) <= len(CSV) + (1 << 17)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom"])
+def test_a_device_is_no_table(path):
+    with pytest.raises(StorageError, match="is a device"):
+        read_table(path)
+
+
+def test_stdin_that_does_not_end(monkeypatch):
+    class Endless:
+        def __init__(self, byte):
+            self.byte, self.served = byte, 0
+
+        def read(self, size):
+            self.served += size
+            return self.byte * size
+
+    zeros, words = Endless(b"\0"), Endless(b"y\n")
+    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": zeros}))
+    with pytest.raises(StorageError, match="zeros"):
+        read_table("-")
+    assert zeros.served == 1 << 20
+    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": words}))
+    with max_memory("60MB"), pytest.raises(LimitError, match=r"does not end within 20.0 MB"):
+        read_table("-")
+    assert words.served < 30 << 20
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(StorageError, match="stdin is closed"):
+        read_table("-")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow"])
+def test_memory_is_estimated_before_it_is_taken(suffix, tmp_path):
+    path = tmp_path / f"table.{suffix}"
+    write_table(pl.select(a=pl.int_range(200_000) // 7, b=pl.lit("x")), path)
+    assert len(read_table(path).frame) == 200_000
+    with max_memory("1MB"), pytest.raises(LimitError, match=r"would take about .* and the limit is 1.0 MB"):
+        read_table(path)
+
+
+def test_max_memory_on_the_command_line(put):
+    path = str(put(HEADER + "\n" + BODY.decode() * 50))
+    result = CliRunner().invoke(group, ["inspect", path, *ROLES, "--max-memory", "1MB"])
+    assert result.exit_code == 3
+    assert "--max-memory" in result.stderr
+    assert CliRunner().invoke(group, ["inspect", path, *ROLES, "--max-memory", "1GB"]).exit_code == 0
+    assert "4GB" in CliRunner().invoke(group, ["inspect", path, *ROLES, "--max-memory", "lots"]).stderr
+
+
+def test_a_header_of_any_length_is_read(put):
+    """Python's csv module would refuse these by default, because another delimiter makes one cell of the header."""
+    names = [f"column_{number}_{'x' * 60}" for number in range(2_100)]
+    path = put("\n".join([",".join(names), ",".join("12" * 1_050)]))
+    result = CliRunner().invoke(group, ["debias", str(path), "--outcome", names[0], "--protected", names[1]])
+    assert result.exit_code == 3
+    assert "2,100 columns" in result.stderr
+    assert f"the limit is {MOST_COLUMNS:,}; drop" in result.stderr
+    long = ["x" * 1000 + str(number) for number in range(200)]  # more than 128 KiB
+    assert read_table(put("\n".join([",".join(long), ",".join("1" * 200)]))).frame.columns == long
+    cell = "y" * 200_000
+    assert read_table(put(f'a,b\n1,{cell}\n2, "z"\n')).frame["b"].to_list() == [cell, "z"]
+
+
+def test_a_cell_without_end_is_named(put, monkeypatch):
+    monkeypatch.setattr("fairmaxent.files.csv_reader.LONGEST_CELL", 1000)
+    with pytest.raises(LimitError, match=r"up to line 169.*may never be closed"):
+        read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
+
+
+# ---------------------------------------------------------------- stray quotes
+
+
+def test_stray_quotes_do_not_join_rows(put):
+    with pytest.raises(StorageError, match="line 3: a quote opens a cell"):
+        read_table(put('part,size,unit\npipe,5,cm\n"wide,6,cm\npipe,7,cm\n",8,cm\n'))
+    assert read_table(put('part,size\npipe,5"\npipe,6"\n')).frame.rows() == [("pipe", '5"'), ("pipe", '6"')]
+    table = read_table(put('name,address\nBob,"1 Main St\nBoston, MA"\n'))
+    assert table.frame.rows() == [("Bob", "1 Main St\nBoston, MA")]
+    assert "line 2: a quote opens a cell" in table.notes[0]
+    assert read_table(put('note\n"two\nlines"\n')).notes == ()
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put):
+    pieces = ["a", '5"', '5" pipe', 'pipe 6"', "x y", '"wide', "7", '"', "b", "c", "a", "b"]
+    for seed in range(150):
+        rng = random.Random(seed)
+        rows = [rng.choices(pieces, k=width) for _ in range(rng.randrange(2, 12))]
+        path = put("\n".join([",".join(f"c{number}" for number in range(width)), *map(",".join, rows)]))
+        try:
+            table = read_table(path, delimiter=",")
+        except StorageError:
+            continue
+        assert len(table.frame) == len(rows) or "a quote opens a cell" in table.notes[0]
