@@ -16,7 +16,6 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
@@ -66,13 +65,10 @@ def fit(
     domain, codes = read_domain(opened, domain, weight=None, weights=None)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
-    problem = Problem(
-        roles=roles,
-        table=compress(roles, codes),
-        measure=Measure.of(roles, favourable=favourable),
-        representation=({"d": None, "b": 1.0, "w": tau}[theta],),
-        statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
+    request = PaperRequest(
+        outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
+    problem = Problem.of_paper(roles, compress(roles, codes), request)
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
@@ -91,9 +87,7 @@ def fit(
     # Theorem 4.5 knows τ where the prior came from Algorithm 1 and θ balances the groups at least as well.
     known_tau = tau if prior == "w" and theta in ("b", "w") else None
     return Fit(
-        request=PaperRequest(
-            outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
-        ),
+        request=request,
         columns=tuple(opened.columns),
         roles=roles,
         table=table,
