@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.request import Estimate, Relabel
     from fairmaxent.fit.uncertainty import Uncertainty
+    from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
@@ -58,6 +59,7 @@ __all__ = [
     "StorageError",
     "TargetError",
     "Uncertainty",
+    "Verification",
     "WeightError",
     "aif360",
     "baselines",
@@ -72,6 +74,7 @@ __all__ = [
     "representation_rate",
     "solvers",
     "statistical_rate",
+    "verify",
 ]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
@@ -86,6 +89,7 @@ _HOMES = {
     "Fit": "fit.fit",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
+    "Verification": "fit.verification",
     "calibration": "metrics.calibration",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
@@ -93,6 +97,7 @@ _HOMES = {
     "load": "fit.fit",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
+    "verify": "fit.verification",
 }
 
 

@@ -503,7 +503,7 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
         load(tmp_path / "pipe")
 
 
-class PanicException(BaseException):  # noqa: N818 (the name that polars gives it)
+class PanicException(BaseException):
     """What polars raises when it gives up."""
 
 

@@ -144,14 +144,16 @@ def _fair_counts(learned: Learned, problem: Problem, root: Reals) -> Reals:
 
 def _check_relabelled(soft: Reals, weighted: Table, problem: Problem, root: Reals) -> None:
     """Relabelling splits each profile between outcomes; how common profiles are in their group stays as it was."""
+    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
     totals = soft.sum(axis=1)
-    _require("soft labels do not sum to one", bool((np.isclose(totals, 1) | np.isclose(totals, 0)).all()))
-    counted = problem.counted.collect()
-    profiles = Profiles.of(problem.table.collect(), problem.blocks, counted.counts)
+    one, none = np.isclose(totals, 1), np.isclose(totals, 0) & (profiles.mass == 0)
+    _require("soft labels do not sum to one", bool((one | none).all()))
     cells = weighted.tables([(0,)], problem.blocks.levels)[0]
     reached = np.where(cells > 0, root, 0.0)
     _require("the weights are not those of the fair table", _same(cells, reached / reached.sum()))
-    parts = weighted.counts.reshape(soft.shape[::-1]).sum(axis=0)
+    by_outcome = weighted.counts.reshape(soft.shape[::-1])
+    _require("an impossible outcome has a weight", not (by_outcome.T[soft <= 0] > 0).any())
+    parts = by_outcome.sum(axis=0)
     _, groups = root_shape(problem.blocks)
     mass, share = (tally(profiles.groups, numbers, groups) for numbers in (profiles.mass, parts))
     factor = np.divide(share, mass, out=np.zeros(groups), where=mass > 0)
@@ -169,7 +171,7 @@ def _check_certificate(stored: Certificate, made: Certificate, *, complete: bool
     stated, expected = stored.to_dict(), made.to_dict()
     for name in expected if complete else _CORE:
         for path, said, real in _differences(name, stated.get(name), expected[name]):
-            raise ValueError(f"its certificate states {path} as {shown(said)}, but what it holds gives {shown(real)}")
+            raise ValueError(f"its certificate states {path} as {_text(said)}, but what it holds gives {_text(real)}")
 
 
 def _certificate(learned: Learned, problem: Problem) -> Certificate:
@@ -241,6 +243,10 @@ def _differences(path: str, stated: Any, expected: Any) -> Iterator[tuple[str, A
             yield from _differences(path, said, real)
     elif not _equal(stated, expected):
         yield path, stated, expected
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)
 
 
 def _equal(stated: Any, expected: Any) -> bool:
