@@ -100,7 +100,7 @@ STRANGE = [
     None, True, False, 0, 1, -1, 2, 3, 64, 2**31, 2**63, 2**70, -(2**63), 0.0, 0.5, 1.0, 1.0000001, 1.5, -0.25, 1e-300,
     1e300, float("inf"), float("-inf"), float("nan"), "", "x", "1", "\0", "é", "a" * 300, "constructor", "sex", "hired",
     [], [1], [[]], {}, {"map": []}, {"list": []}, {"map": [["a", 1]]}, {"list": [1, "a"]}, "CONVERGED", "STALLED",
-    "rows", "tree", "product", "mixture", "numeric", "categorical", "moment", "category", "objects", "stream", "text", "times",
+    "rows", "tree", "product", "numeric", "categorical", "moment", "category", "objects", "stream", "text", "times",
     "polars", "pandas", "pyarrow", "int64", "datetime64[ns]", "datetime64[ns, UTC]", "str", "object", "free", "keep",
 ]  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,13 @@ class Reading:
     """Raw values of the input rows; None: they are drawn inside their levels."""
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
+    left_out: tuple[str, ...] = ()
+    """Columns of the table that look like identifiers and are not to be kept; they are no columns here."""
+
+
+def identifiers_of(domain: Domain, keep: Collection[str] | None) -> tuple[str, ...]:
+    """The columns that look like identifiers and are not to be kept; None keeps all."""
+    return () if keep is None else tuple(name for name in domain.identifiers if name not in keep)
 
 
 def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
