@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, identifiers_of, per_average, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.data.weights import UNSCALED
@@ -53,13 +53,10 @@ def _domain(
 ) -> tuple[Domain, tuple[str, ...]]:
     """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
     if domain is None:
-        domain = learn_domain(lazy, weight=weight, progress=progress)
-        left_out = identifiers_of(domain, keep)
-        return domain.without(left_out) if left_out else domain, left_out
+        return without_identifiers(learn_domain(lazy, weight=weight, progress=progress), keep)
     head = collect(lazy.head(1))
     check_domain(domain, head if weight is None else head.drop(weight), weight)
-    left_out = identifiers_of(domain, keep)
-    domain = domain.without(left_out) if left_out else domain
+    domain, left_out = without_identifiers(domain, keep)
     check_known(lazy, domain, progress)
     return domain, left_out
 

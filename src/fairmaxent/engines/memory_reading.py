@@ -13,7 +13,7 @@ from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, identifiers_of, per_average, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
@@ -81,11 +81,9 @@ def _encode(
     """
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        domain, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
-        left_out = identifiers_of(domain, keep)
-        encoded = encoded.without([domain.index(name) for name in left_out])
-        return domain.without(left_out) if left_out else domain, encoded, left_out
+        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        domain, left_out = without_identifiers(whole, keep)
+        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
     check_domain(domain, attributes, weight)
-    left_out = identifiers_of(domain, keep)
-    domain = domain.without(left_out) if left_out else domain
+    domain, left_out = without_identifiers(domain, keep)
     return domain, domain.encode_rows(attributes), left_out
