@@ -178,7 +178,7 @@ class Attribute:
             kind=record["kind"],
             labels=tuple(record["labels"]),
             features=record["features"],
-            values=from_storage(record["name"], record["values"], unnest("values", arrays)),
+            values=from_storage(record["name"], record["values"], unnest("values", arrays), len(arrays["counts"])),
             level_starts=arrays["level_starts"],
             counts=arrays["counts"],
             edges=arrays.get("edges"),

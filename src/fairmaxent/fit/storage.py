@@ -283,7 +283,7 @@ def _unpack_positions(arrays: Arrays, domain: Domain, blocks: Blocks, table: Tab
 def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
     if "weight" not in record:
         return None
-    weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays))
+    weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays), rows=1)
     if len(weight) != 1:
         raise ValueError("the weight column holds a single one")
     return weight
