@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from statistics import median
 
 import numpy as np
 
@@ -76,8 +75,8 @@ def _name_people(texts: Sequence[str], *, often: bool) -> bool:
         return False
     persons = sum(_PERSON.fullmatch(text) is not None and text.istitle() for text in undated)
     keys = sum(_KEY.fullmatch(text) is not None for text in undated)
-    are_notes = median(len(text) for text in texts) >= 30 and median(len(text.split()) for text in texts) >= 5
-    return are_notes or 1.4 * max(persons, keys) > len(texts)
+    are_notes = np.median([len(text) for text in texts]) >= 30 and np.median([len(text.split()) for text in texts]) >= 5
+    return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
 
 
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
