@@ -1,10 +1,18 @@
 # make test sets everything up and runs every check; make demo sets everything up and runs the main job.
+# make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
+# Python that is there with the newest; make fuzz tries many more mutated files than make test does.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: test test-all lint demo bench docs clean
+# The core of the suite, and what it needs beside the extras that users install.
+CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py
+CORE_NEEDS := '.[cli,distributed,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
+NEWER_PYTHONS := 3.12 3.13 3.14
+FUZZ_MODELS ?= 100000
+
+.PHONY: test test-all test-lowest fuzz lint demo bench docs clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +31,27 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -n 2
 
+.venv-lowest/ready: pyproject.toml scripts/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) scripts/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/pip install --quiet --constraint .venv-lowest/lowest.txt --editable $(CORE_NEEDS)
+	touch $@
+
+.venv-%/ready: pyproject.toml
+	python$* -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --editable $(CORE_NEEDS)
+	touch $@
+
+test-lowest: .venv-lowest/ready
+	.venv-lowest/bin/python -m pytest -m "not slow" $(CORE)
+	for version in $(NEWER_PYTHONS); do \
+		python$$version -c "" 2> /dev/null || { echo "no Python $$version here"; continue; }; \
+		$(MAKE) .venv-$$version/ready && .venv-$$version/bin/python -m pytest -m "not slow" $(CORE) || exit 1; \
+	done
+
+fuzz: $(READY)
+	FUZZ_MODELS=$(FUZZ_MODELS) $(BIN)/pytest -n 2 tests/fuzz
+
 demo: $(READY)
 	$(BIN)/fairmaxent demo
 
@@ -34,4 +63,4 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.request import Estimate, Relabel
     from fairmaxent.fit.uncertainty import Uncertainty
+    from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
@@ -61,6 +62,7 @@ __all__ = [
     "StorageError",
     "TargetError",
     "Uncertainty",
+    "Verification",
     "WeightError",
     "aif360",
     "baselines",
@@ -76,6 +78,7 @@ __all__ = [
     "representation_rate",
     "solvers",
     "statistical_rate",
+    "verify",
 ]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
@@ -90,6 +93,7 @@ _HOMES = {
     "Fit": "fit.fit",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
+    "Verification": "fit.verification",
     "calibration": "metrics.calibration",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
@@ -98,6 +102,7 @@ _HOMES = {
     "max_memory": "data.limits",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
+    "verify": "fit.verification",
 }
 
 

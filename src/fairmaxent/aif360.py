@@ -29,7 +29,7 @@ GROUP = "group"
 WEIGHT = "instance_weights"
 
 # Options that the data set answers.
-_FROM_THE_DATA_SET = ("favourable", "groups", "weight", "forbid", "domain", "progress")
+_FROM_THE_DATA_SET = ("favourable", "groups", "weight", "forbid", "keep", "domain", "progress")
 
 
 class FairMaxEntPreprocessing:
@@ -86,6 +86,7 @@ class FairMaxEntPreprocessing:
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
+            keep=[name for name in frame.columns if name != WEIGHT],  # a data set has the same features afterwards
             forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
             **options,
         )

@@ -66,12 +66,18 @@ class FairMaxEntError(Exception):
     """Root of every error raised by fairmaxent; its message is made of texts and of options."""
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(spelled(parts, str))
+        super().__init__(_bounded(spelled(parts, str)))
         self.parts = parts
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
         """The message with its options spelled by ``spell``."""
-        return spelled(self.parts, spell)
+        return _bounded(spelled(self.parts, spell))
+
+
+def _bounded(text: str) -> str:
+    """Leave out the middle of a message that nobody would read."""
+    half = MOST_SAID // 2
+    return text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
@@ -139,6 +145,30 @@ class DependencyError(FairMaxEntError, ImportError):
     """An optional library is needed; the message names what to install."""
 
 
+MOST_SHOWN = 60
+"""How many characters of a value a message shows: values may be people's notes, and messages end up in logs."""
+MOST_SAID = 2000
+"""How many characters a message has at most; its end, which says what to do next, is kept."""
+
+
+def cut(text: str, most: int = MOST_SHOWN) -> str:
+    """Return a text, or its beginning and a mark that there is more.
+
+    >>> cut("a" * 100, 5), cut("short")
+    ('aaaa…', 'short')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def shown(value: object) -> str:
+    """Return how a message shows a value: as Python writes it, cut.
+
+    >>> shown("F"), len(shown("a" * 100))
+    ("'F'", 60)
+    """
+    return cut(repr(value))
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """Return a hint that names the nearest known name, or lists the known ones.
 
@@ -148,11 +178,11 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     "known: 'age', 'income'"
     """
     names = [str(item) for item in known]
-    near = difflib.get_close_matches(str(name), names, n=1)
+    near = difflib.get_close_matches(cut(str(name), 200), names, n=1)  # comparing long texts takes long
     if near:
-        return f"did you mean {near[0]!r}?"
-    shown = ", ".join(repr(item) for item in names[:12])
-    return f"known: {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+        return f"did you mean {shown(near[0])}?"
+    listed = ", ".join(shown(item) for item in names[:12])
+    return f"known: {listed}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

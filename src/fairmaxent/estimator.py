@@ -65,7 +65,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         How many rows `fit_resample` draws; None: the same number as X has.
     **options
         All other options of :func:`fairmaxent.debias`, by the same names; `weight` may also be a position. Columns of
-        an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``.
+        an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``. Every column of X is
+        kept, even one that looks like an identifier, because X comes back with the columns it came with.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
-    @storing_options_of(Request, without=("progress",))
+    @storing_options_of(Request, without=("progress", "keep"))
     def __init__(
         self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
     ) -> None:
@@ -123,7 +124,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
         options["protected"] = self._protected_names(features.columns, list(extra))
         options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
-        self.fit_ = debias(table, self._y_form.names[0], **options)
+        names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
+        self.fit_ = debias(table, self._y_form.names[0], keep=names, **options)
         return table
 
     def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:

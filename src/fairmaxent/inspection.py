@@ -13,7 +13,6 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows, in_range, read_weights
@@ -100,9 +99,8 @@ class Inspection:
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """Columns that differ in nearly every row and have no role; they are best left out."""
-        roles = (self.outcome, *self.protected)
-        return tuple(column.name for column in self.columns if column.identifier and column.name not in roles)
+        """Columns without a role that look as if they named people or rows; `debias` leaves them out."""
+        return tuple(column.name for column in self.columns if column.identifier)
 
     @property
     def bears_equal_groups(self) -> bool:
@@ -158,6 +156,7 @@ def inspect(
     domain, codes = read_domain(opened, domain, weight=weight, weights=design)
     roles = Roles.of(domain, outcome, names)
     compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)]
+    identifiers = set(domain.identifiers) - set(roles.names)
 
     def rates(columns: list[str]) -> GroupingRates:
         """Both rates of one grouping: of one column, or of the intersections of several."""
@@ -180,7 +179,10 @@ def inspect(
         rows=len(opened),
         outcome=outcome,
         protected=tuple(names),
-        columns=tuple(_summary(attribute, codes[:, index]) for index, attribute in enumerate(domain.attributes)),
+        columns=tuple(
+            _summary(attribute, codes[:, index], identifier=attribute.name in identifiers)
+            for index, attribute in enumerate(domain.attributes)
+        ),
         notes=domain.notes,
         groupings=tuple(map(rates, compared)),
         proxies=tuple(sorted(_proxies(roles, codes, design), key=lambda proxy: -proxy.strength)),
@@ -192,7 +194,7 @@ def inspect(
 # ---------------------------------------------------------------- columns
 
 
-def _summary(attribute: Attribute, codes: NDArray[np.integer]) -> ColumnSummary:
+def _summary(attribute: Attribute, codes: NDArray[np.integer], *, identifier: bool) -> ColumnSummary:
     missing = 0 if attribute.missing is None else int(np.count_nonzero(codes == attribute.missing))
     values = len(attribute.counts) - (attribute.missing is not None)
     return ColumnSummary(
@@ -201,8 +203,8 @@ def _summary(attribute: Attribute, codes: NDArray[np.integer]) -> ColumnSummary:
         levels=attribute.size,
         values=values,
         missing=missing,
-        shown=attribute.labels,
-        identifier=looks_like_identifier(attribute, len(codes) - missing),
+        shown=() if identifier else attribute.labels,
+        identifier=identifier,
     )
 
 

@@ -5,6 +5,7 @@ Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +13,10 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.memory_reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
@@ -49,12 +49,14 @@ def fit(
     solver: SolverName | Solver = "newton",
     favourable: object = None,
     domain: Domain | None = None,
+    keep: str | Sequence[str] | None = None,
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
 
     Every attribute enters by its own marginal, so the statistical rate only has the bound of Theorem 4.5;
     :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one of Algorithm 1: it sets the representation rate, with
-    the first level of the protected column as z = 0.
+    the first level of the protected column as z = 0. Columns that look like identifiers are left out unless ``keep``
+    names them.
     """
     _check_one_column(protected)
     check_choice("prior", prior, PriorName)
@@ -63,16 +65,15 @@ def fit(
     share = check_share("C", C)
     method = _solver(solver, share)
     opened = frames.open_frame(frame)
-    domain, codes = read_domain(opened, domain, weight=None, weights=None)
+    kept = [outcome, protected, *read_columns("keep", keep or [])]
+    domain, codes = read_domain(opened, domain, weight=None, weights=None, keep=kept)
+    left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
-    problem = Problem(
-        roles=roles,
-        table=compress(roles, codes),
-        measure=Measure.of(roles, favourable=favourable),
-        representation=({"d": None, "b": 1.0, "w": tau}[theta],),
-        statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
+    request = PaperRequest(
+        outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
+    problem = Problem.of_paper(roles, compress(roles, codes), request)
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
@@ -91,10 +92,8 @@ def fit(
     # Theorem 4.5 knows τ where the prior came from Algorithm 1 and θ balances the groups at least as well.
     known_tau = tau if prior == "w" and theta in ("b", "w") else None
     return Fit(
-        request=PaperRequest(
-            outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
-        ),
-        columns=tuple(opened.columns),
+        request=request,
+        columns=tuple(name for name in opened.columns if name not in left_out),
         roles=roles,
         table=table,
         weighted=weighted,
@@ -111,6 +110,7 @@ def fit(
             base=base,
             base_share=share,
             tau=known_tau,
+            left_out_columns=left_out,
         ),
         design_weights=None,
         weight_column=None,

@@ -55,6 +55,7 @@ CASES = ABOUT_MODELS | {
     "base_share": Case(0.6, "--base-share 0.6"),
     "detail": Case("bins", "--detail bins"),
     "forbid": Case([{"sex": "Male", "job": "cook"}], "--forbid sex=Male,job=cook"),
+    "keep": Case(["person"], "--keep person"),
     "random_state": Case(2, "--seed 2"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
@@ -100,6 +101,8 @@ def write_table(key):
         table().write_csv("data.csv", include_header=False)
     elif key == "decimal":
         table().write_csv("data.csv", separator=";", decimal_comma=True)
+    elif key == "keep":
+        table().with_columns(person=pl.Series([f"p{row}" for row in range(ROWS)])).write_csv("data.csv")
     else:
         table().write_csv("data.csv")
 
@@ -123,7 +126,7 @@ def run(folder, options, typed=""):
 
 def plain_run(folder, key, beside):
     """What comes without the key: the same for many keys."""
-    asked = (key if key in ("columns", "decimal") else "any", repr(beside))
+    asked = (key if key in ("columns", "decimal", "keep") else "any", repr(beside))
     if asked not in PLAIN:
         PLAIN[asked] = run(folder, beside)
     return PLAIN[asked]

@@ -182,7 +182,7 @@ def test_the_strongest_proxy_comes_first():
 def test_what_is_shown(folder):
     before = listing(folder)
     shown = run("inspect", "data.csv", *ROLES, "--favourable", ">50K")
-    for text in ("240 rows, 7 columns", "95 % interval", "Female against Male", "--drop id", "under a second"):
+    for text in ("240 rows, 7 columns", "95 % interval", "Female against Male", "--keep id", "under a second"):
         assert text in shown
     assert any(line.split()[:2] == ["sex", "job"] for line in shown.splitlines())
     assert listing(folder) == before
@@ -201,11 +201,11 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
     told = [*ROLES, "--favourable", ">50K", "--bins", "age: 0, 50, 100", "--write-config", "c.toml"]
     assert run("inspect", "data.csv", *told).endswith("\nwrote c.toml\n")
     config = tomllib.loads((folder / "c.toml").read_text())
-    assert "drop" not in config  # a suggestion is no setting
+    assert "keep" not in config  # a suggestion is no setting
     assert config["kinds"]["age"] == "numeric"
     assert config["representation_rate"] == 1.0  # the groups are large enough for equal sizes
     assert "id" not in config["kinds"]
-    (folder / "c.toml").write_text((folder / "c.toml").read_text().replace("# drop =", "drop ="))
+    assert '# keep = ["id"]' in (folder / "c.toml").read_text()
     result = CliRunner().invoke(group, ["debias", "data.csv", "--config", "c.toml", "-o", "fair.csv"])
     assert result.exit_code == 0, result.stderr
     domain = fairmaxent.Domain.infer(biased_table(), bins={"age": [0, 50, 100]})

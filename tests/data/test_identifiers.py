@@ -1,28 +1,93 @@
-"""identifiers.py: which columns name a row instead of describing it."""
+"""identifiers.py: which columns name people or rows, and which only differ a lot."""
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.identifiers import looks_like_identifier
 
 ROWS = 200
+RNG = np.random.default_rng(3)
+FIRST = ["Anna", "Ben", "Clara", "David", "Elif", "Fatima", "George", "Hana", "Ivan", "Julia"]
+LAST = ["Smith", "Müller", "García", "Nguyen", "O'Neil", "Rossi-Bianchi", "Silva", "Ito"]
+
+
+def some(number, low, high):
+    return RNG.integers(low, high, number).tolist()
+
+
+def visits(people):
+    """Two or three rows for each person."""
+    return [people[row % len(people)] for row in range(ROWS)]
+
+
+IDENTIFIERS = {
+    "texts that differ": [f"p{row}" for row in range(ROWS)],
+    "texts that differ in nearly every row": [f"p{row % 181}" for row in range(ROWS)],
+    "texts that differ in the rows that have one": [*(f"p{row}" for row in range(100)), *[None] * 100],
+    "names of a small table": [f"{first} {last}" for first in FIRST[:5] for last in LAST[:6]],
+    "row numbers": list(range(ROWS)),
+    "row numbers with gaps": [float(row) if row % 7 else None for row in range(ROWS)],
+    "keys from a range": sorted(RNG.permutation(1500)[:ROWS].tolist()),
+    "national numbers": [1_234_567_890 + 7_919_113 * row for row in range(ROWS)],
+    "e-mail addresses of a few": visits(["a.b@mail.org", "c@d.example", "e_f@g.co.uk"]),
+    "phone numbers": visits([f"+49 30 {number}" for number in some(40, 10**6, 10**7)]),
+    "phone numbers without a country": visits([f"(030) 555-{number}" for number in some(40, 1000, 9999)]),
+    "social security numbers": visits([f"{n}-{n % 90 + 10}-{n + 1000}" for n in some(50, 100, 999)]),
+    "national insurance numbers": visits([f"QQ {n} C" for n in some(80, 100_000, 999_999)]),
+    "people who come again": visits([f"{first} {last}" for first in FIRST for last in LAST]),
+    "notes": [
+        f"reports {what} since {days} days, came alone, will be seen again"
+        for what, days in zip(visits(["pain", "fever", "cough"]), some(ROWS, 1, 60), strict=True)
+    ],
+}
+OTHERS = {
+    "texts that repeat": [f"p{row % 60}" for row in range(ROWS)],
+    "few rows": [f"p{row}" for row in range(15)],
+    "measured numbers": [row / 7 for row in range(ROWS)],
+    "incomes": RNG.lognormal(10, 0.5, ROWS).round(2).tolist(),
+    "whole incomes": RNG.lognormal(10, 0.5, ROWS).astype(int).tolist(),
+    "ages": some(ROWS, 18, 90),
+    "many more rows than values": some(20_000, 0, 100),
+    "dates": [pd.Timestamp("2020-01-01") + pd.Timedelta(days=row) for row in range(ROWS)],
+    "dates as texts": visits([f"2020-{month:02}-{day:02}" for month in range(1, 9) for day in range(1, 25)][:120]),
+    "dates as numbers": [20_200_000 + 100 * (row % 12 + 1) + row % 28 + 1 for row in range(ROWS)],
+    "towns": visits(["New York", "San José", "Los Angeles", "Bad Homburg", "Berlin"]),
+    "long answers": visits(
+        ["I agree with this statement to a large extent", "I do not agree with it at all, or a bit"]
+    ),
+    "postcodes": visits([str(number) for number in some(50, 10_000, 99_999)]),
+}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("values", IDENTIFIERS.values(), ids=IDENTIFIERS)
+def test_what_names_people_or_rows_is_an_identifier(values, library):
+    assert Domain.infer(library({"x": values})).identifiers == ("x",)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
+def test_what_describes_them_is_none(values, library):
+    assert Domain.infer(library({"x": values})).identifiers == ()
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([f"p{row}" for row in range(ROWS)], True),
-        (list(range(ROWS)), True),
-        ([f"p{row % 181}" for row in range(ROWS)], True),
-        ([f"p{row % 180}" for row in range(ROWS)], False),  # 90 % of the rows, and not more
-        ([row / 7 for row in range(ROWS)], False),  # a measurement
-        ([f"p{row % 60}" for row in range(60)], False),  # few values
-        ([*(f"p{row}" for row in range(100)), *[None] * 100], True),  # all that have one
-    ],
+    ("name", "expected"),
+    [("surname", True), ("patientId", True), ("PATIENT_ID", True), ("e-mail", True), ("town", False), ("paid", False)],
 )
-def test_identifiers_differ_in_nearly_every_row_that_has_a_value(values, expected):
-    frame = pd.DataFrame({"x": values})
-    domain = Domain.infer(frame)
-    assert looks_like_identifier(domain.attributes[0], int(frame["x"].notna().sum())) is expected
-    assert any("identifier" in note for note in domain.notes) is expected
+def test_the_name_of_a_column_counts_if_it_has_many_values(name, expected):
+    many, few = [f"v{row % 50}" for row in range(ROWS)], [f"v{row % 10}" for row in range(ROWS)]
+    assert Domain.infer(pd.DataFrame({name: many})).identifiers == ((name,) if expected else ())
+    assert Domain.infer(pd.DataFrame({name: few})).identifiers == ()
+
+
+def test_a_domain_without_some_columns_has_no_notes_on_them():
+    domain = Domain.infer(pd.DataFrame({"x": [f"p{row}" for row in range(ROWS)], "same": "one", "age": range(ROWS)}))
+    assert any("'x'" in note for note in domain.notes)
+    left = domain.without(["x"])
+    assert left.names == ("same", "age")
+    assert left.identifiers == ("age",)
+    assert [note for note in left.notes if "'x'" in note] == []
+    assert any("'same'" in note for note in left.notes)

@@ -168,14 +168,15 @@ def test_an_order_that_does_not_fit_the_column_is_refused(order, words):
         Domain.infer(pd.DataFrame({"size": ["S", "L", "M"]}), order={"size": order})
 
 
-def test_notes_name_constant_and_identifier_like_columns(table):
-    notes = Domain.infer(table).notes
+def test_constant_and_identifier_like_columns_are_named(table):
+    domain = Domain.infer(table)
+    notes = domain.notes
     assert "column 'same' is constant ('one') and carries no information" in notes
     assert any("column 'city' has 90 values" in note for note in notes)
-    assert not any("identifier" in note for note in notes)
+    assert domain.identifiers == ()
     people = pl.DataFrame({"id": range(200), "key": [f"k{i}" for i in range(200)], "x": np.linspace(0, 1, 200)})
-    found = [note for note in Domain.infer(people).notes if "identifier" in note]
-    assert ["'id'" in note or "'key'" in note for note in found] == [True, True]
+    assert Domain.infer(people).identifiers == ("id", "key")
+    assert "column 'key' looks like an identifier" in repr(Domain.infer(people))
 
 
 def test_a_column_of_missing_values_only_has_one_level():

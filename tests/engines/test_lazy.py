@@ -175,9 +175,13 @@ def test_a_domain_that_is_given():
 
 def test_identifiers_are_named_as_in_memory():
     frame = table().with_columns(id=pl.int_range(ROWS), text=pl.int_range(ROWS).cast(pl.String))
-    notes = debias(frame.lazy(), "income", "sex").domain.notes
-    assert notes == debias(frame, "income", "sex").domain.notes
-    assert sum("like an identifier" in note for note in notes) == 2
+    lazy, eager = debias(frame.lazy(), "income", "sex"), debias(frame, "income", "sex")
+    assert lazy.columns == eager.columns == tuple(table().columns)
+    assert lazy.certificate.left_out_columns == eager.certificate.left_out_columns == ("id", "text")
+    kept = debias(frame.lazy(), "income", "sex", keep="id")
+    assert kept.columns == (*table().columns, "id")
+    assert kept.domain.notes == debias(frame, "income", "sex", keep=["id"]).domain.notes
+    assert sum("looks like an identifier and was kept" in note for note in kept.domain.notes) == 1
 
 
 # ---------------------------------------------------------------- more values than are kept
@@ -199,8 +203,8 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     monkeypatch.setattr(listing, "MOST_VALUES", 1000)
     monkeypatch.setattr(listing, "_AT_ONCE", at_once)  # polars then counts in several passes
     frame = many()
-    fit = debias(engine_of(frame), "y", "z", detail="bins")
-    twin = debias(frame, "y", "z", detail="bins")
+    fit = debias(engine_of(frame), "y", "z", detail="bins", keep="name")
+    twin = debias(frame, "y", "z", detail="bins", keep="name")
     amount, whole = fit.domain.attribute("amount"), twin.domain.attribute("amount")
     assert len(amount.values) <= 1100
     assert amount.size == whole.size

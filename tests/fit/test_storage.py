@@ -282,6 +282,11 @@ def test_a_flipped_bit_is_refused_in_every_library(library, tmp_path):
 
 
 def zipped(members):
+    """Members as a zip file; a model gets the digests that belong to them."""
+    if "SHA256SUMS" in members:
+        rest = {name: content for name, content in members.items() if name != "SHA256SUMS"}
+        lines = [f"{digest(text.encode() if isinstance(text, str) else text)}  {name}\n" for name, text in rest.items()]
+        members = rest | {"SHA256SUMS": "".join(lines)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
@@ -416,6 +421,100 @@ ARRAYS_OF_ANOTHER_MODEL = {
 @pytest.mark.parametrize(("name", "change"), ARRAYS_OF_ANOTHER_MODEL.values(), ids=ARRAYS_OF_ANOTHER_MODEL)
 def test_arrays_that_do_not_belong_together_are_refused(name, change, tmp_path):
     assert refused(with_array(name, change), tmp_path / "fit")
+
+
+def restate(name, *path, value):
+    """Replace a number that the certificate states."""
+
+    def change(header):
+        tagged = header["certificate"]["values"]
+        for key in (name, *path)[:-1]:
+            tagged = dict(tagged["map"])[key]
+        put(tagged, (name, *path)[-1], value)
+
+    return change
+
+
+FORGED = {
+    "achieved rate": restate("achieved", "statistical_rate", "sex", value=0.123),
+    "rate before": restate("before", "statistical_rate", "sex", value=0.999),
+    "wanted rate": restate("wanted", "statistical_rate", "sex", value=0.5),
+    "bound": restate("bound", value=0.99),
+    "residual": restate("residual", value=0.5),
+    "rows": restate("rows", value=10**9),
+    "effective rows": restate("effective_rows", value=10.0**9),
+    "distance": restate("distance", "from_data", value=0.5),
+    "small groups": restate("small_groups", value={"list": []}),
+    "costs": restate("costs", value=None),
+    "costs of a group": restate("costs", "effective_rows", value=10.0**9),
+    "outcome shares": restate("outcome_shares", value={"list": []}),
+    "method": restate("method", value="magic"),
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_forged_certificate_is_refused_though_its_digests_match(change, tmp_path):
+    (tmp_path / "fit").write_bytes(with_header(change))
+    with pytest.raises(StorageError, match=r"certificate states|solution states"):
+        load(tmp_path / "fit")
+
+
+def test_digests_name_every_member_and_must_match(tmp_path):
+    members = members_of(small_file())
+    lines = [line.split("  ") for line in members.pop("SHA256SUMS").decode().splitlines()]
+    assert lines == [[digest(content), name] for name, content in members.items()]
+    content = small_file()
+    assert not refused(content, tmp_path / "fit")
+    broken = members_of(content) | {"SHA256SUMS": members_of(content)["SHA256SUMS"].replace(b"0", b"1", 1)}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in broken.items():
+            archive.writestr(name, text)
+    (tmp_path / "fit").write_bytes(buffer.getvalue())
+    with pytest.raises(StorageError, match="SHA-256"):
+        load(tmp_path / "fit")
+
+
+def test_sizes_are_added_up_before_anything_is_inflated(tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            with archive.open(f"{number}.npy", "w") as member:
+                for _ in range(256):
+                    member.write(bytes(1 << 20))
+    (tmp_path / "fit").write_bytes(buffer.getvalue())
+    assert (tmp_path / "fit").stat().st_size < 1 << 21
+    with pytest.raises(StorageError, match=r"1,342,177,280 bytes of memory.*max_bytes"):
+        load(tmp_path / "fit")
+    (tmp_path / "small").write_bytes(small_file())
+    with pytest.raises(StorageError, match=r"limit of 10;"):
+        load(tmp_path / "small", max_bytes=10)
+
+
+def test_an_array_may_not_declare_more_than_it_holds(tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
+    assert refused(zipped(members_of(small_file()) | {"multipliers.npy": header.getvalue()}), tmp_path / "fit")
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StorageError, match="not an ordinary file"):
+        load(tmp_path / "pipe")
+
+
+class PanicException(BaseException):
+    """What polars raises when it gives up."""
+
+
+def test_a_panic_of_polars_is_a_storage_error(tmp_path, monkeypatch):
+    def give_up(*_):
+        raise PanicException("out of range")
+
+    (tmp_path / "fit").write_bytes(small_file("polars"))
+    monkeypatch.setattr(pl, "read_ipc_stream", give_up)
+    with pytest.raises(StorageError, match="PanicException: out of range"):
+        load(tmp_path / "fit")
 
 
 HEADERS = {

@@ -59,7 +59,7 @@ def test_facts_take_the_place_of_sentences(stored):
     certificate = fit.certificate
     assert certificate.rows == fit.table.size == 240
     assert [f"{group.name} ({group.rows} rows)" for group in certificate.small_groups] == expected["small_groups"]
-    assert len(certificate.warnings) == len(expected["warnings"])
+    assert (certificate.costs is None) == isinstance(fit.request, PaperRequest)  # measured when the file is read
     assert (certificate.downstream is None) == (expected["remedy"] is None)
     if certificate.downstream is not None:
         assert certificate.downstream.remedy == _remedy(expected["remedy"])

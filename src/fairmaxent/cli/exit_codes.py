@@ -113,6 +113,8 @@ def as_typed(option: Option) -> str:
 def _typed_value(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{column}={_typed_value(item)}" for column, item in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(_typed_value, value))
     return "none" if value is None else str(value)
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "inspect": "Look at a table: columns, groups, rates, proxies. Changes nothing.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "sample": "Draw rows from a saved model.",
+    "verify": "Check a saved model: is it whole, and is its certificate true?",
     "report": "Write a report on a saved model, for readers who did not run the fit.",
     "compare": "Compare fairmaxent with other methods on your table: rates, accuracy, time.",
     "reproduce": "Repeat the experiments of the paper.",

@@ -144,6 +144,12 @@ _ASKED = section(
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
     ),
     click.option(
+        "--keep",
+        type=option_types.NAMES,
+        help="Columns to keep although they look like identifiers; by default such columns are left out of rows, model "
+        "and report.",
+    ),
+    click.option(
         "--base",
         type=click.Choice(["tree", "product", "uniform"]),
         default="tree",

@@ -14,7 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
-from fairmaxent.errors import InputError, LevelError, Option, did_you_mean
+from fairmaxent.errors import InputError, LevelError, Option, did_you_mean, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,7 @@ class Attribute:
         if level is None and isinstance(value, str) and value in self.labels:
             level = self.labels.index(value)
         if level is None:
-            raise LevelError(f"column {self.name!r} has no level {value!r}; {did_you_mean(value, self.labels)}")
+            raise LevelError(f"column {self.name!r} has no level {shown(value)}; {did_you_mean(value, self.labels)}")
         return level
 
     def exact_level(self, value: object) -> int:
@@ -70,7 +70,7 @@ class Attribute:
         level = int(np.searchsorted(self.level_starts, position, side="right")) - 1
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
             raise LevelError(
-                f"column {self.name!r}: {value!r} shares its level with other values; "
+                f"column {self.name!r}: {shown(value)} shares its level with other values; "
                 f"name the complete level, {self.labels[level]!r}, or make bins narrower with ",
                 Option("bins"),
             )
@@ -112,7 +112,7 @@ class Attribute:
         if (positions < 0).any():
             value = values.to_list()[int(np.argmax(positions < 0))]
             raise LevelError(
-                f"column {self.name!r} holds {value!r}, which was not in the data that the domain was learned from"
+                f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned from"
             )
         return np.append(positions, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
 
@@ -139,8 +139,8 @@ class Attribute:
         if None in levels:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
-                f"column {self.name!r} holds {value!r}, which was not in the data that the domain was learned from; "
-                f"{did_you_mean(value, self.labels)}; replace it, or learn the domain from data that has it"
+                f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
+                f"from; {did_you_mean(value, self.labels)}; replace it, or learn the domain from data that has it"
             )
         return np.array(levels, dtype=np.intp)
 
@@ -178,7 +178,7 @@ class Attribute:
             kind=record["kind"],
             labels=tuple(record["labels"]),
             features=record["features"],
-            values=from_storage(record["name"], record["values"], unnest("values", arrays)),
+            values=from_storage(record["name"], record["values"], unnest("values", arrays), len(arrays["counts"])),
             level_starts=arrays["level_starts"],
             counts=arrays["counts"],
             edges=arrays.get("edges"),
@@ -211,7 +211,7 @@ class Attribute:
             return self.labels.index(value)
         level = self.level(value)
         raise LevelError(
-            f"column {self.name!r} never holds {value!r}; name a value that was seen, or its level, "
+            f"column {self.name!r} never holds {shown(value)}; name a value that was seen, or its level, "
             f"{self.labels[level]!r}"
         )
 

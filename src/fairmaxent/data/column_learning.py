@@ -15,6 +15,7 @@ from fairmaxent.data.encoded import EncodedColumn
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions, group_values, refuse_same_moments, unique_labels
 from fairmaxent.data.library_errors import column_errors
+from fairmaxent.errors import cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class LearnedColumn:
     attribute: Attribute
     encoded: EncodedColumn
     notes: tuple[str, ...]
+    identifier: bool
 
 
 def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
@@ -45,7 +47,7 @@ def _learned(series: frames.Column, options: ColumnOptions, weights: Reals | Non
     by_level = np.argsort(levels, kind="stable")
     if has_missing or np.any(np.diff(by_level) < 0):
         values = frames.take(series, rows[by_level])
-    labels = unique_labels([*grouping.labels, "missing"] if has_missing else grouping.labels)
+    labels = unique_labels([*map(cut, grouping.labels), *(["missing"] if has_missing else [])])
     starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
     attribute = Attribute(
         name=series.name,
@@ -59,8 +61,9 @@ def _learned(series: frames.Column, options: ColumnOptions, weights: Reals | Non
         missing=missing,
     )
     present = len(distinct.codes) - distinct.missing
-    notes = (*([grouping.note] if grouping.note else []), *_notes(attribute, present, options.max_levels))
-    return LearnedColumn(attribute, _encoded(attribute, distinct.codes, levels, by_level), notes)
+    notes = (*([grouping.note] if grouping.note else []), *_notes(attribute))
+    encoded = _encoded(attribute, distinct.codes, levels, by_level)
+    return LearnedColumn(attribute, encoded, notes, looks_like_identifier(attribute, present))
 
 
 def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
@@ -87,12 +90,7 @@ def _drawable(counts: Reals, starts: NDArray[np.int64]) -> Reals:
     return np.where(np.repeat(empty, np.diff(starts)), 1.0, counts)
 
 
-def _notes(attribute: Attribute, present: int, max_levels: int) -> list[str]:
-    name, notes = attribute.name, []
-    if attribute.size == 1:
-        notes.append(f"column {name!r} is constant ({attribute.labels[0]!r}) and carries no information")
-    if looks_like_identifier(attribute, present, few=max_levels):
-        notes.append(
-            f"column {name!r} has a different value in (nearly) every row, like an identifier; consider dropping it"
-        )
-    return notes
+def _notes(attribute: Attribute) -> list[str]:
+    if attribute.size > 1:
+        return []
+    return [f"column {attribute.name!r} is constant ({attribute.labels[0]!r}) and carries no information"]

@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmaxent.data.arrow_stream import check_stream
 from fairmaxent.data.distinct_values import LIBRARIES
 from fairmaxent.data.frames import Column, library_of, load_library
 from fairmaxent.errors import StorageError
@@ -53,18 +54,18 @@ def to_storage(series: Column) -> tuple[Record, Arrays]:
     return {"library": library}, stream
 
 
-def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Column:
-    """Restore what `to_storage` wrote, under this column name."""
+def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None = None) -> Column:
+    """Restore what `to_storage` wrote, under this column name; ``rows`` is how many values it must have, if known."""
     library = record["library"]
     if library not in LIBRARIES:
         raise StorageError(f"column {name!r} was stored by {library!r}; known: pandas, polars, pyarrow")
     namespace = load_library(library)
     if library == "pandas":
-        native = _pandas_restore(record, arrays).to_frame(name)
+        native = _pandas_restore(record, arrays, rows).to_frame(name)
     elif library == "polars":
-        native = namespace.read_ipc_stream(io.BytesIO(arrays["stream"].tobytes())).rename({"values": name})
+        native = namespace.read_ipc_stream(io.BytesIO(_stream(arrays, rows))).rename({"values": name})
     else:
-        native = namespace.table({name: _pyarrow_restore(arrays)})
+        native = namespace.table({name: _pyarrow_restore(arrays, rows)})
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     return frame.get_column(name)
 
@@ -84,8 +85,15 @@ def _pyarrow_stream(native: Any) -> Arrays:
     return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    table = load_library("pyarrow").ipc.open_stream(arrays["stream"].tobytes()).read_all()
+def _stream(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
+    """The bytes of an Arrow stream, after a look at what it declares."""
+    content = arrays["stream"].tobytes()
+    check_stream(content, rows)
+    return content
+
+
+def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
+    table = load_library("pyarrow").ipc.open_stream(_stream(arrays, rows)).read_all()
     table.validate(full=True)
     return table.column("values")
 
@@ -128,18 +136,18 @@ def _pandas_number_record(native: Any, name: str) -> tuple[Record, Arrays]:
     return record, {"numbers": native.to_numpy()}
 
 
-def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
     pandas = load_library("pandas")
     match record["layout"]:
         case "category":
-            categories = _pandas_restore(record["categories"], unnest("categories", arrays))
+            categories = _pandas_restore(record["categories"], unnest("categories", arrays), None)
             dtype = pandas.CategoricalDtype(pandas.Index(categories), ordered=record["ordered"])
             return pandas.Series(pandas.Categorical.from_codes(arrays["codes"], dtype=dtype))
         case "interval":
-            left, right = (_pandas_restore(record[side], unnest(side, arrays)) for side in ("left", "right"))
+            left, right = (_pandas_restore(record[side], unnest(side, arrays), rows) for side in ("left", "right"))
             return pandas.Series(pandas.arrays.IntervalArray.from_arrays(left, right, closed=record["closed"]))
         case "stream":
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays)))
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays, rows)))
         case "text":
             return pandas.Series(record["values"], dtype=record["dtype"])
         case "objects":

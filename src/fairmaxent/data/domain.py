@@ -8,7 +8,7 @@ The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,9 +35,12 @@ class Domain:
     attributes: tuple[Attribute, ...]
     notes: tuple[str, ...]
     """What a user should know about the columns, in complete sentences."""
+    identifiers: tuple[str, ...] = ()
+    """Columns that look as if they named people or rows; `debias` leaves them out unless they are to be kept."""
 
     def __repr__(self) -> str:
         lines = [f"<Domain of {count_text(self.size)} points>", *map(repr, self.attributes), *self.notes]
+        lines += [f"column {name!r} looks like an identifier" for name in self.identifiers]
         return "\n".join(lines)
 
     @classmethod
@@ -99,13 +102,22 @@ class Domain:
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
         notes = tuple(note for column in columns for note in column.notes)
-        domain = cls(tuple(column.attribute for column in columns), notes)
+        identifiers = tuple(column.attribute.name for column in columns if column.identifier)
+        domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
         return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""
         attributes = [changed.get(index, attribute) for index, attribute in enumerate(self.attributes)]
         return replace(self, attributes=tuple(attributes))
+
+    def without(self, names: Collection[str]) -> Domain:
+        """Return the domain without some columns, and without the notes on them."""
+        return Domain(
+            tuple(attribute for attribute in self.attributes if attribute.name not in names),
+            tuple(note for note in self.notes if not any(note.startswith(f"column {name!r}") for name in names)),
+            tuple(name for name in self.identifiers if name not in names),
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

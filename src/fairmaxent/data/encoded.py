@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,16 @@ class Encoded:
     """Of the columns whose levels stand for several values; None: some value is unknown."""
     unknown: str = ""
     """Which value that is."""
+
+    def without(self, dropped: Collection[int]) -> Encoded:
+        """Return the table without some columns, by position."""
+        if not dropped:
+            return self
+        kept = [index for index in range(self.codes.shape[1]) if index not in dropped]
+        positions = None
+        if self.positions is not None:
+            positions = {kept.index(old): column for old, column in self.positions.items() if old not in dropped}
+        return Encoded(np.asfortranarray(self.codes[:, kept]), positions, self.unknown)
 
     @classmethod
     def stacked(cls, columns: Sequence[EncodedColumn], sizes: Sequence[int]) -> Encoded:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, shown
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
@@ -58,7 +58,7 @@ class ColumnOptions:
     def _check_types(self) -> None:
         for name, option in (("kinds", self.kinds), ("order", self.order)):
             if not isinstance(option, Mapping):
-                raise InputError(f"{name} is {option!r}; give it by column, as {{column: …}}")
+                raise InputError(f"{name} is {shown(option)}; give it by column, as {{column: …}}")
         for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
             if isinstance(number, bool) or not isinstance(number, int | Mapping):
                 also = ", or bins by column" if name == "bins" else ""
@@ -152,10 +152,12 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
     known = {value_key(value) for value in scalars}
     for value in order:
         if value_key(value) not in known:
-            raise LevelError(f"order names {value!r}, which is not in column {name!r}; {did_you_mean(value, scalars)}")
+            raise LevelError(
+                f"order names {shown(value)}, which is not in column {name!r}; {did_you_mean(value, scalars)}"
+            )
     for value in scalars:
         if value_key(value) not in level_of:
-            raise LevelError(f"column {name!r} holds {value!r}, which is not in its order; add it there")
+            raise LevelError(f"column {name!r} holds {shown(value)}, which is not in its order; add it there")
     levels = np.array([level_of[value_key(value)] for value in scalars], dtype=np.intp)
     return LevelsOfValues(levels, [value_text(value) for value in order])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +42,25 @@ class Reading:
     """Raw values of the input rows; None: they are drawn inside their levels."""
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
+    left_out: tuple[str, ...] = ()
+    """Columns of the table that look like identifiers and are not to be kept; they are no columns here."""
+
+
+def without_identifiers(domain: Domain, keep: Collection[str] | None) -> tuple[Domain, tuple[str, ...]]:
+    """Return the domain without the columns that look like identifiers, and their names; None keeps all of them.
+
+    Those that are to be kept are noted.
+    """
+    if keep is None or not domain.identifiers:
+        return domain, ()
+    left_out = tuple(name for name in domain.identifiers if name not in keep)
+    kept = [
+        f"column {name!r} looks like an identifier and was kept, so rows, models and reports may hold its values"
+        for name in domain.identifiers
+        if name in keep
+    ]
+    narrowed = domain.without(left_out)
+    return replace(narrowed, notes=(*narrowed.notes, *kept)), left_out
 
 
 def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, per_average, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.data.weights import UNSCALED
@@ -25,6 +25,7 @@ def read_lazy(
     weight: str | None,
     domain: Domain | None,
     detail: DetailOption | None,
+    keep: Collection[str] | None,
     progress: Progress,
 ) -> Reading:
     """Count the distinct rows."""
@@ -32,28 +33,32 @@ def read_lazy(
         check_column(lazy, name)
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
-    domain = _domain(shifted, domain, weight, progress)
+    domain, left_out = _domain(shifted, domain, weight, keep, progress)
     roles = Roles.of(domain, outcome, protected)
     progress("count", 0.0)
     return Reading(
-        columns=tuple(names_of(lazy)),
+        columns=tuple(name for name in names_of(lazy) if name not in left_out),
         roles=roles,
         table=per_average(_count(shifted, roles, weight), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
         redrawn=without_positions(detail, domain, "the rows are not kept in memory"),
         weight_scale=scale,
+        left_out=left_out,
     )
 
 
-def _domain(lazy: Lazy, domain: Domain | None, weight: str | None, progress: Progress) -> Domain:
-    """Learn the domain, or check the one that is given; the weight column is no attribute."""
+def _domain(
+    lazy: Lazy, domain: Domain | None, weight: str | None, keep: Collection[str] | None, progress: Progress
+) -> tuple[Domain, tuple[str, ...]]:
+    """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
     if domain is None:
-        return learn_domain(lazy, weight=weight, progress=progress)
+        return without_identifiers(learn_domain(lazy, weight=weight, progress=progress), keep)
     head = collect(lazy.head(1))
     check_domain(domain, head if weight is None else head.drop(weight), weight)
+    domain, left_out = without_identifiers(domain, keep)
     check_known(lazy, domain, progress)
-    return domain
+    return domain, left_out
 
 
 def _count(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +13,7 @@ from fairmaxent.data.domain import Domain, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, per_average, without_positions
+from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
@@ -28,6 +28,7 @@ def read_in_memory(
     weight: str | None,
     domain: Domain | None,
     detail: DetailOption | None,
+    keep: Collection[str] | None,
     progress: Progress,
 ) -> Reading:
     """Encode the rows, and merge equal ones."""
@@ -35,13 +36,13 @@ def read_in_memory(
     raw = read_weights(frame, weight)
     scale = UNSCALED if raw is None else WeightScale.of(raw)
     weights = None if raw is None else scale.shifted(raw)
-    domain, encoded = _encode(frame, domain, weight=weight, weights=weights)
+    domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
     roles = Roles.of(domain, outcome, protected)
     positions = None if detail == "bins" else encoded.positions
     redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
     progress("count", 0.0)
     return Reading(
-        columns=tuple(frame.columns),
+        columns=tuple(name for name in frame.columns if name not in left_out),
         roles=roles,
         table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
         design=None if raw is None else scale.scaled(raw),
@@ -49,23 +50,40 @@ def read_in_memory(
         positions=positions,
         redrawn=redrawn,
         weight_scale=scale,
+        left_out=left_out,
     )
 
 
 def read_domain(
-    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, weights: Reals | None
+    frame: nw.DataFrame[Any],
+    domain: Domain | None,
+    *,
+    weight: str | None,
+    weights: Reals | None,
+    keep: Collection[str] | None = None,
 ) -> tuple[Domain, Codes]:
     """Return the given domain, or one learned from the frame, and the frame in its codes."""
-    domain, encoded = _encode(frame, domain, weight=weight, weights=weights)
+    domain, encoded, _ = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
     return domain, encoded.codes
 
 
 def _encode(
-    frame: nw.DataFrame[Any], domain: Domain | None, *, weight: str | None, weights: Reals | None
-) -> tuple[Domain, Encoded]:
-    """Encode the frame by the given domain, or by one learned from it; the weight column is no attribute."""
+    frame: nw.DataFrame[Any],
+    domain: Domain | None,
+    *,
+    weight: str | None,
+    weights: Reals | None,
+    keep: Collection[str] | None,
+) -> tuple[Domain, Encoded, tuple[str, ...]]:
+    """Encode the frame by the given domain, or by one learned from it, without identifiers; these are named last.
+
+    The weight column is no attribute.
+    """
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        return Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        domain, left_out = without_identifiers(whole, keep)
+        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
     check_domain(domain, attributes, weight)
-    return domain, domain.encode_rows(attributes)
+    domain, left_out = without_identifiers(domain, keep)
+    return domain, domain.encode_rows(attributes), left_out

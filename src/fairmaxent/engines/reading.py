@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fairmaxent.data import frames
@@ -23,14 +23,20 @@ def read_rows(
     weight: str | None,
     domain: Domain | None,
     detail: DetailOption | None = None,
+    keep: Collection[str] | None = None,
     progress: Progress,
 ) -> Reading:
-    """Read a table where its rows are, by the given domain or by one learned from it."""
+    """Read a table where its rows are, by the given domain or by one learned from it.
+
+    Columns that look like identifiers are left out unless ``keep`` names them; None keeps all.
+    """
     lazy = open_lazy(frame)
     if lazy is None:
         opened = frames.open_frame(frame)
         return read_in_memory(
-            opened, outcome, protected, weight=weight, domain=domain, detail=detail, progress=progress
+            opened, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
         )
     with engine_errors(lazy):
-        return read_lazy(lazy, outcome, protected, weight=weight, domain=domain, detail=detail, progress=progress)
+        return read_lazy(
+            lazy, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
+        )

@@ -201,6 +201,7 @@ def certify(
     redrawn: RedrawnValues | None = None,
     costs: Costs | None = None,
     decisions: Decisions | None = None,
+    left_out_columns: tuple[str, ...] = (),
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -240,6 +241,7 @@ def certify(
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=roles.domain.notes,
+        left_out_columns=left_out_columns,
         redrawn=redrawn,
         decisions=decisions,
         measure=measure,

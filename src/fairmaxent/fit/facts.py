@@ -80,6 +80,7 @@ class Facts:
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
+    left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked

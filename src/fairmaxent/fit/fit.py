@@ -19,6 +19,7 @@ from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.files.atomic import new_folder
 from fairmaxent.fit import storage
+from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.top_up import missing_rows
@@ -233,9 +234,11 @@ class Fit(Learned):
         return frames.arrange(frame, self.columns, self.weight_column)
 
 
-def load(path: str | PathLike[str]) -> Fit:
+def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     """Read a fit back that :meth:`Fit.save` wrote.
 
-    Raises :class:`fairmaxent.StorageError` if the file is missing, damaged, of another kind, or of a newer format.
+    Raises :class:`fairmaxent.StorageError` if the file is missing, damaged, of another kind, or of a newer format, if
+    its certificate states something else than follows from what it holds, or if it would take more than ``max_bytes``
+    of memory. Nothing in the file is run.
     """
-    return Fit(**vars(storage.load(path)))
+    return Fit(**vars(storage.load(path, max_bytes=max_bytes)))

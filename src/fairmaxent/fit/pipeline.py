@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import read_columns
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
-from fairmaxent.errors import FairMaxEntError, InputError, Option
+from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
@@ -91,6 +92,11 @@ def debias(frame: Any, request: Request) -> Fit:
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
+    keep
+        The column or columns to keep although they look like identifiers. Others that differ in nearly every row, or
+        that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, so that
+        drawn rows, models and reports hold none of their values; the certificate names them. Columns that another
+        option names are always kept.
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
     domain
@@ -113,12 +119,23 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         weight=request.weight,
         domain=request.domain,
         detail=request.detail,
+        keep=request.named_columns,
         progress=progress,
     )
+    _check_kept(request, data)
     fit = fit_rows(data, request.kept(), progress)
     if request.estimate == "auto":
         return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+
+
+def _check_kept(request: Request, data: Reading) -> None:
+    """Refuse to keep a column that the table does not have."""
+    for name in read_columns("keep", request.keep or []):
+        if name not in data.columns:
+            raise ColumnError(
+                Option("keep"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
+            )
 
 
 def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Known = _NOTHING) -> Fit:
@@ -180,6 +197,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
             redrawn=data.redrawn,
             costs=costs,
             decisions=relabelled.decisions,
+            left_out_columns=data.left_out,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
@@ -277,4 +295,5 @@ def _reading(fit: Fit) -> Reading:
         fit.weight_column,
         positions,
         weight_scale=fit.weight_scale,
+        left_out=fit.certificate.left_out_columns,
     )

@@ -18,7 +18,7 @@ from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fit.request import FREE, Request, read_rates, read_rules, read_target
+from fairmaxent.fit.request import FREE, PaperRequest, Request, read_rates, read_rules, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
@@ -55,6 +55,18 @@ class Problem:
             chosen=read_target(roles, request.target),
             outcome_is_free=(request.target or {}).get(roles.names[0]) == FREE,
             largest_weight=request.largest_weight,
+        )
+
+    @classmethod
+    def of_paper(cls, roles: Roles, table: Counted, request: PaperRequest) -> Problem:
+        """Look up what one of the paper's own configurations means for these columns and rows."""
+        representation: dict[str, float | None] = {"d": None, "b": 1.0, "w": request.tau}
+        return cls(
+            roles=roles,
+            table=table,
+            measure=Measure.of(roles, favourable=request.favourable),
+            representation=(representation[request.theta],),
+            statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
         )
 
     @property

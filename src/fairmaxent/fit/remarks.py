@@ -41,6 +41,12 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
         yield (f"no row in the data has {cell}: the base fills in this combination{share}",)
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
+    if facts.left_out_columns:
+        columns = ", ".join(map(repr, facts.left_out_columns))
+        yield (
+            f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
+            Option("keep", list(facts.left_out_columns)),
+        )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None:
         columns = ", ".join(map(repr, facts.redrawn.columns))

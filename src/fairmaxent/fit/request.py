@@ -20,7 +20,16 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, did_you_mean
+from fairmaxent.errors import (
+    ColumnError,
+    ForbiddenError,
+    InputError,
+    Option,
+    TargetError,
+    check_choice,
+    did_you_mean,
+    shown,
+)
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
@@ -134,6 +143,7 @@ class Request:
     detail: DetailOption | None = None
     weight: str | None = None
     forbid: ForbidOption | None = None
+    keep: str | Sequence[str] | None = None
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | None = field(default=None, compare=False, repr=False)
@@ -149,19 +159,27 @@ class Request:
         for name in ("representation_rate", "statistical_rate"):
             object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
         check_seed(self.random_state)
+        read_columns("keep", self.keep or [])
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
-                Option("forbid"), f" is {self.forbid!r}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
+                Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
             )
 
     @property
     def protected_names(self) -> list[str]:
         """The protected columns, one or several, as a list."""
         return read_columns("protected", self.protected)
+
+    @property
+    def named_columns(self) -> list[str]:
+        """The columns that are used on purpose, even if they look like identifiers."""
+        options = [self.target, *(self.forbid or ())]
+        mentioned = [str(name) for option in options if isinstance(option, Mapping) for name in option]
+        return [*self._roles, *mentioned, *read_columns("keep", self.keep or [])]
 
     @property
     def _roles(self) -> list[str]:
@@ -186,7 +204,7 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "favourable", "target", "forbid")
+        mutable = ("protected", "favourable", "target", "forbid", "keep")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
 
@@ -272,7 +290,7 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     for combination in forbid or ():
         if not isinstance(combination, Mapping):
             raise ForbiddenError(
-                Option("forbid"), f" holds {combination!r}; name values by column, e.g. {{'sex': 'Male'}}"
+                Option("forbid"), f" holds {shown(combination)}; name values by column, e.g. {{'sex': 'Male'}}"
             )
         if not combination:
             raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
@@ -297,7 +315,7 @@ def _is_number(value: object) -> bool:
 
 def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise InputError(Option(name), f" is {value!r}; it must be True or False")
+        raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
 
 
 def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
@@ -305,7 +323,7 @@ def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
     if value is None or isinstance(value, kind):
         return
     if not isinstance(value, str):
-        raise InputError(Option(name), f" is {value!r}; pass one of the choices, {kind.__name__}(…), or None")
+        raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
     check_choice(name, value, choices)
 
 
@@ -320,7 +338,7 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
     """
     if not isinstance(target, Mapping | None):
         raise TargetError(
-            Option("target"), f" is {target!r}; pass the wanted shares by column: {{column: {{level: share}}}}"
+            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
         )
     domain = roles.domain
     return {
@@ -345,14 +363,14 @@ def is_free(roles: Roles, column: str, wanted: object) -> bool:
 def _read_column(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     if not isinstance(wanted, Mapping):
         raise TargetError(
-            Option("target", column=attribute.name), f" is {wanted!r}; give each level its share: {{level: share}}"
+            Option("target", column=attribute.name), f" is {shown(wanted)}; give each level its share: {{level: share}}"
         )
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not 0 <= probability <= 1:
             raise TargetError(
                 Option("target", column=attribute.name),
-                f" gives {value!r} the share {probability!r}; a share lies between 0 and 1",
+                f" gives {shown(value)} the share {probability!r}; a share lies between 0 and 1",
             )
         if 0 < probability < LEAST_SHARE:
             raise TargetError(

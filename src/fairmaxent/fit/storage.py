@@ -1,7 +1,8 @@
 """A fit in one file: JSON for what has names, arrays for what has numbers, never pickle.
 
-The file is a zip archive with ``header.json`` and one ``.npy`` member per array. Writing the same fit twice gives the
-same bytes. Reading checks format, version, checksums and shapes, and never runs anything from the file.
+The file is a zip archive with ``header.json``, one ``.npy`` member per array, and the SHA-256 of each. Writing the same
+fit twice gives the same bytes. Reading checks format, version, digests, types and ranges, makes the certificate again
+from the distribution, and never runs anything from the file.
 """
 
 from __future__ import annotations
@@ -13,25 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Column
+from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale
-from fairmaxent.errors import DependencyError, StorageError
+from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.files.atomic import write_whole
-from fairmaxent.fit.archive import damaged, foreign, path_of, read_archive, to_archive
+from fairmaxent.fit.archive import MOST_BYTES, damaged, foreign, path_of, read_archive, to_archive
+from fairmaxent.fit.certificate_ranges import check_ranges
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.json_records import pack_certificate, pack_request, unpack_certificate, unpack_request
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.prior_storage import pack_prior, unpack_prior
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.recomputed import recomputed
+from fairmaxent.fit.record_types import check_fields, fits
 from fairmaxent.fit.request import PaperRequest, Request
 from fairmaxent.fit.stored_arrays import distinct_codes, masses, sound
+from fairmaxent.fit.stored_columns import check_domain
 from fairmaxent.fit.version_1 import upgraded
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
@@ -40,7 +44,7 @@ from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.relabelling.profiles import Profiles
 
 FORMAT = "fairmaxent model"
-VERSION = 2
+VERSION = 3
 
 
 def save(fit: Learned, path: str | PathLike[str]) -> None:
@@ -49,22 +53,27 @@ def save(fit: Learned, path: str | PathLike[str]) -> None:
     write_whole(path_of(path), to_archive(record, arrays))
 
 
-def load(path: str | PathLike[str]) -> Learned:
+def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Learned:
     """Read back what `save` wrote."""
-    record, arrays = read_archive(path_of(path))
+    record, arrays = read_archive(path_of(path), max_bytes=max_bytes)
     if record.get("format") != FORMAT:
         raise foreign(path)
-    if record.get("version") not in (1, VERSION):
+    version = record.get("version")
+    if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise StorageError(
-            f"{path} has format version {record.get('version')!r}, but this fairmaxent reads versions up to {VERSION}; "
+            f"{path} has format version {shown(version)}, but this fairmaxent reads versions up to {VERSION}; "
             "upgrade fairmaxent, or fit and save again"
         )
     try:
-        return _unpack(upgraded(record, arrays) if record["version"] == 1 else record, arrays)
+        with np.errstate(all="ignore"):  # of numbers that are refused below
+            learned = _unpack(upgraded(record, arrays) if version == 1 else record, arrays)
+            return recomputed(learned, complete=version == VERSION)
     except DependencyError:
         raise
-    except Exception as problem:
-        raise damaged(path, problem) from problem
+    except BaseException as problem:
+        if isinstance(problem, Exception) or is_foreign(problem):
+            raise damaged(path, problem) from problem
+        raise
 
 
 # ---------------------------------------------------------------- the fit
@@ -141,26 +150,23 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     if sorted(record["arrays"]) != sorted(arrays):
         raise ValueError("arrays are missing or do not belong here")
     domain = Domain.from_storage(record["domain"], unnest("domain", arrays))
-    for attribute in domain.attributes:
-        _check_attribute(attribute)
-    roles = Roles(domain, record["outcome"], tuple(record["protected"]))
-    if len({*roles.root} & {*range(len(domain.names))}) != 1 + len(roles.protected):
-        raise ValueError("outcome and protected columns are not among the columns")
+    check_domain(domain)
+    roles = _unpack_roles(record, domain)
     optimum = _unpack_optimum(record, arrays, roles.blocks)
     weight = _unpack_weight(record, arrays)
     table, design = _unpack_table(arrays, roles.blocks, weighted=weight is not None)
     soft, support = _unpack_labels(arrays, table, roles.blocks)
     columns = tuple(record["columns"])
-    if sorted(columns) != sorted([*domain.names, *([] if weight is None else [weight.name])]):
+    if not fits(columns, tuple[str, ...]) or sorted(columns) != sorted(
+        [*domain.names, *([] if weight is None else [weight.name])]
+    ):
         raise ValueError("columns and their descriptions do not fit together")
     positions = _unpack_positions(arrays, domain, roles.blocks, table)
     distribution = Distribution.of(domain, optimum).detailed(positions, table, design, relabelled=soft is not None)
-    if not abs(distribution.root_table.sum() - 1) < 1e-6:
-        raise ValueError("the distribution does not sum to one")
     certificate = unpack_certificate(record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0)))
-    str(certificate)  # raises if a fact has a kind or a range that it cannot have
+    check_ranges(certificate)
     request = unpack_request(record["request"])
-    _check_request(request, roles, table)
+    _check_request(request, roles, weight)
     return Learned(
         request=request,
         columns=columns,
@@ -178,13 +184,19 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     )
 
 
-def _check_request(request: Request | PaperRequest, roles: Roles, table: Table) -> None:
-    """Refuse a request that is about other columns, or that makes no sense for these."""
+def _unpack_roles(record: Record, domain: Domain) -> Roles:
+    """The outcome and the protected columns, refused as in a call if they make no sense."""
+    outcome, protected = record["outcome"], record["protected"]
+    if not fits([outcome, *protected], list[int]) or not {outcome, *protected} <= {*range(len(domain.names))}:
+        raise ValueError("outcome and protected columns are not among the columns")
+    return Roles.of(domain, domain.names[outcome], [domain.names[index] for index in protected])
+
+
+def _check_request(request: Request | PaperRequest, roles: Roles, weight: Column | None) -> None:
+    """Refuse a request that is about other columns."""
     protected = [request.protected] if isinstance(request, PaperRequest) else request.protected_names
-    if (request.outcome, *protected) != roles.names:
+    if (request.outcome, *protected) != roles.names or request.weight != (None if weight is None else weight.name):
         raise ValueError("the request names other columns than the model has")
-    if isinstance(request, Request):
-        Problem.of(roles, table, request)
 
 
 def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:
@@ -196,15 +208,15 @@ def _unpack_optimum(record: Record, arrays: Arrays, blocks: Blocks) -> Optimum:
         values=sound(arrays["features/values"], "f", (entries,)),
         possible=sound(arrays["features/possible"], "b", (blocks.width,)),
     )
-    solution = record["solution"] | {"status": Status[record["solution"]["status"]]}
-    return Optimum(
-        Dual(
-            unpack_prior(record["prior"], unnest("prior", arrays), blocks),
-            features,
-            features.mean(masses(arrays["target"], blocks.width)),
-        ),
-        Solution(multipliers=sound(arrays["multipliers"], "f", (count,)), **solution),
+    stated = record["solution"] | {"status": Status[record["solution"]["status"]]}
+    solution = Solution(multipliers=sound(arrays["multipliers"], "f", (count,)), **stated)
+    check_fields(solution)
+    dual = Dual(
+        unpack_prior(record["prior"], unnest("prior", arrays), blocks),
+        features,
+        features.mean(masses(arrays["target"], blocks.width)),
     )
+    return Optimum(dual, solution)
 
 
 def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Table, Reals | None]:
@@ -214,17 +226,36 @@ def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Ta
     if "table/inverse" not in arrays:
         rows = sound(arrays["table/rows"], "f", (len(codes),), low=1)
         peaks = masses(arrays["table/peaks"], len(codes)) if "table/peaks" in arrays else None
-        return Table(codes, counts, rows, masses(arrays["table/squares"], len(codes)), peaks=peaks), None
+        counted = Table(codes, counts, rows, masses(arrays["table/squares"], len(codes)), peaks=peaks)
+        _check_counted(counted)
+        return counted, None
     size = len(arrays["table/inverse"])
     inverse = sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
     design = masses(arrays["design_weights"], size) if weighted else None
-    return replace(Table.tallied(codes, inverse, design), counts=counts), design
+    table = Table.tallied(codes, inverse, design)
+    if not (table.rows.all() and counts.any() and np.allclose(table.counts, counts, rtol=1e-6, atol=0)):
+        raise ValueError("the rows and their counts do not fit together")
+    return replace(table, counts=counts), design
+
+
+def _check_counted(table: Table) -> None:
+    """Refuse sums that no weights of this many rows have."""
+    rows, counts, squares = table.rows, table.counts, table.squares
+    slack = 1e-9 * counts**2
+    whole = (rows == np.round(rows)).all() and np.isfinite(rows.sum()) and rows.sum() < 2**53
+    possible = (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
+    peaks = counts if table.peaks is None else table.peaks
+    highest = (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
+    if not (whole and possible and highest and 0 < counts.sum() < np.inf):
+        raise ValueError("the rows and their counts do not fit together")
 
 
 def _unpack_labels(arrays: Arrays, table: Table, blocks: Blocks) -> tuple[Reals | None, Table]:
     """Soft labels of the profiles and the relabelled rows; none, and the rows themselves, without relabelling."""
     if "soft" not in arrays:
         return None, table
+    if arrays["soft"].shape[1:] != (blocks.shape(0)[0],):  # before there is an array of that many columns
+        raise ValueError("soft labels are about other outcomes")
     profiles = Profiles.of(table, blocks, table.counts)
     soft = masses(arrays["soft"], *profiles.counts.shape)
     codes = profiles.labelled()
@@ -253,7 +284,7 @@ def _unpack_positions(arrays: Arrays, domain: Domain, blocks: Blocks, table: Tab
 def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
     if "weight" not in record:
         return None
-    weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays))
+    weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays), rows=1)
     if len(weight) != 1:
         raise ValueError("the weight column holds a single one")
     return weight
@@ -262,21 +293,6 @@ def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
 def _unpack_scale(record: Record) -> WeightScale:
     """The scale of the design weights; files that were written before there was one hold raw weights."""
     exponent, average = record.get("weight_scale", [0, 1.0])
-    if not (isinstance(exponent, int) and abs(exponent) < 1100 and 0 < average < 2):
+    if not (fits(exponent, int) and fits(average, float) and abs(exponent) < 1100 and 0 < average < 2):
         raise ValueError("the scale of the design weights makes no sense")
     return WeightScale(exponent, float(average))
-
-
-# ---------------------------------------------------------------- trusting no array
-
-
-def _check_attribute(attribute: Attribute) -> None:
-    """Refuse levels that do not cut the values into one piece each, with something to draw in it."""
-    values, starts = len(attribute.values), attribute.level_starts
-    sound(np.diff(sound(starts, "i", (attribute.size + 1,))), "i", (attribute.size,), low=1)
-    if starts[0] != 0 or starts[-1] != values or attribute.missing not in (None, attribute.size - 1):
-        raise ValueError(f"levels and values of column {attribute.name!r} do not fit together")
-    if not np.add.reduceat(masses(attribute.counts, values), starts[:-1]).all():
-        raise ValueError(f"a level of column {attribute.name!r} has no values to draw")
-    if attribute.edges is not None:
-        sound(attribute.edges, "f", (attribute.size - 1 - (attribute.missing is not None),))

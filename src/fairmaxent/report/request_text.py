@@ -79,6 +79,9 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():
         yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
+    if request.keep:
+        kept = ", ".join([request.keep] if isinstance(request.keep, str) else request.keep)
+        yield f"Kept, even if they look like identifiers: {kept}."
     if request.weight is not None:
         yield f"Rows are weighted by the design weights in {request.weight}."
     yield (

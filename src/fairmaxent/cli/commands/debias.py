@@ -312,7 +312,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
-    written = [f"wrote {target}" for target in wanted.targets if target != "-"]
+    written = [_written(target, result, wanted) for target in wanted.targets if target != "-"]
     if result.rows is not None and wanted.output != "-":
         written[0] += f" ({result.rows:,} rows)"
     parts = [
@@ -329,13 +329,23 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _written(target: str, result: Result, wanted: OutputOptions) -> str:
+    """Say that a file was written, and which rows of people a model holds."""
+    from fairmaxent.fit.contents import contents
+
+    return f"wrote {target} (it holds {contents(result.fit)})" if target == wanted.model else f"wrote {target}"
+
+
 def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs."""
+    from fairmaxent.fit.contents import contents
+
     return {
         "mode": wanted.mode,
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
+        "model_holds": None if wanted.model is None else contents(result.fit),
         "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,

@@ -114,6 +114,8 @@ def _columns(inspection: Inspection) -> str:
 
 
 def _levels(column: ColumnSummary) -> str:
+    if column.identifier:
+        return "(looks like an identifier; not shown)"
     shown = ", ".join(column.shown)
     return shown if len(shown) <= _LEVELS else shown[:_LEVELS].rsplit(", ", 1)[0] + ", …"
 
@@ -159,7 +161,8 @@ def _warnings(inspection: Inspection, notes: tuple[str, ...]) -> str:
         lines.append(f"no row has {'; '.join(empty[:_CELLS])}{more}")
     if inspection.identifiers:
         lines.append(
-            f"these columns look like identifiers; leave them out with --drop {','.join(inspection.identifiers)}"
+            "these columns look like identifiers, so 'fairmaxent debias' leaves them out unless you add "
+            f"--keep {','.join(inspection.identifiers)}"
         )
     return "\n".join(f"Note: {line}" for line in lines)
 
@@ -196,8 +199,7 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     }
     lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], ()))]
     if inspection.identifiers:
-        dropped = [*(reading.drop or []), *inspection.identifiers]
-        lines += ["# To leave out columns that look like identifiers:", f"# drop = {_toml(dropped)}"]
+        lines += ["# To keep columns that look like identifiers:", f"# keep = {_toml(list(inspection.identifiers))}"]
     for name, items in sections.items():
         if items:
             lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]

@@ -19,6 +19,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
 from fairmaxent.engines.lazy.frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
@@ -62,24 +63,20 @@ def learn_domain(
     options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
     attributes: list[Attribute] = []
     notes: list[str] = []
+    identifiers: list[str] = []
     for done, name in enumerate(names):
         progress("read", done / len(names))
         learned = _learn_column(count_values(lazy, name, weight), options)
         attributes += learned.attributes
         notes += learned.notes
+        identifiers += learned.identifiers
     progress("read", 1.0)
-    return Domain(tuple(attributes), tuple(notes))
+    return Domain(tuple(attributes), tuple(notes), tuple(identifiers))
 
 
 def _learn_column(values: Values, options: ColumnOptions) -> Domain:
-    """Learn one column from its values.
-
-    The values of a column with repetitions are passed twice, the second time without weight; otherwise it would look
-    like an identifier.
-    """
+    """Learn one column from its values, each of which it has once."""
     column, weights = values.column, values.weights
-    if values.distinct <= 0.9 * values.rows:
-        column, weights = nw.concat([column, column]), np.append(weights, np.zeros(len(weights)))
     name = column.columns[0]
     alone = replace(
         options,
@@ -90,13 +87,17 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
         features=_only(name, options.features) if isinstance(options.features, Mapping) else options.features,
     )
     learned, _ = Domain.learn_rows(column, alone, weights=weights)
+    (attribute,) = learned.attributes
+    distinct = values.distinct - (attribute.missing is not None)
+    is_identifier = looks_like_identifier(attribute, values.rows, distinct=distinct)
+    learned = replace(learned, identifiers=(name,) if is_identifier else ())
     if not values.is_thinned:
         return learned
     note = (
         f"column {name!r} has {values.distinct:,} values, too many to keep all: "
         f"{len(values.column):,} of them were kept to make the bins, and only these can be drawn"
     )
-    return Domain(learned.attributes, (*learned.notes, note))
+    return replace(learned, notes=(*learned.notes, note))
 
 
 def _only(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,32 @@
+"""``fairmaxent verify``: whether a saved model holds what it states."""
+
+from __future__ import annotations
+
+import click
+
+from fairmaxent.cli import text
+from fairmaxent.cli.options import json_option
+
+
+@click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
+@click.argument("model", type=click.Path(), metavar="MODEL")
+@json_option
+def command(model: str, as_json: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
+    file. Nothing in the file is run.
+
+    \b
+    fairmaxent verify model.fme
+    """
+    from fairmaxent.fit.verification import verify
+
+    with text.step(f"checking {model}"):
+        verified = verify(model)
+    if not as_json:
+        text.say(str(verified), data_on_stdout=False)
+        return
+    record = {name: getattr(verified, name) for name in ("sha256", "version", "has_digests", "holds", "unverified")}
+    rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
+    text.say(text.as_json({"model": model, "verified": True} | record | rates), data_on_stdout=False)

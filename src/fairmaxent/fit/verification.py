@@ -1,0 +1,64 @@
+"""Verification: whether a model file holds what it states, and what cannot be told from the file alone."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from fairmaxent.fit.archive import MOST_BYTES, read_archive
+from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.contents import contents
+from fairmaxent.fit.fit import load
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification:
+    """What was verified of a model file, and what was not; printed, it is a short report."""
+
+    path: str
+    sha256: str  # of the whole file, to compare with one that was written down
+    version: int  # of the file format
+    has_digests: bool  # whether the file has the SHA-256 of each of its members; older ones have not
+    holds: str  # which rows of people
+    unverified: tuple[str, ...]  # what could only be repeated by training a model
+    certificate: Certificate
+
+    def __str__(self) -> str:
+        digests = "match" if self.has_digests else "missing in this older format; save the model again to add them"
+        lines = [
+            f"{self.path}: verified",
+            f"  SHA-256 of the file: {self.sha256}",
+            f"  format version {self.version}; digests of its parts: {digests}",
+            "  certificate: made again from the stored rows and distribution; every number agrees",
+        ]
+        for kind, names in self.certificate.achieved.items():
+            lines += [f"  {kind.replace('_', ' ')} of {name}: {rate:.4f}" for name, rate in names.items()]
+        lines += [f"  not verified: {what}" for what in self.unverified]
+        lines.append(f"  it holds {self.holds}")
+        return "\n".join(lines)
+
+
+def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
+    """Check a model file, and say what was checked; nothing in the file is run.
+
+    Raises :class:`fairmaxent.StorageError` if the file is damaged, or if its certificate states something else than
+    follows from the rows and the distribution in it. A file that passes is consistent; who made it, and from which
+    table, it cannot prove: compare its SHA-256 with one that you trust.
+    """
+    fit = load(path, max_bytes=max_bytes)
+    version = read_version(Path(path), max_bytes)
+    unverified = []
+    if fit.certificate.downstream is not None:
+        unverified.append("the estimate for a trained model, which would have to be trained again")
+    if fit.certificate.decisions is not None:
+        unverified.append("the decisions of the student of relabelling, which would have to be trained again")
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Verification(str(path), digest, version, version >= 3, contents(fit), tuple(unverified), fit.certificate)
+
+
+def read_version(path: Path, max_bytes: int) -> int:
+    """The format version of a file that was loaded before."""
+    return int(read_archive(path, max_bytes=max_bytes)[0]["version"])

@@ -1,0 +1,78 @@
+"""``fairmaxent verify``: a clear answer, and an exit code that means it."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import biased_table
+from fairmaxent.cli.group import group
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.fme"
+    fairmaxent.debias(biased_table(), "income", "sex", estimate=None).save(path)
+    return path
+
+
+def run(*args):
+    return CliRunner().invoke(group, ["verify", *map(str, args)])
+
+
+def test_a_sound_model_is_verified(model):
+    result = run(model)
+    assert result.exit_code == 0
+    assert f"{model}: verified" in result.stdout
+    assert hashlib.sha256(model.read_bytes()).hexdigest() in result.stdout
+    assert "statistical rate of sex: 1.0000" in result.stdout
+    assert "all 240 rows, with the exact values of 'age', 'weight'; protect it" in result.stdout
+
+
+def test_json_is_for_programs(model):
+    record = json.loads(run(model, "--json").stdout)
+    assert record["verified"] is record["has_digests"] is True
+    assert record["achieved"]["statistical_rate"]["sex"] == pytest.approx(1)
+    assert record["unverified"] == []
+
+
+def test_an_older_file_says_what_it_lacks():
+    path = Path(__file__).parent.parent / "fit" / "version_2" / "pyarrow.fme"
+    result = run(path)
+    assert result.exit_code == 0
+    assert "missing in this older format" in result.stdout
+    assert "not verified: the estimate for a trained model" in result.stdout
+
+
+def test_a_forged_model_is_refused_with_what_is_wrong(model, tmp_path):
+    with zipfile.ZipFile(model) as archive:
+        members = {name: archive.read(name).decode("latin-1") for name in archive.namelist()}
+    header = json.loads(members["header.json"])
+    achieved = dict(dict(header["certificate"]["values"]["map"])["achieved"]["map"])["statistical_rate"]["map"]
+    achieved[0][1] = 0.5
+    members["header.json"] = json.dumps(header)
+    members["SHA256SUMS"] = "".join(
+        f"{hashlib.sha256(text.encode('latin-1')).hexdigest()}  {name}\n"
+        for name, text in members.items()
+        if name != "SHA256SUMS"
+    )
+    with zipfile.ZipFile(tmp_path / "forged.fme", "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text.encode("latin-1"))
+    result = run(tmp_path / "forged.fme")
+    assert result.exit_code == 5
+    assert "its certificate states achieved statistical_rate sex as 0.5, but what it holds gives 1" in result.stderr
+    assert "verified" not in result.stdout
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    for name in ("table.csv", "nothing.fme"):
+        result = run(tmp_path / name)
+        assert result.exit_code == 5
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,74 @@
+"""arrow_stream.py: what a stream declares is known before a library believes it."""
+
+import io
+import struct
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fairmaxent.data.arrow_stream import check_stream
+
+COLUMNS = {
+    "numbers": pa.array(range(50)),
+    "texts": pa.array([f"t{n}" for n in range(50)]),
+    "dictionary": pa.array(["a", "b"] * 25).dictionary_encode(),
+    "truth": pa.array([True, False] * 25),
+    "nothing": pa.nulls(50),
+}
+
+
+def stream(column, **options):
+    sink, table = io.BytesIO(), pa.table({"values": column})
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_streams_of_both_libraries_are_understood(column):
+    sink = io.BytesIO()
+    pl.DataFrame({"values": pl.from_arrow(column)}).write_ipc_stream(sink)
+    for content in (stream(column), sink.getvalue()):
+        check_stream(content, 50)
+        check_stream(content, None)
+        with pytest.raises(ValueError, match="declares 50 values instead of 49"):
+            check_stream(content, 49)
+
+
+def test_batches_are_added_up():
+    sink, table = io.BytesIO(), pa.table({"values": range(50)})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=20)
+    check_stream(sink.getvalue(), 50)
+
+
+@pytest.mark.parametrize("name", ["zstd", "lz4"])
+def test_a_small_file_that_inflates_is_refused(name):
+    content = stream(pa.array(np.zeros(1 << 20, dtype=np.int64)), compression=name)
+    assert len(content) < 1 << 17
+    with pytest.raises(ValueError, match="compressed"):
+        check_stream(content, 1 << 20)
+
+
+def test_more_values_than_bytes_are_refused():
+    content = stream(pa.nulls(100_000))
+    with pytest.raises(ValueError, match="more values than it can hold"):
+        check_stream(content, None)
+
+
+def test_nothing_but_a_refusal_comes_of_damage():
+    rng = np.random.default_rng(0)
+    for column in COLUMNS.values():
+        whole = stream(column)
+        for _ in range(300):
+            raw = bytearray(whole)
+            for at in rng.integers(0, len(raw), 3):
+                raw[at] = rng.choice([0, 1, 127, 128, 255])
+            cut = bytes(raw[: int(rng.integers(len(raw) + 1))])
+            for content in (bytes(raw), cut):
+                try:
+                    check_stream(content, 50)
+                except (ValueError, OverflowError, struct.error):
+                    continue

@@ -1,0 +1,207 @@
+"""Names, e-mail addresses, numbers and notes of people: not one of them gets out unless it is kept on purpose."""
+
+import json
+import zipfile
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent import ColumnError, Domain, LevelError, StorageError, debias
+from fairmaxent.cli.group import group
+from fairmaxent.report import write_report
+
+ROWS = 300
+PERSONAL = ["name", "mail", "phone", "ssn", "patient_id", "note"]
+KEPT = ["age", "town", "sex", "hired"]
+
+
+def people():
+    """Every personal value begins with a mark that can be looked for; people come more than once."""
+    rng = np.random.default_rng(8)
+    person = rng.integers(0, 200, ROWS)
+    return pd.DataFrame(
+        {
+            "name": [f"Zqname{n} Zqsurname{n % 17}" for n in person],
+            "mail": [f"zqmail{n}@example.org" for n in person],
+            "phone": [f"+49 30 77{n:05}" for n in person],
+            "ssn": [f"{n + 100}-{n % 90 + 10}-77{n % 100:02}" for n in person],
+            "patient_id": 770_000 + person,
+            "note": [f"zqnote {n}: feels better since the {n % 30}th, wants to come again soon" for n in person],
+            "age": rng.integers(18, 90, ROWS),
+            "town": rng.choice(["Bonn", "Ulm", "Jena"], ROWS),
+            "sex": rng.choice(["F", "M"], ROWS),
+            "hired": rng.choice(["no", "yes"], ROWS),
+        }
+    )
+
+
+def personal_values():
+    table = people()
+    return {str(value) for name in PERSONAL for value in table[name]}
+
+
+def leaks(text):
+    """The personal values in a text."""
+    return [value for value in personal_values() if value in text]
+
+
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nothing_of_them_is_in_rows_model_certificate_or_reports(library, tmp_path):
+    frame = LIBRARIES[library](people())
+    fit = debias(frame, "hired", "sex", random_state=0, estimate=None)
+    assert fit.columns == tuple(KEPT)
+    assert list(fit.certificate.left_out_columns) == PERSONAL
+    drawn = [fit.sample(500), fit.sample(20, iid=True), fit.top_up(), *fit.sample_batches(50, size=20)]
+    for rows in drawn:
+        assert nw.from_native(rows, eager_only=True).columns == KEPT
+    fit.save(tmp_path / "model.fme")
+    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+        content = b"".join(archive.read(name) for name in archive.namelist())
+    assert leaks(content.decode("latin-1")) == []
+    assert fairmaxent.load(tmp_path / "model.fme").certificate.left_out_columns == fit.certificate.left_out_columns
+    for name in ("report.html", "report.md", "report.json"):
+        write_report(fit, tmp_path / name, data=frame, trade_off=False)
+        assert leaks((tmp_path / name).read_text(encoding="utf-8")) == []
+    assert leaks(f"{fit.certificate}{fit.certificate.to_dict()}{fit!r}{fit.domain!r}") == []
+
+
+def test_a_note_says_which_were_left_out_and_how_to_keep_them():
+    (note,) = [text for text in debias(people(), "hired", "sex").certificate.warnings if "left out" in text]
+    assert all(repr(name) in note for name in PERSONAL)
+    assert note.endswith(f"use keep={PERSONAL!r}")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_are_kept_on_purpose(library):
+    frame = LIBRARIES[library](people())
+    fit = debias(frame, "hired", "sex", keep=["patient_id", "mail"])
+    assert fit.columns == ("mail", "patient_id", *KEPT)
+    drawn = nw.from_native(fit.sample(50, random_state=0), eager_only=True)
+    assert set(drawn.get_column("mail").to_list()) <= set(people()["mail"])
+    assert sum("was kept" in note for note in fit.domain.notes) == 2
+    assert debias(frame, "hired", "sex", keep=[]).columns == tuple(KEPT)
+
+
+def test_columns_that_another_option_names_are_kept():
+    assert "patient_id" in debias(people(), "hired", "sex", target={"patient_id": None}).columns
+    rule = [{"mail": people()["mail"].mode()[0], "sex": "F"}]
+    assert "mail" in debias(people(), "hired", "sex", forbid=rule).columns
+    assert "patient_id" in debias(people(), "hired", "patient_id", statistical_rate=None).columns
+
+
+def test_a_given_domain_is_narrowed():
+    domain = Domain.infer(people(), bins={"age": [0, 40, 100]})
+    fit = debias(people(), "hired", "sex", domain=domain)
+    assert fit.columns == tuple(KEPT)
+    assert fit.domain.attribute("age").size == 2
+    lazy = debias(pl.from_pandas(people()).lazy(), "hired", "sex", domain=Domain.infer(pl.from_pandas(people())))
+    assert lazy.columns == tuple(KEPT)
+
+
+def test_weights_are_for_all_rows_and_the_users_own_table_keeps_its_columns():
+    fit = debias(people(), "hired", "sex")
+    assert len(fit.weights()) == ROWS
+    assert list(fit.weigh(people()).columns) == [*people().columns, "fair_weight"]
+    relabelled = debias(people(), "hired", "sex", favourable="yes", relabel="probabilities", estimate=None)
+    assert relabelled.columns == tuple(KEPT)
+
+
+def test_paper_fits_leave_them_out_too():
+    options = {"outcome": "hired", "protected": "sex"}
+    fit = fairmaxent.paper.fit(people(), **options)
+    assert fit.columns == tuple(KEPT)
+    assert fairmaxent.paper.fit(people(), **options, keep="patient_id").columns == ("patient_id", *KEPT)
+
+
+def test_a_scikit_learn_pipeline_gets_all_columns_back():
+    features, outcome = people().drop(columns="hired"), people()["hired"]
+    drawn, _ = fairmaxent.FairMaxEnt("sex").fit_resample(features, outcome)
+    assert list(drawn.columns) == list(features.columns)
+
+
+@pytest.mark.parametrize("keep", ["nmae", ["age", "nmae"], 3, {"name"}])
+def test_what_cannot_be_kept_is_refused(keep):
+    with pytest.raises(ColumnError, match="keep"):
+        debias(people(), "hired", "sex", keep=keep)
+
+
+def test_what_is_kept_comes_back_with_the_model(tmp_path):
+    fit = debias(people(), "hired", "sex", keep=["patient_id"])
+    fit.save(tmp_path / "fit")
+    assert fairmaxent.load(tmp_path / "fit").request == fit.request
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def run(*args):
+    return CliRunner().invoke(group, [str(arg) for arg in args])
+
+
+@pytest.mark.parametrize("more", [[], ["--bins", "8"], ["--mode", "top-up", "--representation-rate", "1"]])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_leaks_nothing(suffix, more, tmp_path):
+    data, out = tmp_path / f"data.{suffix}", tmp_path / "fair.csv"
+    table = pl.from_pandas(people())
+    (table.write_csv if suffix == "csv" else table.write_parquet)(data)
+    model, report = tmp_path / "model.fme", tmp_path / "report.json"
+    asked = ["--outcome", "hired", "--protected", "sex", "-o", out, "--model", model, "--report", report]
+    result = run("debias", data, *asked, *more, "--estimate", "none")
+    assert result.exit_code == 0, result.stderr
+    assert leaks(result.stdout + result.stderr + out.read_text() + report.read_text()) == []
+    assert f"--keep {','.join(PERSONAL)}" in result.stdout
+    assert "protect it like the table itself" in result.stdout
+    for command in ("inspect", "inspect --json"):
+        first, *flags = command.split()
+        assert leaks(run(first, data, "--outcome", "hired", "--protected", "sex", *flags).stdout) == []
+    assert leaks(run("verify", model).stdout + run("verify", model, "--json").stdout) == []
+
+
+def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
+    people().to_csv(tmp_path / "data.csv", index=False)
+    asked = ["--outcome", "hired", "--protected", "sex", "-o", tmp_path / "fair.csv", "--keep", "patient_id,mail"]
+    assert run("debias", tmp_path / "data.csv", *asked).exit_code == 0
+    assert pl.read_csv(tmp_path / "fair.csv").columns == ["mail", "patient_id", *KEPT]
+    record = json.loads(run("debias", tmp_path / "data.csv", *asked, "--force", "--json").stdout)
+    assert record["certificate"]["left_out_columns"] == ["name", "phone", "ssn", "note"]
+    assert record["model_holds"] is None
+
+
+# ---------------------------------------------------------------- long values
+
+
+def test_messages_cut_values_and_stay_short():
+    notes = [f"{number} " + "was seen again and again " * 400 for number in range(2)]
+    frame = pd.DataFrame({"diagnosis": notes * 50, "sex": ["F", "M"] * 50, "hired": ["no", "yes", "yes", "no"] * 25})
+    domain = Domain.infer(frame)
+    assert max(map(len, domain.attribute("diagnosis").labels)) == 60
+    with pytest.raises(LevelError) as caught:
+        domain.encode(frame.assign(diagnosis="something else " * 2000))
+    assert len(str(caught.value)) < 500
+    with pytest.raises(LevelError) as caught:
+        debias(frame, "hired", "sex", forbid=[{"diagnosis": "something else " * 2000}])
+    assert len(str(caught.value)) < 500
+    fit = debias(frame, "hired", "sex", statistical_rate=None, target={"diagnosis": {notes[0]: 0.3, notes[1]: 0.7}})
+    assert "was seen again and again " * 4 not in str(fit.certificate) + str(fit.certificate.to_dict())
+    assert set(fit.sample(20)["diagnosis"]) <= set(notes)  # rows hold the values themselves
+
+
+def test_no_message_is_longer_than_a_page():
+    error = StorageError("x" * 100_000, "; use another file")
+    assert len(str(error)) <= 2100
+    assert str(error).endswith("use another file")
+    assert len(error.spelled(str)) <= 2100
