@@ -24,7 +24,7 @@ test-all: lint
 	$(BIN)/pytest -n 2
 
 demo: $(READY)
-	$(BIN)/fairmaxent demo
+	$(BIN)/fairmaxent demo --force
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fairmaxent.cli.inputs import CONFIG
 from fairmaxent.cli.option_types import KEEP, NOTHING
 from fairmaxent.cli.options import DomainOptions, ReadingOptions, RoleOptions
 from fairmaxent.cli.output_options import OutputOptions
@@ -18,7 +19,17 @@ from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
 # What a run is for and where its results go must be typed each time.
-_NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config")
+_NOT_IN_A_FILE = (
+    "config",
+    "output",
+    "model",
+    "report",
+    "force",
+    "readable_by_others",
+    "as_json",
+    "help",
+    "write_config",
+)
 _BY_COLUMN = ("target", "bins", "kinds", "order")
 _RATES = ("representation_rate", "statistical_rate")
 
@@ -27,6 +38,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Make a TOML file's values the defaults of the options."""
     if path is None:
         return
+    ctx.meta[CONFIG] = path
     accepted = _keys(ctx.command)
     values = {_SPELLINGS.get(name, name): value for name, value in _read(path).items()}
     for name in values:

@@ -137,7 +137,7 @@ def command(
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
-    with Staging(wanted.targets, force=wanted.force) as staging:
+    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
         origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
@@ -216,13 +216,12 @@ def _distributed(
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
-    from fairmaxent.files.atomic import check_folder
     from fairmaxent.files.staging import Staging
 
-    if wanted.output is not None:
-        check_folder(wanted.output)
     saved = [] if wanted.model is None else [wanted.model]
-    with Staging(saved, force=wanted.force) as staging, connected(wanted.scheduler or ""):
+    folders = [] if wanted.output is None else [wanted.output]
+    staging = Staging(saved, folders=folders, force=wanted.force, readable=wanted.readable)
+    with staging, connected(wanted.scheduler or ""):
         source = reading.without_dropped(open_parquet(data))
         roles = roles.checked(source, data)
         with bar(f"fitting {data}") as progress:
@@ -233,7 +232,7 @@ def _distributed(
         if wanted.output is not None:
             rows = fit.table.size if wanted.rows is None else wanted.rows
             with bar(f"writing {wanted.output}") as progress:
-                table = write_parts(fit, rows, wanted.output, iid=wanted.iid, progress=progress)
+                table = write_parts(fit, rows, staging.path_for(wanted.output), wanted, progress=progress)
         return Result(fit, source, rows, None, before, measure(fit, table))
 
 
@@ -312,7 +311,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
-    written = [f"wrote {target}" for target in wanted.targets if target != "-"]
+    written = [f"wrote {cell_text(target)}" for target in wanted.targets if target != "-"]
     if result.rows is not None and wanted.output != "-":
         written[0] += f" ({result.rows:,} rows)"
     parts = [
@@ -323,7 +322,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),
-        "\n".join(f"Note: {note}" for note in notes),
+        "\n".join(f"Note: {cell_text(note)}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
     ]
     return "\n\n".join(part for part in parts if part)
