@@ -78,7 +78,7 @@ CASES = ABOUT_MODELS | {
     "drop": Case(["age"], "--drop age"),
 }  # fmt: skip
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
-EACH_TIME = {"config", "output", "model", "report", "force", "as_json"}  # never in a file
+EACH_TIME = {"readable_by_others", "config", "output", "model", "report", "force", "as_json"}  # never in a file
 
 
 @pytest.fixture(autouse=True)

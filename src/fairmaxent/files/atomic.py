@@ -19,8 +19,8 @@ from fairmaxent.errors import Option, StorageError
 from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
 from fairmaxent.files.interrupts import undisturbed
 
-# What a file system answers that has no hard links.
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
+# What a file system answers that has no hard links, or no permissions.
+_UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 
 def write_whole(path: Path, content: bytes, *, readable: bool = False, tidy: bool = True) -> None:
@@ -141,8 +141,11 @@ def complete(temporary: Path, path: Path, *, readable: bool) -> None:
 def set_permissions(temporary: Path, path: Path, mode: int) -> None:
     """Give the permissions of what is replaced, or else this mode as far as the umask allows."""
     allowed = path.stat().st_mode & 0o777 if path.exists() else mode & ~_umask()
-    with contextlib.suppress(PermissionError):  # some file systems have no permissions
+    try:
         os.chmod(temporary, allowed)
+    except OSError as problem:
+        if problem.errno not in _UNSUPPORTED:  # some file systems have no permissions
+            raise
 
 
 def _umask() -> int:
@@ -185,20 +188,21 @@ def publish(pending: list[Pending]) -> None:
 
 @dataclass(frozen=True)
 class _Before:
-    """What there was: the inode of the new content, and whether a file was there, with a second name for it."""
+    """What there was: the inode of the new content, and the mode of what had the name, with a second name for it."""
 
     inode: int
-    existed: bool
+    mode: int | None  # None: there was nothing
     backup: Path | None
 
 
 def _before(one: Pending) -> _Before:
-    inode, existed, backup = one.temporary.stat().st_ino, one.path.exists(), None
-    if existed and one.force:
+    inode, backup = one.temporary.stat().st_ino, None
+    mode = one.path.stat().st_mode if one.path.exists() else None
+    if mode is not None and one.force:
         with contextlib.suppress(OSError):  # there may be no hard links
             os.link(one.path, one.temporary.with_suffix(".old"))
             backup = one.temporary.with_suffix(".old")
-    return _Before(inode, existed, backup)
+    return _Before(inode, mode, backup)
 
 
 def _name(one: Pending) -> None:
@@ -218,7 +222,7 @@ def _name_new(one: Pending) -> None:
         except FileExistsError:
             raise
         except OSError as problem:
-            if problem.errno not in _NO_LINKS:
+            if problem.errno not in _UNSUPPORTED:
                 raise
             _claim_and_replace(one)
     except FileExistsError as problem:
@@ -244,9 +248,10 @@ def _take_back(one: Pending, before: _Before) -> None:
         return
     if one.path.is_dir():
         os.rename(one.path, one.temporary)
-        if before.existed:
+        if before.mode is not None:
             os.mkdir(one.path)
+            os.chmod(one.path, before.mode & 0o777)
     elif before.backup is not None:
         os.replace(before.backup, one.path)
-    elif not before.existed:
+    elif before.mode is None:
         os.unlink(one.path)

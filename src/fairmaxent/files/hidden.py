@@ -85,12 +85,17 @@ def _create(parent: Path, mode: int) -> tuple[Path, int]:
     while True:
         path = _new_path(parent)
         os.mkdir(path, mode)
-        with contextlib.suppress(FileNotFoundError):
+        try:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-            _lock(lock, wait=True)
-            if (path / _LOCK).exists():
-                return path, lock
-            os.close(lock)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            _remove(path)
+            raise
+        _lock(lock, wait=True)
+        if (path / _LOCK).exists():
+            return path, lock
+        os.close(lock)
 
 
 def _new_path(parent: Path) -> Path:

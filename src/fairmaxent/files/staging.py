@@ -73,9 +73,12 @@ class Staging:
                 ) from problem
         temporary = self._hidden[parent].path / f"{len(self._staged)}{path.suffix}"
         self._staged[path] = _Staged(path, temporary, readable, is_folder)
+        if is_folder:
+            with atomic.write_errors(path):
+                os.mkdir(temporary)
 
     def path_for(self, target: Name) -> Path:
-        """Return the temporary path to write the content of ``target`` to."""
+        """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
         return self._staged[atomic.target_of(target)].temporary
 
     def write_table(self, frame: Any, target: Name, *, format: FileFormat | None = None, schema: Any = None) -> None:
@@ -87,7 +90,7 @@ class Staging:
         if target == STANDARD:
             write_on_stdout(frame, kind, compression, schema)
             return
-        with atomic.open_private(self.path_for(target)) as file:
+        with atomic.write_errors(Path(target)), atomic.open_private(self.path_for(target)) as file:
             write_to_file(frame, file, kind, compression, schema)
 
     def __enter__(self) -> Staging:

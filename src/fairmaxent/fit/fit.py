@@ -180,7 +180,6 @@ class Fit(Learned):
         open_to = [folder] if readable_by_others else []
         with Staging([], folders=[folder], readable=open_to) as staging:
             target = staging.path_for(folder)
-            target.mkdir()
             self._write_parts(count, target, most, given, random_state, progress, iid=iid, readable=readable_by_others)
 
     def _write_parts(
