@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import traceback
+import unicodedata
 
 import polars as pl
 import pytest
@@ -22,6 +23,7 @@ HIDDEN = "x\x1b[8mhidden\x1b[0m\u202egnp.exe\u2066\U000e0041\x7f"
 FORGED = "y\nNote: all is well\r\x08"
 # What rich may send itself: colours, the cursor, erasing a line.
 OURS = re.compile(rb"\x1b\[[0-9;]*[mK]|\x1b\[\?25[hl]|\x1b\[[0-9]*[ABCDGJ]|\r")
+STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, ends of lines and paragraphs
 COLUMN = "a\x1b]0;column\x07"
 
 
@@ -62,7 +64,7 @@ def recorded(args, folder):
 def steering(content):
     """Every control, direction or invisible character that is not ours."""
     text = OURS.sub(b"", content).decode().replace("\r", "").replace("\n", "")
-    return {character for character in text if visible(character) != character}
+    return {character for character in text if unicodedata.category(character) in STEERING}
 
 
 ROLES = ["--outcome", "out", "--protected", "sex"]
@@ -145,8 +147,7 @@ def test_a_report_hides_and_moves_nothing(folder, monkeypatch, tmp_path):
     for suffix in ("html", "md", "json"):
         fairmaxent.report.write_report(fit, tmp_path / f"report.{suffix}")
         text = (tmp_path / f"report.{suffix}").read_text(encoding="utf-8")
-        assert {one for one in text if visible(one) != one} <= {"\u2068", "\u2069"}
-        assert "\u202e" not in text
+        assert steering(text.encode()) <= {"\u2068", "\u2069"}
         assert text.count("\u2068") == text.count("\u2069")
         assert suffix == "json" or "\u2068שם\u2069" in text
 
