@@ -53,6 +53,7 @@ class Result:
     after: Measured
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
     not_estimated: str | None = None  # why there is no estimate of a model trained on it
+    written_notes: tuple[str, ...] = ()  # what to know about the file
 
     @cached_property
     def costs(self) -> DeliveredCosts:
@@ -75,7 +76,7 @@ class Result:
 
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*self.after.absences, *self.source.notes, *typed, *unknown)
+        return (*self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
 
 
 class DebiasCommand(SectionedCommand):
@@ -123,6 +124,7 @@ def command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
+    from fairmaxent.cli.formulas import domain_columns, formula_notes
     from fairmaxent.cli.model_estimate import with_outlook
     from fairmaxent.files.staging import Staging
     from fairmaxent.progress import silent
@@ -156,6 +158,8 @@ def command(
             with step("writing"):
                 _report(result, wanted, staging, origin)
                 _write(result, wanted, staging)
+    columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
+    result = replace(result, written_notes=formula_notes(columns, wanted.output, wanted.output_format))
     text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
     say(text, data_on_stdout=wanted.data_on_stdout)
 

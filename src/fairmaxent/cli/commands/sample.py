@@ -55,6 +55,7 @@ def command(
     \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
+    from fairmaxent.cli.formulas import domain_columns, formula_notes
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.files.formats import output_format as check_format
@@ -80,6 +81,8 @@ def command(
                 progress=progress,
             )
     if output != "-":
+        for note in formula_notes(domain_columns(fit.domain), output, output_format):
+            say(f"Note: {cell_text(note)}", data_on_stdout=False)
         say(f"wrote {cell_text(output)} ({rows:,} rows)", data_on_stdout=False)
 
 
