@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
@@ -307,6 +308,26 @@ def test_a_worker_killed_while_it_writes_leaves_whole_files(both, killer, tmp_pa
     calm, killed = (sorted((tmp_path / name).iterdir()) for name in ("calm", "killed"))
     assert [path.name for path in calm] == [path.name for path in killed]
     assert all(one.read_bytes() == other.read_bytes() for one, other in zip(calm, killed, strict=True))
+
+
+def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
+    cluster, both, killer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
+    killer.armed = "fairmaxent-write"
+    with pytest.raises(InputError, match="several workers of the cluster died"):
+        within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100)
+    assert len(killer.killed) == 1
+    assert list(tmp_path.iterdir()) == []
+
+    def stop(*_):
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100, progress=stop)
+    assert list(tmp_path.iterdir()) == []
+    cluster.run(time.sleep, 0.5)  # whatever was under way is over
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---------------------------------------------------------------- what comes out of it
