@@ -163,7 +163,9 @@ CASES = [
     Case(f"debias good.csv {OUT} --config dashes.toml", 3, ("'base-share'", "did you mean 'base_share'")),
     Case(f"debias good.csv {OUT} --config outputs.toml", 3, ("'output'", "cannot be set in a config file", "--output")),
     Case(f"debias good.csv {OUT} --config flat.toml", 3, ("target is 0.5", "[target]")),
-    Case("debias good.csv --outcome income -o new.csv --config number.toml", 2, ("3 is not columns",)),
+    Case(
+        "debias good.csv --outcome income -o new.csv --config number.toml", 2, ("protected is 3", "a list of columns")
+    ),
     Case(f"debias good.csv {OUT} --config word.toml", 2, ("'much'",)),
     Case("sample model.fme -n 0", 2, ("--rows", "x>=1")),
     Case("sample model.fme -n 5 --given sx=Female", 3, ("did you mean 'sex'",)),

@@ -66,7 +66,8 @@ def _keys(command: click.Command) -> dict[str, click.Option]:
 def _check_kind(option: click.Option, written: object, value: Any, path: str) -> None:
     """Refuse a value of another kind than the option takes: TOML has more kinds than a command line."""
     what, accepts = _kind_of(option)
-    if not all(map(accepts, value)) if option.multiple else not accepts(value):
+    values = value if option.multiple else [value]
+    if not all(isinstance(one, str) or accepts(one) for one in values):  # a text is read as if it were typed
         shown = cell_text(repr(written))
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
         raise click.UsageError(f"{path}: {option.name} is {shown}; it takes {what}")
@@ -75,14 +76,14 @@ def _check_kind(option: click.Option, written: object, value: Any, path: str) ->
 def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
     """What an option takes, in words and as a check."""
     if isinstance(option.type, Value):
-        return option.type.words, lambda value: isinstance(value, str) or option.type.accepts(value)
+        return option.type.words, option.type.accepts
     if option.is_flag:
         return "true or false", lambda value: isinstance(value, bool)
     if isinstance(option.type, click.types.IntParamType):
         return "a whole number", lambda value: is_number(value) and isinstance(value, int)
     if isinstance(option.type, click.types.FloatParamType):
         return "a number", is_number
-    return "a text in quotes", lambda value: isinstance(value, str)
+    return "a text in quotes", lambda value: False
 
 
 # Other names of options on the command line.
