@@ -38,14 +38,14 @@ def shell(command, folder):
     [
         (f"debias - {R} <&-", 5, "stdin is closed"),
         (f"inspect data.csv {R} >&-", 5, "stdout is closed"),
-        (f"debias data.csv {R} -o new.csv >&-", 5, "stdout is closed"),
-        (f"debias data.csv {R} -o - >&-", 5, "stdout is closed"),
+        pytest.param(f"debias data.csv {R} -o new.csv >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+        pytest.param(f"debias data.csv {R} -o - >&-", 5, "stdout is closed", marks=pytest.mark.slow),
         (f"debias gone.csv {R} 2>&-", 5, ""),
-        (f"debias gone.csv {R} 2>/dev/full", 5, ""),
+        pytest.param(f"debias gone.csv {R} 2>/dev/full", 5, "", marks=pytest.mark.slow),
         (f"inspect data.csv {R} >/dev/full", 5, "cannot write to stdout: No space left on device"),
-        (f"debias data.csv {R} -o - >/dev/full", 5, "No space left on device"),
-        ("sample model.fme -n 5 >/dev/full", 5, "No space left on device"),
-        ("--help >&-", 5, "stdout is closed"),
+        pytest.param(f"debias data.csv {R} -o - >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        pytest.param("sample model.fme -n 5 >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        pytest.param("--help >&-", 5, "stdout is closed", marks=pytest.mark.slow),
     ],
 )
 def test_closed_and_full_streams(folder, typed, code, said):
@@ -82,15 +82,15 @@ def limited(size):
 @pytest.mark.parametrize(
     ("outputs", "size"),
     [
-        ("-o fair.csv --rows 5000", 0),
+        pytest.param("-o fair.csv --rows 5000", 0, marks=pytest.mark.slow),
         ("-o fair.csv --rows 5000", 3000),
-        ("-o fair.jsonl --rows 5000", 3000),
-        ("-o fair.arrow --rows 5000", 3000),
-        ("-o fair.csv.gz --rows 5000", 3000),
+        pytest.param("-o fair.jsonl --rows 5000", 3000, marks=pytest.mark.slow),
+        pytest.param("-o fair.arrow --rows 5000", 3000, marks=pytest.mark.slow),
+        pytest.param("-o fair.csv.gz --rows 5000", 3000, marks=pytest.mark.slow),
         ("-o fair.csv --model model.fme --rows 10", 1500),
-        ("--report report.md", 500),
-        ("-o /dev/full", None),
-        ("--model /dev/full -o fair.csv", None),
+        pytest.param("--report report.md", 500, marks=pytest.mark.slow),
+        pytest.param("-o /dev/full", None, marks=pytest.mark.slow),
+        pytest.param("--model /dev/full -o fair.csv", None, marks=pytest.mark.slow),
         ("--report full.md -o fair.csv --model model.fme", None),
     ],
 )

@@ -13,7 +13,21 @@ from fairmaxent.cli.config import _KEYS
 from fairmaxent.cli.group import group
 from fairmaxent.errors import FairMaxEntError
 
-SCALARS = ("true", "3", "-1", "2.5", "inf", "nan", '""', '"x"', '"none"', "1979-05-27", "07:32:00", "9" * 30)
+SCALARS = (
+    "true",
+    "3",
+    "-1",
+    "2.5",
+    "inf",
+    "nan",
+    '""',
+    '"x"',
+    '"none"',
+    "1979-05-27",
+    "07:32:00",
+    "9" * 30,
+    r'"\u0000"',
+)
 LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")
 SECTIONS = ("{}", "{sex=1}", '{sex="x"}', '{sex=[1,"a"]}', "{sex={F=1}}", "{sex=true}", "{sex=1979-05-27}", "{age={}}")
 VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}')

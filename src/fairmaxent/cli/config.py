@@ -71,6 +71,8 @@ def _check_kind(option: click.Option, written: object, value: Any, path: str) ->
         shown = cell_text(repr(written))
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
         raise click.UsageError(f"{path}: {option.name} is {shown}; it takes {what}")
+    if any(isinstance(one, str) and "\0" in one for one in values):  # which cannot be typed, either
+        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
 
 
 def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:

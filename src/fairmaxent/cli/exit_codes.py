@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
 from fairmaxent.errors import (
     DependencyError,
@@ -62,7 +63,7 @@ def one_line(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
+        _interrupted()
     except click.exceptions.NoArgsIsHelpError as problem:
         problem.show()
         sys.exit(USAGE)
@@ -72,10 +73,16 @@ def one_line(*, debug: bool) -> Iterator[None]:
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except Exception as problem:
+        if was_interrupted():
+            _interrupted()
         text, code = _explain(problem)
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
         _fail(text, code)
+
+
+def _interrupted() -> NoReturn:
+    _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
 
 
 def _explain(problem: Exception) -> tuple[str, int]:

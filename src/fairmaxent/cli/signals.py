@@ -16,6 +16,7 @@ from fairmaxent.files.hidden import remove_all
 from fairmaxent.files.interrupts import undisturbed
 
 _ENDING = ("SIGHUP", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU")
+_interrupted = threading.Event()
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
@@ -33,9 +34,16 @@ def clean_up_on_signals() -> None:
     threading.Thread(target=_wait, args=(reader, ending), daemon=True).start()
 
 
+def was_interrupted() -> bool:
+    """Whether Ctrl-C was pressed; a library that was being imported may have turned that into an error of its own."""
+    return _interrupted.is_set()
+
+
 def _wait(reader: int, ending: set[signal.Signals]) -> None:
     while True:
         for number in os.read(reader, 64):
+            if number == signal.SIGINT:
+                _interrupted.set()
             if number in ending:
                 _end(number, None)
 
