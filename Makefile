@@ -53,7 +53,7 @@ fuzz: $(READY)
 	FUZZ_MODELS=$(FUZZ_MODELS) $(BIN)/pytest -n 2 tests/fuzz
 
 demo: $(READY)
-	$(BIN)/fairmaxent demo
+	$(BIN)/fairmaxent demo --force
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

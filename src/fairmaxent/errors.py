@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import get_args
 
+from fairmaxent.plain_text import visible
+
 
 @dataclass(frozen=True)
 class Option:
@@ -66,12 +68,12 @@ class FairMaxEntError(Exception):
     """Root of every error raised by fairmaxent; its message is made of texts and of options."""
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(_bounded(spelled(parts, str)))
+        super().__init__(visible(_bounded(spelled(parts, str))))
         self.parts = parts
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
         """The message with its options spelled by ``spell``."""
-        return _bounded(spelled(self.parts, spell))
+        return visible(_bounded(spelled(self.parts, spell)))
 
 
 def _bounded(text: str) -> str:

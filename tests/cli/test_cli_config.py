@@ -79,7 +79,10 @@ CASES = ABOUT_MODELS | {
     "drop": Case(["age"], "--drop age"),
 }  # fmt: skip
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
-EACH_TIME = {"max_memory", "config", "output", "model", "report", "force", "as_json"}  # never in a file
+EACH_TIME = {  # never in a file
+    *("max_memory", "readable_by_others"),
+    *("config", "output", "model", "report", "force", "as_json"),
+}
 
 
 @pytest.fixture(autouse=True)

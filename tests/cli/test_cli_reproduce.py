@@ -96,4 +96,7 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path):
     assert rates.min() / rates.max() > 0.999
     assert len(fair) == 48_842
     assert fairmaxent.load(folder / "model.fme").certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
-    assert run("demo", "--out", folder).exit_code == 0  # an earlier demo is replaced
+    again = run("demo", "--out", folder)
+    assert again.exit_code == 5
+    assert "adult.csv exists; use --force" in again.stderr
+    assert run("demo", "--out", folder, "--force").exit_code == 0

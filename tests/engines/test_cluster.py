@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
@@ -309,6 +310,26 @@ def test_a_worker_killed_while_it_writes_leaves_whole_files(both, killer, tmp_pa
     assert all(one.read_bytes() == other.read_bytes() for one, other in zip(calm, killed, strict=True))
 
 
+def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
+    cluster, both, killer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
+    killer.armed = "fairmaxent-write"
+    with pytest.raises(InputError, match="several workers of the cluster died"):
+        within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100)
+    assert len(killer.killed) == 1
+    assert list(tmp_path.iterdir()) == []
+
+    def stop(*_):
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100, progress=stop)
+    assert list(tmp_path.iterdir()) == []
+    cluster.run(time.sleep, 0.5)  # whatever was under way is over
+    assert list(tmp_path.iterdir()) == []
+
+
 # ---------------------------------------------------------------- what comes out of it
 
 
@@ -357,7 +378,7 @@ def test_a_folder_with_files_is_left_alone(both, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(StorageError, match=r"is not empty: it contains mine\.txt; empty it"):
         both[0].write_sample(10, tmp_path)
-    with pytest.raises(StorageError, match="cannot make the folder"):
+    with pytest.raises(StorageError, match=r"cannot write in .*no: No such file or directory"):
         both[1].write_sample(10, tmp_path / "no" / "such")
     with pytest.raises(StorageError, match=r"cannot write into .*; name a new folder"):
         both[1].write_sample(10, tmp_path / "mine.txt")

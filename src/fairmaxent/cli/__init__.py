@@ -6,7 +6,6 @@ Each command is a module in `commands` with a click command called ``command``; 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 
@@ -19,8 +18,11 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("Error: the command line needs click; pip install 'fairmaxent[cli]'\n")
         sys.exit(3)
+    from fairmaxent.cli.exit_codes import UNREADABLE
     from fairmaxent.cli.group import group
+    from fairmaxent.cli.signals import clean_up_on_signals
+    from fairmaxent.cli.streams import prepare_streams
 
-    # Being told to end is no reason to leave half a file behind: let everything that is open be closed.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    prepare_streams(UNREADABLE)
+    clean_up_on_signals()
     group.main(prog_name="fairmaxent")

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fairmaxent.cli.option_types import KEEP, NOTHING
+from fairmaxent.cli.inputs import CONFIG
+from fairmaxent.cli.option_types import KEEP, NOTHING, Value, is_number
 from fairmaxent.cli.options import DomainOptions, ReadingOptions, RoleOptions
 from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
+from fairmaxent.cli.text import cell_text
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
 # What a run is for, where its results go, and what the machine can bear must be typed each time.
-_NOT_IN_A_FILE = ("config", "output", "model", "report", "force", "as_json", "help", "write_config", "max_memory")
+_NOT_IN_A_FILE = (
+    "config",
+    "output",
+    "model",
+    "report",
+    "force",
+    "readable_by_others",
+    "as_json",
+    "help",
+    "write_config",
+    "max_memory",
+)
 _BY_COLUMN = ("target", "bins", "kinds", "order")
+_LONGEST = 60  # characters of a value in a message
 _RATES = ("representation_rate", "statistical_rate")
 
 
@@ -27,6 +41,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Make a TOML file's values the defaults of the options."""
     if path is None:
         return
+    ctx.meta[CONFIG] = path
     accepted = _keys(ctx.command)
     values = {_SPELLINGS.get(name, name): value for name, value in _read(path).items()}
     for name in values:
@@ -37,13 +52,41 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
             raise InputError(f"{path}: {name!r} is no longer an option; use {RENAMED[name]}")
         if name not in (*accepted, *_KEYS):
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
-    ctx.default_map = {name: _as_option(name, value, path) for name, value in values.items() if name in accepted}
+    taken = {name: _as_option(name, value, path) for name, value in values.items() if name in accepted}
+    for name, value in taken.items():
+        _check_kind(accepted[name], values[name], value, path)
+    ctx.default_map = taken
 
 
-def _keys(command: click.Command) -> list[str]:
+def _keys(command: click.Command) -> dict[str, click.Option]:
     """The options of a command that a file may set."""
-    names = [option.name for option in command.params if isinstance(option, click.Option) and option.name]
-    return [name for name in names if name not in _NOT_IN_A_FILE]
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    return {option.name: option for option in options if option.name and option.name not in _NOT_IN_A_FILE}
+
+
+def _check_kind(option: click.Option, written: object, value: Any, path: str) -> None:
+    """Refuse a value of another kind than the option takes: TOML has more kinds than a command line."""
+    what, accepts = _kind_of(option)
+    values = value if option.multiple else [value]
+    if not all(isinstance(one, str) or accepts(one) for one in values):  # a text is read as if it were typed
+        shown = cell_text(repr(written))
+        shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+        raise click.UsageError(f"{path}: {option.name} is {shown}; it takes {what}")
+    if any(isinstance(one, str) and "\0" in one for one in values):  # which cannot be typed, either
+        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
+
+
+def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
+    """What an option takes, in words and as a check."""
+    if isinstance(option.type, Value):
+        return option.type.words, option.type.accepts
+    if option.is_flag:
+        return "true or false", lambda value: isinstance(value, bool)
+    if isinstance(option.type, click.types.IntParamType):
+        return "a whole number", lambda value: is_number(value) and isinstance(value, int)
+    if isinstance(option.type, click.types.FloatParamType):
+        return "a number", is_number
+    return "a text in quotes", lambda value: False
 
 
 # Other names of options on the command line.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 import click
 
+from fairmaxent.cli.signals import was_interrupted
+from fairmaxent.cli.streams import echo, forget_stdout
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,
@@ -61,7 +63,7 @@ def one_line(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
+        _interrupted()
     except click.exceptions.NoArgsIsHelpError as problem:
         problem.show()
         sys.exit(USAGE)
@@ -71,9 +73,16 @@ def one_line(*, debug: bool) -> Iterator[None]:
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except Exception as problem:
+        if was_interrupted():
+            _interrupted()
+        text, code = _explain(problem)
         if debug:
-            raise
-        _fail(*_explain(problem))
+            echo("".join(traceback.format_exception(problem)), err=True)
+        _fail(text, code)
+
+
+def _interrupted() -> NoReturn:
+    _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
 
 
 def _explain(problem: Exception) -> tuple[str, int]:
@@ -125,13 +134,10 @@ def _one(text: str) -> str:
 
 
 def _fail(text: str, code: int) -> NoReturn:
-    click.echo(f"Error: {' '.join(text.split())}", err=True)
+    with contextlib.suppress(StorageError, BrokenPipeError):  # the code still says it
+        echo(f"Error: {' '.join(text.split())}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        forget_stdout()
     sys.exit(code)
-
-
-def forget_stdout() -> None:
-    """Nobody reads stdout any more: discard what is still buffered, or Python would complain when it exits."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

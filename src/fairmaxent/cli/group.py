@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 import fairmaxent
-from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, forget_stdout, one_line
+from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
+from fairmaxent.cli.streams import forget_stdout
 from fairmaxent.errors import did_you_mean
 
 # One line each, so that --help needs to import none of them; shown if the module is there.

@@ -27,11 +27,17 @@ class Value(click.ParamType[Any]):
     """
 
     def __init__(
-        self, name: str, parse: Callable[[str], Any], accepts: Callable[[Any], bool], write: Callable[[Any], str]
+        self,
+        name: str,
+        parse: Callable[[str], Any],
+        accepts: Callable[[Any], bool],
+        write: Callable[[Any], str],
+        words: str,
     ) -> None:
         self.name = name
+        self.accepts = accepts
+        self.words = words
         self._parse = parse
-        self._accepts = accepts
         self._write = write
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -41,7 +47,7 @@ class Value(click.ParamType[Any]):
                 return self._parse(value)
             except ValueError as problem:
                 self.fail(str(problem), param, ctx)
-        if not self._accepts(value):
+        if not self.accepts(value):
             self.fail(f"{value!r} is not {self.name.lower().replace('_', ' ')}", param, ctx)
         return value
 
@@ -143,16 +149,45 @@ def _column_and(text: str, example: str) -> tuple[str, str]:
     return column, rest
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a number; TOML's true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | Mapping)
+
+
 def _is_rate(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, int | float) and not isinstance(value, bool))
+    if isinstance(value, Mapping):
+        return all(rate is None or is_number(rate) for rate in value.values())
+    return is_number(value)
 
 
 def _is_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple)
+def _is_target(pair: Any) -> bool:
+    shares = pair[1]
+    if isinstance(shares, Mapping):
+        return all(map(is_number, shares.values()))
+    return shares is None or shares == FREE
+
+
+def _is_bins(pair: Any) -> bool:
+    edges = pair[1]
+    if isinstance(edges, list):
+        return all(_is_scalar(edge) and not isinstance(edge, bool | str) for edge in edges)
+    return is_number(edges) and isinstance(edges, int)
+
+
+def _is_order(pair: Any) -> bool:
+    return isinstance(pair[1], list) and all(map(_is_scalar, pair[1]))
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_scalar, value.values()))
 
 
 def _written(value: Any) -> str:
@@ -171,11 +206,11 @@ def _written_of_column(pair: tuple[str | None, Any]) -> str:
     return text if column is None else f"{column}: {text}"
 
 
-NAMES = Value("COLUMNS", names_of, _is_names, ",".join)
-RATE = Value("RATE", rate_of, _is_rate, _written)
-TARGET = Value("SHARES", target_of, _is_pair, _written_of_column)
-PAIRS = Value("PAIRS", pairs_of, lambda value: isinstance(value, Mapping), _written)
-BINS = Value("BINS", bins_of, _is_pair, _written_of_column)
-KIND = Value("KIND", kind_of, _is_pair, _written_of_column)
-ORDER = Value("LEVELS", order_of, _is_pair, _written_of_column)
-LEVEL = Value("LEVEL", str, lambda value: not isinstance(value, list | Mapping), str)
+NAMES = Value("COLUMNS", names_of, _is_names, ",".join, "a list of columns")
+RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
+TARGET = Value("SHARES", target_of, _is_target, _written_of_column, 'the share of each level, "keep" or "free"')
+PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each")
+BINS = Value("BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges")
+KIND = Value("KIND", kind_of, lambda pair: isinstance(pair[1], str), _written_of_column, "the name of a kind")
+ORDER = Value("LEVELS", order_of, _is_order, _written_of_column, "a list of levels")
+LEVEL = Value("LEVEL", str, _is_scalar, str, "a level, or a list of levels")

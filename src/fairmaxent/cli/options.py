@@ -13,10 +13,12 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
+from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.csv_reader import DELIMITERS, MISSING, Decimal
-from fairmaxent.files.formats import FileFormat
+from fairmaxent.files.formats import STANDARD, FileFormat
+from fairmaxent.files.parts import parts_of
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
@@ -58,6 +60,8 @@ class ReadingOptions:
 
     def read(self, path: str) -> TableFile:
         """Read the table without the columns to drop."""
+        if path == STANDARD:
+            check_stdin()
         from fairmaxent.files.tables import read_table
 
         table = read_table(
@@ -83,7 +87,8 @@ class ReadingOptions:
             return None
         names = ("delimiter", "encoding", "decimal", "missing", "columns")
         refuse_csv_options(path, "parquet", {name: getattr(self, name) for name in names})
-        return self.without_dropped(TableFile(lazy, ()))
+        parts = parts_of(path)
+        return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
 
     def without_dropped(self, table: TableFile) -> TableFile:
         """Leave out the columns to drop."""
@@ -176,14 +181,6 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> None:
-    """Refuse to overwrite what is read: it may be the only copy."""
-    for target in written:
-        for source in read:
-            if source not in (None, "-") and target != "-" and os.path.realpath(source) == os.path.realpath(target):
-                raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
-
-
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from."""
     from fairmaxent.report import Source
@@ -240,6 +237,12 @@ def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None
 # ---------------------------------------------------------------- the options themselves
 
 data_argument = click.argument("data", type=click.Path(), metavar="DATA")
+readable_option = click.option(
+    "--readable-by-others",
+    is_flag=True,
+    help="Let other users of this computer read the table and the model, if your umask allows. By default only you "
+    "can; a file that is replaced keeps its permissions.",
+)
 force_option = click.option("--force", is_flag=True, help="Replace existing files.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 output_format_option = click.option(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli.help import section
-from fairmaxent.cli.options import force_option, json_option, output_format_option, refuse_overwriting, taking
+from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.options import force_option, json_option, output_format_option, readable_option, taking
 
 if TYPE_CHECKING:
     from fairmaxent.cli.model_estimate import EstimateChoice
@@ -33,6 +34,7 @@ class OutputOptions:
     model: str | None
     report: str | None
     scheduler: str | None
+    readable_by_others: bool
     force: bool
     as_json: bool
 
@@ -40,6 +42,11 @@ class OutputOptions:
     def targets(self) -> list[str]:
         """Every file to be written."""
         return [target for target in (self.output, self.model, self.report) if target is not None]
+
+    @property
+    def readable(self) -> list[str]:
+        """The files that other users may read: the report, which holds no rows, and the others if asked."""
+        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
 
     @property
     def data_on_stdout(self) -> bool:
@@ -130,6 +137,7 @@ output_options = taking(
             help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet "
             "files into the folder -o.",
         ),
+        readable_option,
         force_option,
         json_option,
     ),

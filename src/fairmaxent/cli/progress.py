@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from fairmaxent.cli.text import cell_text
 from fairmaxent.progress import Progress, silent
 
 
@@ -23,6 +24,7 @@ def bar(text: str) -> Iterator[Progress]:
         return
     columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn())
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        text = cell_text(text)
         task = shown.add_task(text, total=1.0)
 
         def report(stage: str, share: float) -> None:

@@ -18,6 +18,7 @@ from fairmaxent.files.tables import TableFile
 from fairmaxent.report.delivered import DrawnBatches
 
 if TYPE_CHECKING:
+    from fairmaxent.cli.output_options import OutputOptions
     from fairmaxent.fit.fit import Fit
     from fairmaxent.progress import Progress
 
@@ -75,11 +76,12 @@ def _reason(problem: Exception) -> str:
     return first_line(cause if isinstance(cause, Exception) else problem)
 
 
-def write_parts(fit: Fit, rows: int, folder: str, *, iid: bool, progress: Progress) -> Reals:
+def write_parts(fit: Fit, rows: int, folder: Path, wanted: OutputOptions, *, progress: Progress) -> Reals:
     """Let the workers draw and write, and take the table of outcome and groups from what is in the files."""
-    fit.write_sample(rows, folder, iid=iid, progress=progress)
+    readable = wanted.readable_by_others
+    fit.write_sample(rows, folder, iid=wanted.iid, readable_by_others=readable, progress=progress)
     drawn = DrawnBatches(fit)
-    for part in sorted(Path(folder).glob("*.parquet")):
+    for part in sorted(folder.glob("*.parquet")):
         drawn.add(_read_columns(part, fit.roles.names))
     return drawn.table
 

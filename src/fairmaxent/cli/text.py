@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import click
-
+from fairmaxent.cli.streams import echo
 from fairmaxent.data.levels import value_text
+from fairmaxent.plain_text import escaped_json, visible
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()) -> str:
@@ -39,7 +39,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], *, right: 
 
 
 def cell_text(value: object) -> str:
-    """Write a value on one line; a rounding error below zero has no sign.
+    """Write a value on one line, as it may be shown; a rounding error below zero has no sign.
 
     >>> cell_text(-1e-9), cell_text(1234), cell_text(None), cell_text("two\\nlines")
     ('0.0000', '1,234', '–', 'two⏎lines')
@@ -50,12 +50,12 @@ def cell_text(value: object) -> str:
         return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return "⏎".join(value_text(value).splitlines())
+    return visible("⏎".join(value_text(value).splitlines()))
 
 
 def as_json(record: Any) -> str:
     """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
-    return json.dumps(_plain(record), indent=2, ensure_ascii=False)
+    return escaped_json(json.dumps(_plain(record), indent=2, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
@@ -82,10 +82,10 @@ def step(text: str) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with Console(stderr=True).status(Text(text)):  # not markup: a file may be called a[b].csv
+    with Console(stderr=True).status(Text(cell_text(text))):  # not markup: a file may be called a[b].csv
         yield
 
 
 def say(text: str, *, data_on_stdout: bool) -> None:
     """Print for people; to stderr if stdout carries the data."""
-    click.echo(text, err=data_on_stdout)
+    echo(text, err=data_on_stdout)

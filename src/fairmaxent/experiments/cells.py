@@ -48,7 +48,7 @@ def run_cell(cell: Cell) -> Record:
 
 def save(cell: Cell, record: Record, folder: Path) -> None:
     """Write the file of a cell completely or not at all."""
-    write_whole(folder / f"{cell.name}.json", json.dumps(record).encode())
+    write_whole(folder / f"{cell.name}.json", json.dumps(record).encode(), readable=True)
 
 
 def find(cell: Cell, folder: Path) -> Record | None:

@@ -187,7 +187,7 @@ def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
         files[folder / f"{drawing.name}.svg"] = drawing.svg()
         files[folder / f"{drawing.name}.png"] = drawing.png()
     for path, content in files.items():
-        write_whole(path, content)
+        write_whole(path, content, readable=True)
     return list(files)
 
 

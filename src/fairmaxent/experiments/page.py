@@ -57,7 +57,7 @@ class Sheet:
 
 def write_page(path: Path, table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> None:
     """Write one self-contained HTML file, completely or not at all."""
-    write_whole(path, render_page(table_2, curves, runtimes, settings=settings).encode())
+    write_whole(path, render_page(table_2, curves, runtimes, settings=settings).encode(), readable=True)
 
 
 def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> str:

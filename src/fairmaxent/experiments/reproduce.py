@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import fairmaxent
+from fairmaxent.datasets.downloads import FOLDER_VARIABLE
 from fairmaxent.experiments import cells as kept
 from fairmaxent.experiments import data, tables
 from fairmaxent.experiments.figures import write_figures
@@ -29,17 +31,23 @@ class Reproduction:
 
 
 def reproduce(
-    folder: Path, *, quick: bool = False, workers: int | None = None, progress: Progress | None = None
+    folder: Path,
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    download: bool = False,
+    progress: Progress | None = None,
 ) -> Reproduction:
     """Run the experiments of Table 2 and the figures, and write tables, figures and one page.
 
     Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
-    left out, and the page says so.
+    left out, and the page says so; ``download`` fetches COMPAS large, which is not shipped.
     """
     _check_libraries()
     plan = QUICK if quick else FULL
+    _check_folder(folder)
     (folder / "cells").mkdir(parents=True, exist_ok=True)
-    left_out = _unavailable()
+    left_out = _unavailable(download=download)
     table_2 = plan.table_2(_available(TABLE_2_BLOCKS, left_out))
     curves = plan.curves(_available(CURVE_BLOCKS, left_out))
     _run_all([*table_2, *curves], folder / "cells", workers, progress or (lambda share: None))
@@ -55,10 +63,22 @@ def _check_libraries() -> None:
         )
 
 
-def _unavailable() -> dict[str, str]:
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that holds anything but an earlier reproduction, whose files may be replaced."""
+    if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
+        raise fairmaxent.StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
+
+
+def _unavailable(*, download: bool) -> dict[str, str]:
     """The data sets that cannot be loaded, and why."""
     reasons: dict[str, str] = {}
     for name in dict(TABLE_2_BLOCKS):
+        if name == "compas-large" and not download and not os.environ.get(FOLDER_VARIABLE):
+            reasons[name] = (
+                f"{name} is not shipped, and nothing is downloaded unless you ask for it; add --download, or save its "
+                f"files in a folder and set the environment variable {FOLDER_VARIABLE} to it"
+            )
+            continue
         try:
             data.load(name)
         except fairmaxent.StorageError as problem:
@@ -87,7 +107,7 @@ def _write(
     for name, table in (("table2", table_2), ("runtimes", runtimes), ("curves", curves)):
         shown = table.drop(columns="error", errors="ignore")
         text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
-        write_whole(folder / f"{name}.csv", text.encode())
+        write_whole(folder / f"{name}.csv", text.encode(), readable=True)
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
     write_figures(table_2, curves, figures)

@@ -16,28 +16,29 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.errors import StorageError
-
-_WILD = "*?["  # characters of a pattern
+from fairmaxent.files.parts import is_pattern, parts_of
 
 
 def scan_table(path: str | os.PathLike[str]) -> Any | None:
     """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"`` as a polars LazyFrame.
 
-    None for anything else, which must be read at once.
+    None for anything else, which must be read at once. Hidden and empty files in a folder are not data.
     """
     source = Path(path)
-    pattern = any(sign in str(path) for sign in _WILD) and not source.exists()
-    if not (pattern or source.is_dir() or _is_parquet(source)):
+    parts = parts_of(path)
+    if not (parts is not None or is_pattern(path) or _is_parquet(source)):
         return None
-    if source.is_dir() and not any(source.rglob("*.parquet")):
-        raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
+    if parts is not None and not parts.files:
+        if source.is_dir():
+            raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
+        raise StorageError(f"cannot read {path} as parquet (no file with content matches it); check the path")
     polars = load_library("polars")
 
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
 
     with library_errors(explain, OSError):
-        lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
+        lazy = polars.scan_parquet(path if parts is None else list(parts.files))
         lazy.collect_schema()
     return lazy
 

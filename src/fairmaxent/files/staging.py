@@ -2,60 +2,96 @@
 
 from __future__ import annotations
 
-import io
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, Option, StorageError, first_line
-from fairmaxent.files.atomic import flush_to_disk, reason_of, write_errors
-from fairmaxent.files.formats import STANDARD, Compression, FileFormat, output_format
-from fairmaxent.files.parquet import schema_record
+from fairmaxent.errors import InputError, Option, StorageError
+from fairmaxent.files import atomic
+from fairmaxent.files.formats import STANDARD, FileFormat, output_format
+from fairmaxent.files.hidden import HiddenFolder, locked, remove_abandoned
+from fairmaxent.files.interrupts import undisturbed
+from fairmaxent.files.table_writing import write_on_stdout, write_to_file
+
+Name = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """A target, and where its content is written until it is complete."""
+
+    path: Path
+    temporary: Path
+    readable: bool
+    is_folder: bool
 
 
 class Staging:
-    """Files that appear all together once each is complete, or not at all.
+    """Files and folders that appear all together once each is complete, or not at all.
 
-    The targets are checked at the start. Each file is then written to a temporary path beside its target, the one that
-    `path_for` returns; at the end all of them are renamed.
+    The targets are checked at the start. Each is then written to the path that `path_for` returns, in a hidden folder
+    beside its target; at the end all of them get their names. Without ``force`` a name that another program has taken
+    in the meantime is refused. Only the user can read the results, except those named in ``readable``.
     """
 
-    def __init__(self, targets: Sequence[str | os.PathLike[str]], *, force: bool = False) -> None:
-        paths = [_target(target) for target in targets if target != STANDARD]
+    def __init__(
+        self,
+        targets: Sequence[Name],
+        *,
+        folders: Sequence[Name] = (),
+        force: bool = False,
+        readable: Sequence[Name] = (),
+    ) -> None:
+        files = [_checked_file(target, force=force) for target in targets if target != STANDARD]
+        paths = [*files, *(atomic.check_folder(folder) for folder in folders)]
         repeated = next((path for path in paths if paths.count(path) > 1), None)
         if repeated is not None or list(targets).count(STANDARD) > 1:
             raise InputError(f"{repeated or 'stdout'} would be written twice; give each output its own name")
-        for path in paths:
-            _check_target(path, force=force)
-        mark = os.urandom(6).hex()
-        self._temporary = {path: _folder_for(path) / f".{mark}.{path.name}" for path in paths}
-        for temporary in self._temporary.values():
-            _probe(temporary)
+        self._force = force
+        self._hidden: dict[Path, HiddenFolder] = {}
+        self._staged: dict[Path, _Staged] = {}
+        shared = {atomic.target_of(target) for target in readable if target != STANDARD}
+        try:
+            for path in paths:
+                self._stage(path, readable=path in shared, is_folder=path not in files)
+        except BaseException:
+            self._remove()
+            raise
 
-    def path_for(self, target: str | os.PathLike[str]) -> Path:
-        """Return the temporary path to write the content of ``target`` to."""
-        return self._temporary[_target(target)]
+    def _stage(self, path: Path, *, readable: bool, is_folder: bool) -> None:
+        parent = atomic.folder_for(path)
+        if parent not in self._hidden:
+            remove_abandoned(parent)
+            try:
+                # The workers of a cluster may be other users.
+                self._hidden[parent] = HiddenFolder(parent, shared=readable and is_folder)
+            except (OSError, ValueError) as problem:
+                raise StorageError(
+                    f"cannot write in {parent}: {atomic.reason_of(problem)}; choose another location"
+                ) from problem
+        temporary = self._hidden[parent].path / f"{len(self._staged)}{path.suffix}"
+        self._staged[path] = _Staged(path, temporary, readable, is_folder)
+        if is_folder:
+            with atomic.write_errors(path):
+                os.mkdir(temporary)
 
-    def write_table(
-        self, frame: Any, target: str | os.PathLike[str], *, format: FileFormat | None = None, schema: Any = None
-    ) -> None:
+    def path_for(self, target: Name) -> Path:
+        """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
+        return self._staged[atomic.target_of(target)].temporary
+
+    def write_table(self, frame: Any, target: Name, *, format: FileFormat | None = None, schema: Any = None) -> None:
         """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
 
         ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
         """
         kind, compression = output_format(target, format)
         if target == STANDARD:
-            buffer = io.BytesIO()
-            _write(frame, buffer, kind, compression, schema)
-            _write_stdout(sys.stdout.buffer, buffer.getvalue())
+            write_on_stdout(frame, kind, compression, schema)
             return
-        with self.path_for(target).open("wb") as file:
-            _write(frame, file, kind, compression, schema)
+        with atomic.write_errors(Path(target)), atomic.open_private(self.path_for(target)) as file:
+            write_to_file(frame, file, kind, compression, schema)
 
     def __enter__(self) -> Staging:
         return self
@@ -63,99 +99,41 @@ class Staging:
     def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         try:
             if kind is None:
-                for finish in (_complete, _publish):
-                    for path, temporary in self._temporary.items():
-                        with write_errors(path):
-                            finish(temporary, path)
+                self._publish()
         finally:
-            for temporary in self._temporary.values():
-                temporary.unlink(missing_ok=True)
+            self._remove()
+
+    def _publish(self) -> None:
+        for one in self._staged.values():
+            with atomic.write_errors(one.path):
+                if one.is_folder:
+                    atomic.set_permissions(one.temporary, one.path, 0o777 if one.readable else 0o700)
+                    atomic.flush_folder(one.temporary)
+                else:
+                    atomic.complete(one.temporary, one.path, readable=one.readable)
+        pending = [
+            atomic.Pending(one.temporary, one.path, force=self._force and not one.is_folder)
+            for one in self._staged.values()
+            if not atomic.is_special(one.path)
+        ]
+        # Of two runs that write the same files, the results of one stay, not some of each.
+        with locked({one.path.parent for one in pending}), undisturbed():
+            atomic.publish(pending)
+
+    def _remove(self) -> None:
+        with undisturbed():
+            for hidden in self._hidden.values():
+                hidden.remove()
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
-    """Follow links, so that the file is replaced and not the link to it."""
-    return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
-
-
-def _folder_for(path: Path) -> Path:
-    """The target's own folder, or the system's folder for temporary files if the target is a device or a pipe."""
-    return Path(tempfile.gettempdir()) if _is_special(path) else path.parent
-
-
-def _check_target(path: Path, *, force: bool) -> None:
-    if path.is_dir():
-        raise StorageError(f"{path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
-    if path.exists() and not _is_special(path) and not force:
-        raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which is written to and not replaced."""
-    return path.exists() and not path.is_file()
-
-
-def _probe(temporary: Path) -> None:
-    """Check before the work starts that the file can be created."""
-    try:
-        temporary.open("xb").close()
-        temporary.unlink()
-    except (OSError, ValueError) as problem:
-        raise StorageError(
-            f"cannot write in {temporary.parent}: {reason_of(problem)}; choose another location"
-        ) from problem
-
-
-def _complete(temporary: Path, path: Path) -> None:
-    """Flush a file to disk, with the permissions of the one it replaces; a device or a pipe gets the content now."""
-    with temporary.open("rb") as file:
-        if _is_special(path):
-            with path.open("wb") as device:
-                shutil.copyfileobj(file, device)
-            return
-        flush_to_disk(file)
-    if path.exists():
-        shutil.copymode(path, temporary)
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    """Give a complete file its name."""
-    if not _is_special(path):
-        os.replace(temporary, path)
-
-
-def _write(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
-    polars, lazy = load_library("polars"), frame.lazy()
-    try:
-        if kind == "parquet":
-            # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
-            drawn = schema is not None
-            lazy.sink_parquet(file, metadata=schema_record(schema) if drawn else None, statistics=not drawn)
-        elif kind == "arrow":
-            lazy.sink_ipc(file)
-        elif kind == "jsonl":
-            lazy.sink_ndjson(file, compression=compression, check_extension=False)
-        elif kind in ("csv", "tsv"):
-            lazy.sink_csv(
-                file,
-                separator="\t" if kind == "tsv" else ",",
-                datetime_format="%Y-%m-%dT%H:%M:%S%.f",
-                compression=compression,
-                check_extension=False,
-            )
-        else:
-            raise StorageError(f"fairmaxent cannot write {kind} files; choose another format")
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        if isinstance(problem, BrokenPipeError):
-            raise
-        raise StorageError(
-            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another location"
-        ) from problem
-
-
-def _write_stdout(stream: Any, content: bytes) -> None:
-    """Write to stdout, which may accept only a part at a time if it is not buffered (python -u)."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[stream.write(rest) :]
+def _checked_file(target: Name, *, force: bool) -> Path:
+    """Refuse a target that cannot be written, before any work."""
+    with atomic.write_errors(Path(target)):
+        path = atomic.target_of(target)
+        if path.is_dir():
+            raise StorageError(f"{path} is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+        if path.exists() and not atomic.is_special(path) and not force:
+            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
+        return path

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fairmaxent.data.quota import quota
 from fairmaxent.data.table import Table
 from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
-from fairmaxent.files.atomic import new_folder
+from fairmaxent.files.staging import Staging
 from fairmaxent.fit import storage
 from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -163,24 +164,45 @@ class Fit(Learned):
         given: Evidence | None = None,
         random_state: RandomState = None,
         iid: bool = False,
+        readable_by_others: bool = False,
         progress: Progress = silent,
     ) -> None:
-        """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most ``size`` rows, each complete.
+        """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most ``size`` rows.
+
+        The files appear together once all are complete; if anything fails, none does. Only you can read them, unless
+        they are to be ``readable_by_others``, which is also needed if the workers of a cluster are other users.
 
         Together the files are a sample of ``n`` rows, by quota overall. If the rows of the fit are on a Dask cluster,
         its workers draw and write, so all of them must see the folder; each file then holds rows of one partition. The
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
+        count, most = check_count(n), check_count(size)
+        open_to = [folder] if readable_by_others else []
+        with Staging([], folders=[folder], readable=open_to) as staging:
+            target = staging.path_for(folder)
+            self._write_parts(count, target, most, given, random_state, progress, iid=iid, readable=readable_by_others)
+
+    def _write_parts(
+        self,
+        count: int,
+        folder: Path,
+        size: int,
+        given: Evidence | None,
+        random_state: RandomState,
+        progress: Progress,
+        *,
+        iid: bool,
+        readable: bool,
+    ) -> None:
         from fairmaxent.engines.cluster.drawing import RowFormat, part_name, write_on_workers, write_part
         from fairmaxent.engines.cluster.partitions import Partitions
 
-        count, most, target = check_count(n), check_count(size), new_folder(folder)
         if not isinstance(self.table, Partitions):
-            batches = self.sample_batches(count, size=most, given=given, random_state=random_state, iid=iid)
+            batches = self.sample_batches(count, size=size, given=given, random_state=random_state, iid=iid)
             for number, batch in enumerate(batches):
-                write_part(batch, target / part_name(number))
-                progress("rows", min(1.0, (number + 1) * most / count))
+                write_part(batch, folder / part_name(number), readable=readable)
+                progress("rows", min(1.0, (number + 1) * size / count))
             return
         rng = self._generator(random_state)
         source = self.distribution.condition(given) if given else self.distribution
@@ -192,10 +214,11 @@ class Fit(Learned):
             source.prior,
             source.potentials,
             cells,
-            target,
+            folder,
             row_format,
-            size=most,
+            size=size,
             evenly=not iid,
+            readable=readable,
             rng=rng,
             progress=progress,
         )
@@ -216,12 +239,13 @@ class Fit(Learned):
             distribution=Distribution.of(self.domain, optimum),
         )
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to one file; :func:`fairmaxent.load` reads it back.
+    def save(self, path: str | PathLike[str], *, readable_by_others: bool = False) -> None:
+        """Write the fit to one file; :func:`fairmaxent.load` reads it back. An existing file is replaced.
 
-        The file holds the distinct rows; those of a fit on a Dask cluster are brought into memory first.
+        The file holds the distinct rows, so only you can read it, unless it is to be ``readable_by_others``; a file
+        that is replaced keeps its permissions. The rows of a fit on a Dask cluster are brought into memory first.
         """
-        storage.save(self.collect(), path)
+        storage.save(self.collect(), path, readable=readable_by_others)
 
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """The generator asked for, or else one with the seed of the request."""

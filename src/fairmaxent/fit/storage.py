@@ -47,10 +47,10 @@ FORMAT = "fairmaxent model"
 VERSION = 3
 
 
-def save(fit: Learned, path: str | PathLike[str]) -> None:
-    """Write a fit, whole or not at all."""
+def save(fit: Learned, path: str | PathLike[str], *, readable: bool = False) -> None:
+    """Write a fit, whole or not at all; ``readable``: other users may read it."""
     record, arrays = _pack(fit)
-    write_whole(path_of(path), to_archive(record, arrays))
+    write_whole(path_of(path), to_archive(record, arrays), readable=readable)
 
 
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Learned:

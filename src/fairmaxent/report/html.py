@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
+from fairmaxent.plain_text import isolated
 from fairmaxent.report import decisions, model_estimate, number_text, sentences, svg
 from fairmaxent.report.build import Report
 from fairmaxent.report.shares import Grouping, Marginal, Shift
@@ -77,9 +78,16 @@ def _environment() -> Environment:
             "an HTML report needs jinja2, which is not installed; pip install 'fairmaxent[report]', "
             "or write .md or .json instead"
         ) from problem
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+    )
     environment.filters["percent"] = number_text.percent
     return environment
+
+
+def _shown(value: Any) -> Any:
+    """Let no text from the data hide letters, or move those beside it; our markup is left as it is."""
+    return isolated(value) if type(value) is str else value
 
 
 def _trusted(text: str) -> Any:

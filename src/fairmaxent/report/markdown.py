@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairmaxent.plain_text import isolated, visible
 from fairmaxent.report import decisions, model_estimate, number_text, sentences
 from fairmaxent.report.build import Report
 
@@ -180,7 +181,7 @@ def text(raw: str) -> str:
     >>> text("<b> a|b")
     '&lt;b&gt; a\\\\|b'
     """
-    return _MARKUP.sub(r"\\\1", html.escape(" ".join(raw.splitlines()), quote=False))
+    return _MARKUP.sub(r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -196,4 +197,4 @@ def _list(lines: Iterable[str]) -> str:
 
 def _code(raw: str) -> str:
     """Indent, which no content can end."""
-    return "\n".join(f"    {line}" for line in raw.splitlines())
+    return "\n".join(f"    {line}" for line in visible(raw).splitlines())

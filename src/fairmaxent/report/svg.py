@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from fairmaxent.plain_text import isolated
 from fairmaxent.report.associations import Matrix
 
 _LETTER = 6.2  # about the width of a letter of the small text, in pixels
@@ -129,4 +130,4 @@ def _number(value: float) -> str:
 
 
 def _written(svg: ElementTree.Element) -> str:
-    return ElementTree.tostring(svg, encoding="unicode")
+    return isolated(ElementTree.tostring(svg, encoding="unicode"))

@@ -20,6 +20,7 @@ from fairmaxent.cli.options import (
     role_options,
 )
 from fairmaxent.cli.request_options import AskedOptions, request_options
+from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
 from fairmaxent.cli.text import cell_text, step
 
@@ -86,12 +87,12 @@ def command(
         if one is None:
             break
         if not as_json:  # a method may take long: each line is shown as soon as it is known
-            click.echo(_line(one) if results else f"{_row(_HEAD)}\n{_line(one)}")
+            echo(_line(one) if results else f"{_row(_HEAD)}\n{_line(one)}")
         results.append(one)
     if as_json:
-        click.echo(to_json([_record(result) for result in results]))
+        echo(to_json([_record(result) for result in results]))
     elif any(result.scores and result.scores.accuracy is None for result in results):
-        click.echo("Note: accuracy needs scikit-learn; pip install scikit-learn")
+        echo("Note: accuracy needs scikit-learn; pip install scikit-learn")
 
 
 _HEAD = ("method", "representation rate", "statistical rate", "accuracy", "rate of its predictions", "CPU s")
@@ -101,7 +102,7 @@ _METHOD = 22  # characters
 def _line(result: Compared) -> str:
     scores = result.scores
     if scores is None:
-        return f"{result.method} refused: {_reason(result)}"
+        return f"{result.method} refused: {cell_text(_reason(result))}"
     rates = (scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate)
     return _row((result.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
 

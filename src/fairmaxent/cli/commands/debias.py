@@ -53,6 +53,7 @@ class Result:
     after: Measured
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
     not_estimated: str | None = None  # why there is no estimate of a model trained on it
+    written_notes: tuple[str, ...] = ()  # what to know about the file
 
     @cached_property
     def costs(self) -> DeliveredCosts:
@@ -75,7 +76,7 @@ class Result:
 
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*self.after.absences, *self.source.notes, *typed, *unknown)
+        return (*self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
 
 
 class DebiasCommand(SectionedCommand):
@@ -123,6 +124,7 @@ def command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
+    from fairmaxent.cli.formulas import domain_columns, formula_notes
     from fairmaxent.cli.model_estimate import with_outlook
     from fairmaxent.files.staging import Staging
     from fairmaxent.progress import silent
@@ -137,7 +139,7 @@ def command(
         say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
-    with Staging(wanted.targets, force=wanted.force) as staging:
+    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
         origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
@@ -156,6 +158,8 @@ def command(
             with step("writing"):
                 _report(result, wanted, staging, origin)
                 _write(result, wanted, staging)
+    columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
+    result = replace(result, written_notes=formula_notes(columns, wanted.output, wanted.output_format))
     text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
@@ -216,13 +220,12 @@ def _distributed(
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
-    from fairmaxent.files.atomic import check_folder
     from fairmaxent.files.staging import Staging
 
-    if wanted.output is not None:
-        check_folder(wanted.output)
     saved = [] if wanted.model is None else [wanted.model]
-    with Staging(saved, force=wanted.force) as staging, connected(wanted.scheduler or ""):
+    folders = [] if wanted.output is None else [wanted.output]
+    staging = Staging(saved, folders=folders, force=wanted.force, readable=wanted.readable)
+    with staging, connected(wanted.scheduler or ""):
         source = reading.without_dropped(open_parquet(data))
         roles = roles.checked(source, data)
         with bar(f"fitting {data}") as progress:
@@ -233,7 +236,7 @@ def _distributed(
         if wanted.output is not None:
             rows = fit.table.size if wanted.rows is None else wanted.rows
             with bar(f"writing {wanted.output}") as progress:
-                table = write_parts(fit, rows, wanted.output, iid=wanted.iid, progress=progress)
+                table = write_parts(fit, rows, staging.path_for(wanted.output), wanted, progress=progress)
         return Result(fit, source, rows, None, before, measure(fit, table))
 
 
@@ -323,7 +326,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),
-        "\n".join(f"Note: {note}" for note in notes),
+        "\n".join(f"Note: {cell_text(note)}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -333,7 +336,8 @@ def _written(target: str, result: Result, wanted: OutputOptions) -> str:
     """Say that a file was written, and which rows of people a model holds."""
     from fairmaxent.fit.contents import contents
 
-    return f"wrote {target} (it holds {contents(result.fit)})" if target == wanted.model else f"wrote {target}"
+    held = f" (it holds {contents(result.fit)})" if target == wanted.model else ""
+    return f"wrote {cell_text(target)}{held}"
 
 
 def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import click
 
+from fairmaxent.cli.options import force_option
+from fairmaxent.cli.streams import echo
+from fairmaxent.errors import Option, StorageError
+
+_FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
+
 
 @click.command()
 @click.option(
@@ -14,10 +20,11 @@ import click
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="Folder for the files; those of an earlier demo are replaced.",
+    help="Folder for the files.",
 )
+@force_option
 @click.pass_context
-def command(ctx: click.Context, out: Path) -> None:
+def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Make the census table Adult, which comes with the package, fair.
 
     Leaves adult.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
@@ -26,15 +33,18 @@ def command(ctx: click.Context, out: Path) -> None:
     from fairmaxent.cli.commands.debias import command as debias
     from fairmaxent.files.tables import write_table
 
+    for name in _FILES:
+        if (out / name).exists() and not force:
+            raise StorageError(f"{out / name} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
-    write_table(adult.frame, out / "adult.csv", force=True)
+    write_table(adult.frame, out / "adult.csv", force=force)
     arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", "sex"]
     arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1", "--statistical-rate", "1"]
-    arguments += ["--seed", "0", "--force"]
+    arguments += ["--seed", "0", *(["--force"] if force else [])]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
-    click.echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
+    echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
     with debias.make_context("debias", arguments, parent=ctx) as context:
         debias.invoke(context)

@@ -9,6 +9,7 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
@@ -18,13 +19,15 @@ from fairmaxent.cli.options import (
     force_option,
     json_option,
     reading_options,
-    refuse_overwriting,
     role_options,
 )
+from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import say, step, text_table
+from fairmaxent.cli.text import cell_text, say, step, text_table
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import value_text
+from fairmaxent.files.atomic import write_private
+from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
     from fairmaxent.inspection import ColumnSummary, Inspection
@@ -64,8 +67,9 @@ def command(
 
     if write_config == "-":
         raise click.UsageError("--write-config needs the name of a file, not -")
-    refuse_overwriting([data], [write_config] if write_config else [])
-    with Staging([write_config] if write_config else [], force=force) as staging:
+    written = [write_config] if write_config else []
+    refuse_overwriting([data], written)
+    with Staging(written, force=force, readable=written) as staging:
         with step(f"reading {data}"):
             table = reading.read(data)
             roles = roles.checked(table, data)
@@ -80,13 +84,14 @@ def command(
                 domain=columns_as.domain(table.frame, roles.weight),
             )
         if write_config:
-            staging.path_for(write_config).write_text(_config(inspection, roles, reading, columns_as), encoding="utf-8")
+            config = _config(inspection, roles, reading, columns_as)
+            write_private(staging.path_for(write_config), config.encode())
     if as_json:
-        click.echo(to_json({**inspection.to_dict(), "reading": table.notes}))
+        echo(to_json({**inspection.to_dict(), "reading": table.notes}))
     else:
-        click.echo(_text(inspection, table.notes))
+        echo(_text(inspection, table.notes))
     if write_config:
-        say(f"wrote {write_config}", data_on_stdout=as_json)
+        say(f"wrote {cell_text(write_config)}", data_on_stdout=as_json)
 
 
 def _text(inspection: Inspection, notes: tuple[str, ...]) -> str:
@@ -164,7 +169,7 @@ def _warnings(inspection: Inspection, notes: tuple[str, ...]) -> str:
             "these columns look like identifiers, so 'fairmaxent debias' leaves them out unless you add "
             f"--keep {','.join(inspection.identifiers)}"
         )
-    return "\n".join(f"Note: {line}" for line in lines)
+    return "\n".join(f"Note: {cell_text(line)}" for line in lines)
 
 
 _HEAD = """\
@@ -208,4 +213,4 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
 
 def _toml(value: object) -> str:
     """A text, a number, or a list of them: TOML writes these as JSON does."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return escaped_toml(json.dumps(value, ensure_ascii=False, default=str))

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, refuse_overwriting, source_of
-from fairmaxent.cli.text import say, step
+from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
+from fairmaxent.cli.text import cell_text, say, step
 
 if TYPE_CHECKING:
     from fairmaxent.report.delivered import Mode
@@ -64,7 +65,7 @@ def command(
     refuse_overwriting([model, data, sample], [output])
     if mode == "weights" and sample is not None:
         raise click.UsageError("--mode weights draws no rows; leave --sample out")
-    with Staging([output], force=force) as staging:
+    with Staging([output], force=force, readable=[output]) as staging:
         with step(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame
@@ -75,4 +76,4 @@ def command(
             origin = None if data is None else source_of(data, reading, None, None)
             staged = staging.path_for(output)
             write_report(fit, staged, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
-    say(f"wrote {output}", data_on_stdout=False)
+    say(f"wrote {cell_text(output)}", data_on_stdout=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from fairmaxent.cli.exit_codes import INTERRUPTED
+from fairmaxent.cli.streams import echo
 
 
 @click.command()
@@ -22,25 +23,26 @@ from fairmaxent.cli.exit_codes import INTERRUPTED
     help="Folder for tables, figures, the page, and finished cells.",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Number of parallel processes.  [default: one per core]")
-def command(*, quick: bool, out: Path, workers: int | None) -> None:
+@click.option("--download", is_flag=True, help="Fetch the files of COMPAS large, which is not shipped.")
+def command(*, quick: bool, out: Path, workers: int | None, download: bool) -> None:
     """Repeat the experiments of the paper: Table 2 and every figure.
 
     Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows the numbers of
     the paper, of the authors' code and of fairmaxent side by side. You can stop it at any time: the same command
-    continues where it stopped. COMPAS large needs two files that are not shipped; without them it is left out, and you
-    are told what to do.
+    continues where it stopped. COMPAS large needs two files that are not shipped; without --download, or a folder of
+    yours that has them, it is left out, and you are told what to do.
     """
     from fairmaxent.experiments.reproduce import reproduce
 
     try:
         with _bar("Cells") as show:
-            result = reproduce(out, quick=quick, workers=workers, progress=show)
+            result = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
     except KeyboardInterrupt:
-        click.echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
+        echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
         sys.exit(INTERRUPTED)
     for reason in result.left_out:
-        click.echo(f"Left out: {reason}", err=True)
-    click.echo(f"Wrote {result.page}")
+        echo(f"Left out: {reason}", err=True)
+    echo(f"Wrote {result.page}")
 
 
 @contextlib.contextmanager
@@ -65,6 +67,6 @@ def _tenths(what: str) -> Callable[[float], None]:
         nonlocal shown
         if int(share * 10) > shown:
             shown = int(share * 10)
-            click.echo(f"{what}: {shown}0 %", err=True)
+            echo(f"{what}: {shown}0 %", err=True)
 
     return show

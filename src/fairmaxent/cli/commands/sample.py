@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli import option_types
-from fairmaxent.cli.options import force_option, output_format_option, refuse_overwriting, typed_level
-from fairmaxent.cli.text import say, step
+from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.options import force_option, output_format_option, readable_option, typed_level
+from fairmaxent.cli.text import cell_text, say, step
 
 if TYPE_CHECKING:
     from fairmaxent.data.attribute import Attribute
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     type=int,
     help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
 )
+@readable_option
 @force_option
 def command(
     model: str,
@@ -45,6 +47,7 @@ def command(
     output_format: FileFormat | None,
     iid: bool,  # noqa: FBT001 (click passes it by name)
     random_state: int | None,
+    readable_by_others: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
 ) -> None:
     """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
@@ -52,6 +55,7 @@ def command(
     \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
+    from fairmaxent.cli.formulas import domain_columns, formula_notes
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.files.formats import output_format as check_format
@@ -60,7 +64,7 @@ def command(
 
     refuse_overwriting([model], [output])
     check_format(output, output_format)
-    with Staging([output], force=force) as staging:
+    with Staging([output], force=force, readable=[output] if readable_by_others else []) as staging:
         with step(f"reading {model}"):
             fit = load(model)
         with bar(f"drawing {rows:,} rows") as progress:
@@ -77,7 +81,9 @@ def command(
                 progress=progress,
             )
     if output != "-":
-        say(f"wrote {output} ({rows:,} rows)", data_on_stdout=False)
+        for note in formula_notes(domain_columns(fit.domain), output, output_format):
+            say(f"Note: {cell_text(note)}", data_on_stdout=False)
+        say(f"wrote {cell_text(output)} ({rows:,} rows)", data_on_stdout=False)
 
 
 def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, object]:

@@ -25,7 +25,8 @@ from fairmaxent.engines.cluster.partitioned_rows import detached
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, results, spread
 from fairmaxent.engines.cluster.worker_prior import attached
-from fairmaxent.files.atomic import remove_unfinished, write_whole
+from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.hidden import remove_every
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -59,11 +60,11 @@ def part_name(number: int) -> str:
     return f"part-{number:05}.parquet"
 
 
-def write_part(frame: Any, path: Path) -> None:
-    """Write one table as Parquet, completely or not at all."""
+def write_part(frame: Any, path: Path, *, readable: bool) -> None:
+    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden folder."""
     content = io.BytesIO()
     nw.from_native(frame, eager_only=True).write_parquet(content)
-    write_whole(path, content.getvalue())
+    write_whole(path, content.getvalue(), readable=readable, tidy=False)
 
 
 def write_on_workers(
@@ -76,12 +77,14 @@ def write_on_workers(
     *,
     size: int,
     evenly: bool,
+    readable: bool,
     rng: np.random.Generator,
     progress: Progress,
 ) -> None:
     """Draw ``cells[i]`` rows of each cell i into files of at most ``size`` rows; the rows depend only on ``rng``.
 
     ``evenly``: each row of the data is drawn as often as its weight says, give or take one, instead of independently.
+    ``readable``: other users may read the files.
     """
     client = table.client
     travelling, rows = detached(prior, table.parts)
@@ -95,10 +98,11 @@ def write_on_workers(
         [str(folder / part_name(number)) for number in range(len(tasks))],
     )
     sources = [tilted[part] for part, _ in tasks]
-    written = spread(client, _write, sources, beside=arguments, row_format=row_format, evenly=evenly)
+    how = {"row_format": row_format, "evenly": evenly, "readable": readable}
+    written = spread(client, _write, sources, beside=arguments, **how)
     _wait(written, progress)
     results(client, written)
-    remove_unfinished(folder)
+    remove_every(folder)
 
 
 def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -148,8 +152,15 @@ def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
 
 
 def _write(
-    tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str, row_format: RowFormat, *, evenly: bool
+    tilted: TiltedMixture,
+    cells: NDArray[np.intp],
+    seed: int,
+    path: str,
+    row_format: RowFormat,
+    *,
+    evenly: bool,
+    readable: bool,
 ) -> None:
     rng = np.random.default_rng(seed)
     roots = shuffled_cells(cells, rng)
-    write_part(row_format.rows(tilted.draw(roots, rng, spread=evenly).codes, rng), Path(path))
+    write_part(row_format.rows(tilted.draw(roots, rng, spread=evenly).codes, rng), Path(path), readable=readable)

@@ -1,0 +1,63 @@
+"""Tables written with polars, to a file or to stdout."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+from fairmaxent.data.frames import load_library
+from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.files.formats import Compression, FileFormat
+from fairmaxent.files.parquet import schema_record
+from fairmaxent.plain_text import visible
+
+
+def write_to_file(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
+    """Write a polars table or lazy frame to an open file."""
+    polars, lazy = load_library("polars"), frame.lazy()
+    try:
+        if kind == "parquet":
+            # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
+            drawn = schema is not None
+            lazy.sink_parquet(file, metadata=schema_record(schema) if drawn else None, statistics=not drawn)
+        elif kind == "arrow":
+            lazy.sink_ipc(file)
+        elif kind == "jsonl":
+            lazy.sink_ndjson(file, compression=compression, check_extension=False)
+        elif kind in ("csv", "tsv"):
+            lazy.sink_csv(
+                file,
+                separator="\t" if kind == "tsv" else ",",
+                datetime_format="%Y-%m-%dT%H:%M:%S%.f",
+                compression=compression,
+                check_extension=False,
+            )
+        else:
+            raise StorageError(f"fairmaxent cannot write {kind} files; choose another format")
+    except (polars.exceptions.PolarsError, OSError) as problem:
+        if isinstance(problem, BrokenPipeError):
+            raise
+        raise StorageError(
+            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another location"
+        ) from problem
+
+
+def write_on_stdout(frame: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
+    """Write a table to stdout; on a terminal, characters that would steer it are shown as escapes."""
+    on_terminal = sys.stdout.isatty()
+    if on_terminal and kind in ("parquet", "arrow"):
+        raise InputError(f"{kind} is not text, and stdout is a terminal; redirect it, or choose another format")
+    buffer = io.BytesIO()
+    write_to_file(frame, buffer, kind, compression, schema)
+    content = buffer.getvalue()
+    if on_terminal:
+        content = visible(content.decode()).encode()
+    _write_all(sys.stdout.buffer, content)
+
+
+def _write_all(stream: Any, content: bytes) -> None:
+    """Write to stdout, which may accept only a part at a time if it is not buffered (python -u)."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]

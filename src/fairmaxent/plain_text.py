@@ -1,0 +1,72 @@
+"""Text from data, as it may be shown: characters that steer a terminal or a page are written as escapes.
+
+A cell can hold anything: a sequence that writes to the clipboard, a mark that reverses the rest of a line, letters that
+nobody sees. All text passes through here before it reaches a terminal or a report; only tables keep it as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Control characters but tab and line feed, marks that change the direction of text, invisible ones, lone surrogates.
+# The joiners U+200C and U+200D stay, because Persian, Hindi and emoji need them.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+# Letters written from right to left, and what stands between them.
+_FROM_THE_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT = re.compile(f"{_FROM_THE_RIGHT}+(?:[^\\w\n]+{_FROM_THE_RIGHT}+)*")
+_ISOLATE, _END = "\u2068", "\u2069"
+
+
+def visible(text: str) -> str:
+    r"""Write characters that steer a terminal, or that nobody sees, as escapes; tabs and line ends stay.
+
+    >>> print(visible("F\x1b]0;title\x07emale, \u202eelam"))
+    F\x1b]0;title\x07emale, \u202eelam
+    """
+    return _STEERING.sub(_python_escape, text)
+
+
+def isolated(text: str) -> str:
+    r"""Make text visible, and keep letters written from right to left from moving what stands beside them.
+
+    >>> isolated("\u05d0: 5 %") == "\u2068\u05d0\u2069: 5 %"
+    True
+    """
+    return _RIGHT_TO_LEFT.sub(lambda match: f"{_ISOLATE}{match[0]}{_END}", visible(text))
+
+
+def escaped_json(text: str) -> str:
+    r"""Escape the same characters in JSON, which means the same then; its line ends and tabs stay.
+
+    >>> escaped_json('"\x7f\U000e0041"')
+    '"\\u007f\\udb40\\udc41"'
+    """
+    return _STEERING.sub(_json_escape, text)
+
+
+def escaped_toml(text: str) -> str:
+    r"""Escape the same characters in a text of TOML, which has escapes of its own for those beyond 16 bits.
+
+    >>> escaped_toml('"\x7f\U000e0041"')
+    '"\\u007f\\U000e0041"'
+    """
+    return _STEERING.sub(_toml_escape, text)
+
+
+def _python_escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2))
+
+
+def _toml_escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,134 @@
+"""What a command reads is never overwritten, under whatever name, and nothing is written where it would be read."""
+
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, ROWS, biased_table, listing
+from fairmaxent import debias
+from fairmaxent.cli.group import group
+
+R = " ".join(ROLES)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    table = biased_table()
+    table.write_csv(tmp_path / "data.csv")
+    table.write_parquet(tmp_path / "data.parquet")
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    table.head(120).write_parquet(tmp_path / "parts" / "a.parquet")
+    table.tail(120).write_parquet(tmp_path / "parts" / "deep" / "b.parquet")
+    (tmp_path / "link.csv").symlink_to("data.csv")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "link").symlink_to("../parts")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "data.csv")
+    (tmp_path / "hard.parquet").hardlink_to(tmp_path / "parts" / "a.parquet")
+    (tmp_path / "c.toml").write_text("base_share = 0.3\n")
+    debias(table, "income", "sex").save(tmp_path / "model.fme")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        f"debias data.csv {R} -o data.csv",
+        f"debias data.csv {R} -o ./other/../data.csv",
+        f"debias data.csv {R} -o link.csv",
+        f"debias link.csv {R} -o data.csv",
+        f"debias data.csv {R} -o hard.csv",
+        f"debias data.csv {R} --model hard.csv",
+        f"debias data.parquet {R} --report ./data.parquet",
+        f"debias parts {R} -o parts/a.parquet",
+        f"debias parts {R} -o parts/new.parquet",
+        f"debias parts {R} -o parts/deep/model.fme",
+        f"debias parts {R} -o other/link/new.csv",
+        f"debias other/link {R} -o parts/new.csv",
+        f"debias parts {R} -o hard.parquet",
+        f"debias parts {R} -o x.csv --model parts/x.fme",
+        f"debias parts/*.parquet {R} -o parts/a.parquet",
+        f"debias parts/*.parquet {R} -o parts/new.parquet",
+        f"debias parts/**/*.parquet {R} -o parts/deep/new.parquet",
+        f"debias parts/*.parquet {R} -o hard.parquet",
+        f"debias data.csv {R} --config c.toml -o c.toml",
+        f"debias data.csv {R} --config c.toml --model c.toml",
+        f"inspect data.csv {R} --config c.toml --write-config c.toml",
+        f"inspect data.csv {R} --write-config hard.csv",
+        "sample model.fme -n 5 -o model.fme",
+        "report model.fme --data data.csv -o data.csv",
+        "report model.fme --sample data.csv -o link.csv",
+    ],
+)
+def test_refused_even_with_force(folder, typed):
+    before = listing(folder)
+    result = CliRunner().invoke(group, [*typed.split(), "--force"])
+    assert result.exit_code in (2, 5), result.output  # 5: a report has other suffixes
+    assert result.stderr.count("\n") == 1
+    assert result.exit_code == 5 or "input" in result.stderr
+    assert listing(folder) == before
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        f"debias parts {R} -o beside.parquet --seed 1",
+        f"debias parts/*.parquet {R} -o parts/fair.csv --seed 1",
+        f"debias parts/*.parquet {R} -o parts/deep/new.parquet --seed 1",
+    ],
+)
+def test_what_is_not_read_may_be_written(folder, typed):
+    result = CliRunner().invoke(group, typed.split())
+    assert result.exit_code == 0, result.stderr
+
+
+def run(*args, folder, **options):
+    command = [sys.executable, "-m", "fairmaxent", *args]
+    return subprocess.run(command, cwd=folder, capture_output="stdout" not in options, timeout=120, **options)
+
+
+def test_the_file_behind_stdin_and_stdout(folder):
+    before = listing(folder)
+    with open(folder / "data.csv", "rb") as file:
+        done = run("debias", "-", *ROLES, "-o", "data.csv", "--force", folder=folder, stdin=file)
+    assert done.returncode == 2
+    assert b"data.csv is an input file" in done.stderr
+    with open(folder / "data.csv", "ab") as file:
+        piped = {"stdout": file, "stderr": subprocess.PIPE}
+        done = run("debias", "data.csv", *ROLES, "-o", "-", folder=folder, **piped)
+    assert done.returncode == 2
+    assert listing(folder) == before
+
+
+def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
+    extreme = biased_table().with_columns(income=pl.lit("other"))
+    for name in (".hidden.parquet", "_temporary/part.parquet", ".fairmaxent-0.tmp/part.parquet", "deep/._x.parquet"):
+        (folder / "parts" / name).parent.mkdir(exist_ok=True)
+        extreme.write_parquet(folder / "parts" / name)
+    (folder / "parts" / "empty.parquet").write_bytes(b"")
+    result = CliRunner().invoke(group, ["debias", "parts", *ROLES, "-o", "fair.csv", "--seed", "1"])
+    assert result.exit_code == 0, result.stderr
+    fair = pl.read_csv("fair.csv")
+    assert (len(fair), set(fair["income"])) == (ROWS, {"<=50K", ">50K"})
+    assert f"Note: empty files were left out: parts{os.sep}empty.parquet" in result.stdout
+
+
+def test_a_demo_leaves_the_files_of_others_alone(folder):
+    (folder / "fair.csv").write_text("precious")
+    before = listing(folder)
+    result = CliRunner().invoke(group, ["demo", "--out", "."])
+    assert result.exit_code == 5
+    assert "fair.csv exists; use --force" in result.stderr
+    assert listing(folder) == before
+
+
+def test_a_reproduction_leaves_the_folders_of_others_alone(folder):
+    before = listing(folder)
+    result = CliRunner().invoke(group, ["reproduce", "--quick", "--out", "."])
+    assert result.exit_code == 5
+    assert "holds no earlier reproduction" in result.stderr
+    assert listing(folder) == before

@@ -1,0 +1,194 @@
+"""Runs that are told to end, killed, or not alone: nothing is lost, overwritten, half-written or left behind."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+import fairmaxent
+from clifiles import ROLES, biased_table, listing
+
+COMMAND = [sys.executable, "-m", "fairmaxent"]
+ENDING = [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGXCPU]
+OUTPUTS = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    biased_table().write_csv(tmp_path / "data.csv")
+    return tmp_path
+
+
+def start(*args, folder, **options):
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(piped | options))
+
+
+def wait_until_it_stages(folder, count=1):
+    """Wait until there are hidden folders: a run that reads stdin then waits for it."""
+    ended = time.monotonic() + 60
+    while len(list(folder.glob(".fairmaxent-*"))) < count:
+        assert time.monotonic() < ended
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM])
+def test_told_to_end_it_leaves_nothing(folder, number):
+    before = listing(folder)
+    process = start("debias", "-", *ROLES, *OUTPUTS, folder=folder)
+    wait_until_it_stages(folder)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (128 + number, b"")
+    assert listing(folder) == before
+
+
+def test_under_nohup_it_goes_on(folder):
+    process = start(
+        "debias", "-", *ROLES, *OUTPUTS, folder=folder, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
+    wait_until_it_stages(folder)
+    process.send_signal(signal.SIGHUP)
+    process.communicate((folder / "data.csv").read_bytes(), timeout=60)
+    assert process.returncode == 0
+    assert (folder / "fair.csv").exists()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_and_that_of_a_living_one_is_not(folder):
+    killed = start("debias", "-", *ROLES, *OUTPUTS, folder=folder)
+    wait_until_it_stages(folder)
+    killed.kill()
+    killed.communicate()
+    (abandoned,) = folder.glob(".fairmaxent-*")
+    living = start("debias", "-", *ROLES, "-o", "other.csv", folder=folder)
+    while abandoned.exists():
+        time.sleep(0.02)
+    wait_until_it_stages(folder)
+    (hidden,) = folder.glob(".fairmaxent-*")
+    done = start("debias", "data.csv", *ROLES, *OUTPUTS, folder=folder)
+    done.communicate(timeout=60)
+    assert done.returncode == 0
+    assert list(folder.glob(".fairmaxent-*")) == [hidden]
+    living.communicate((folder / "data.csv").read_bytes(), timeout=60)
+    assert living.returncode == 0
+    names = {"data.csv", "fair.csv", "model.fme", "report.md", "other.csv"}
+    assert set(listing(folder)) == names
+
+
+def pair(folder, *options):
+    """Start two runs with different seeds, let both work at the same time, and return how they ended."""
+    runs = [start("debias", "-", *ROLES, *OUTPUTS, "--seed", str(seed), *options, folder=folder) for seed in (1, 2)]
+    wait_until_it_stages(folder, 2)
+    content = (folder / "data.csv").read_bytes()
+    for one in runs:
+        one.stdin.write(content)
+        one.stdin.flush()
+    for one in runs:
+        one.stdin.close()
+        one.stdin = None
+    said = [one.communicate(timeout=120)[1].decode() for one in runs]
+    return [one.returncode for one in runs], said
+
+
+def whose(folder):
+    """The seed of the table, and of the model; each file is complete."""
+    fit = fairmaxent.load(folder / "model.fme")
+    table = pl.read_csv(folder / "fair.csv")
+    seeds = [seed for seed in (1, 2) if table.equals(fit.sample(len(table), random_state=seed))]
+    return seeds, fit.request.random_state
+
+
+def check_pair(folder, *, force):
+    codes, said = pair(folder, *(["--force"] if force else []))
+    seeds, seed = whose(folder)
+    assert seeds == [seed]
+    assert set(listing(folder)) == {"data.csv", "fair.csv", "model.fme", "report.md"}
+    assert f"--seed {seed}" in (folder / "report.md").read_text().replace("\\", "")
+    if force:
+        assert codes == [0, 0], said
+    else:
+        assert sorted(codes) == [0, 5], said
+        assert codes[seed - 1] == 0
+        assert "was made by another program in the meantime" in said[2 - seed]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_of_two_runs_at_the_same_time_one_result_stays_and_all_of_it(folder, force):
+    check_pair(folder, force=force)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("number", range(10))
+def test_pairs_of_runs(folder, force, number):
+    check_pair(folder, force=force)
+
+
+# The command itself, saying on stderr where it is: a bar is shown on terminals only.
+WATCHED = """
+import contextlib, sys
+from fairmaxent.cli import main, progress
+
+@contextlib.contextmanager
+def bar(text):
+    yield lambda stage, share: print(stage, share, file=sys.stderr, flush=True)
+
+progress.bar = bar
+main()
+"""
+
+
+def test_told_to_end_while_a_library_works_it_ends_at_once(folder):
+    """Handlers in Python run only after the library's call, which would here write for minutes."""
+    biased_table().write_parquet(folder / "data.parquet")
+    before = listing(folder)
+    args = ["debias", "data.parquet", *ROLES, "-o", "fair.parquet", "--rows", "300000000"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WATCHED, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if line.startswith("rows"):
+            break
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert listing(folder) == before
+
+
+@pytest.mark.slow
+def test_two_hundred_signals_at_random_moments(folder):
+    """Signals of six kinds, one of which cannot be caught, at any moment of a run of a second or two."""
+    rng = random.Random(13)
+    biased_table().write_parquet(folder / "data.parquet")
+    precious = {"fair.csv": b"old table", "model.fme": b"old model", "report.md": b"old report"}
+    codes, left = [], set()
+    for turn in range(200):
+        for name, content in precious.items():
+            (folder / name).write_bytes(content)
+        before = listing(folder)
+        number = rng.choice([*ENDING, signal.SIGINT, signal.SIGKILL])
+        data = rng.choice(["data.csv", "data.parquet"])
+        process = start("debias", data, *ROLES, *OUTPUTS, "--force", "--estimate", "none", folder=folder)
+        time.sleep(rng.uniform(0.05, 2.5))
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+        codes.append(process.returncode)
+        now = listing(folder)
+        if number == signal.SIGKILL:
+            now = {name: content for name, content in now.items() if not name.startswith(".fairmaxent-")}
+        else:
+            # Before the command line has started, Python itself ends in one of two ways.
+            early = (-number, 1) if number == signal.SIGINT and b"Error: " not in said else (-number,)
+            assert process.returncode in (0, 128 + number, *early), (turn, said)
+            now = {name: content for name, content in now.items() if name not in left}
+        assert set(now) == set(before), (turn, number)
+        changed = [name for name in precious if now[name] != precious[name]]
+        assert changed in ([], list(precious)), (turn, number, changed)
+        left = {name for name in listing(folder) if name.startswith(".fairmaxent-")}
+    assert codes.count(0) < 150
+    assert subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *OUTPUTS, "--force"], cwd=folder).returncode == 0
+    assert set(listing(folder)) == set(before)

@@ -1,0 +1,165 @@
+"""Streams that are closed or full, disks without room, folders without permission: one line and a code that is true."""
+
+import ctypes
+import os
+import resource
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table, listing
+from fairmaxent import debias
+from fairmaxent.cli.group import group
+
+COMMAND = f"{sys.executable} -m fairmaxent"
+R = " ".join(ROLES)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streams")
+    biased_table().write_csv(folder / "data.csv")
+    debias(biased_table(), "income", "sex").save(folder / "model.fme")
+    (folder / "full.md").symlink_to("/dev/full")
+    return folder
+
+
+def shell(command, folder):
+    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, timeout=120)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [
+        (f"debias - {R} <&-", 5, "stdin is closed"),
+        (f"inspect data.csv {R} >&-", 5, "stdout is closed"),
+        pytest.param(f"debias data.csv {R} -o new.csv >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+        pytest.param(f"debias data.csv {R} -o - >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+        (f"debias gone.csv {R} 2>&-", 5, ""),
+        pytest.param(f"debias gone.csv {R} 2>/dev/full", 5, "", marks=pytest.mark.slow),
+        (f"inspect data.csv {R} >/dev/full", 5, "cannot write to stdout: No space left on device"),
+        pytest.param(f"debias data.csv {R} -o - >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        pytest.param("sample model.fme -n 5 >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        pytest.param("--help >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+    ],
+)
+def test_closed_and_full_streams(folder, typed, code, said):
+    before = listing(folder)
+    got, _, err = shell(f"{COMMAND} {typed}", folder)
+    assert got == code, err
+    assert said in err
+    assert err.count("\n") == (1 if said else 0)
+    assert listing(folder) == before
+
+
+def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
+    """A file that is opened must not get the number of a closed stream: what is printed would go into it."""
+    biased_table().write_csv(tmp_path / "data.csv")
+    assert shell(f"{COMMAND} debias data.csv {R} -o fair.csv --seed 1", tmp_path)[0] == 0
+    wanted = (tmp_path / "fair.csv").read_bytes()
+    assert shell(f"{COMMAND} debias data.csv {R} -o fair.csv --seed 1 --force <&- 2>&-", tmp_path)[0] == 0
+    assert (tmp_path / "fair.csv").read_bytes() == wanted
+
+
+def test_letters_that_the_terminal_lacks_are_written_as_escapes(folder):
+    got, out, err = shell(f"PYTHONIOENCODING=ascii {COMMAND} debias data.csv {R}", folder)
+    assert (got, err) == (0, "")
+    assert out.isascii()
+
+
+# ---------------------------------------------------------------- full disks, and no permission
+
+
+def limited(size):
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "size"),
+    [
+        pytest.param("-o fair.csv --rows 5000", 0, marks=pytest.mark.slow),
+        ("-o fair.csv --rows 5000", 3000),
+        pytest.param("-o fair.jsonl --rows 5000", 3000, marks=pytest.mark.slow),
+        pytest.param("-o fair.arrow --rows 5000", 3000, marks=pytest.mark.slow),
+        pytest.param("-o fair.csv.gz --rows 5000", 3000, marks=pytest.mark.slow),
+        ("-o fair.csv --model model.fme --rows 10", 1500),
+        pytest.param("--report report.md", 500, marks=pytest.mark.slow),
+        pytest.param("-o /dev/full", None, marks=pytest.mark.slow),
+        pytest.param("--model /dev/full -o fair.csv", None, marks=pytest.mark.slow),
+        ("--report full.md -o fair.csv --model model.fme", None),
+    ],
+)
+def test_a_disk_without_room_leaves_everything_as_it_was(tmp_path, outputs, size):
+    biased_table().write_csv(tmp_path / "data.csv")
+    (tmp_path / "full.md").symlink_to("/dev/full")
+    (tmp_path / "fair.csv").write_text("old")
+    before = listing(tmp_path)
+    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *outputs.split(), "--force", "--estimate", "none"]
+    options = {} if size is None else {"preexec_fn": limited(size)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, **options)
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.startswith(b"Error: ")
+    assert done.stderr.count(b"\n") == 1
+    assert listing(tmp_path) == before
+
+
+def without_privileges():
+    """The superuser may write anywhere, but not once it has given up that capability."""
+    if os.getuid() == 0:
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        "-o shut/fair.csv",
+        "-o fair.csv --model shut/model.fme",
+        "-o fair.csv --report shut/report.md",
+        "-o shut/old.csv",
+    ],
+)
+def test_without_permission_nothing_is_written(tmp_path, outputs):
+    biased_table().write_csv(tmp_path / "data.csv")
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "shut" / "old.csv").write_text("old")
+    (tmp_path / "shut").chmod(0o555)
+    options = {"cwd": tmp_path, "capture_output": True, "timeout": 120, "preexec_fn": without_privileges}
+    if subprocess.run(["sh", "-c", ": > shut/probe"], **options).returncode == 0:
+        (tmp_path / "shut").chmod(0o755)
+        pytest.skip("this user may write anywhere")
+    before = listing(tmp_path)
+    done = subprocess.run([*COMMAND.split(), "debias", "data.csv", *ROLES, *outputs.split(), "--force"], **options)
+    (tmp_path / "shut").chmod(0o755)
+    assert done.returncode == 5, done.stderr
+    assert b"cannot write in" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert listing(tmp_path) == before
+
+
+# ---------------------------------------------------------------- who may read what
+
+
+def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    mask = os.umask(0o022)
+    try:
+        outputs = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
+        for options, mode in (([], 0o600), (["--readable-by-others"], 0o644)):
+            for name in ("fair.csv", "model.fme", "report.md", "rows.csv", "c.toml"):
+                Path(name).unlink(missing_ok=True)
+            assert CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *outputs, *options]).exit_code == 0
+            typed = ["sample", "model.fme", "-n", "5", "-o", "rows.csv", *options]
+            assert CliRunner().invoke(group, typed).exit_code == 0
+            typed = ["inspect", "data.csv", *ROLES, "--write-config", "c.toml"]
+            assert CliRunner().invoke(group, typed).exit_code == 0
+            modes = {name: stat.S_IMODE(os.stat(name).st_mode) for name in os.listdir() if name != "data.csv"}
+            rows = dict.fromkeys(("fair.csv", "model.fme", "rows.csv"), mode)
+            assert modes == rows | {"report.md": 0o644, "c.toml": 0o644}
+    finally:
+        os.umask(mask)

@@ -1,0 +1,89 @@
+"""TOML files with values of any kind for every option: each is taken, or refused in one line."""
+
+import contextlib
+import tomllib
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table
+from fairmaxent.cli.config import _KEYS
+from fairmaxent.cli.group import group
+from fairmaxent.errors import FairMaxEntError
+
+SCALARS = (
+    "true",
+    "3",
+    "-1",
+    "2.5",
+    "inf",
+    "nan",
+    '""',
+    '"x"',
+    '"none"',
+    "1979-05-27",
+    "07:32:00",
+    "9" * 30,
+    r'"\u0000"',
+)
+LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")
+SECTIONS = ("{}", "{sex=1}", '{sex="x"}', '{sex=[1,"a"]}', "{sex={F=1}}", "{sex=true}", "{sex=1979-05-27}", "{age={}}")
+VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}')
+KEYS = [key for key in (*_KEYS, "seed", "favorable") if key != "scheduler"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    return tmp_path
+
+
+def roles(key):
+    pairs = {"outcome": ROLES[:2], "protected": ROLES[2:]}
+    return [part for name, typed in pairs.items() if name != key for part in typed]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_is_understood_or_refused(folder, key):
+    command = group.get_command(click.Context(group), "compare" if key in ("folds", "classifier") else "debias")
+    for value in VALUES:
+        (folder / "c.toml").write_text(f"{key} = {value}\n")
+        arguments = ["data.csv", *roles(key), "--config", "c.toml"]
+        with contextlib.suppress(click.UsageError, FairMaxEntError), command.make_context("command", arguments):
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", KEYS)
+def test_each_is_used_or_refused(folder, key):
+    for value in VALUES:
+        (folder / "c.toml").write_text(f"{key} = {value}\n")
+        typed = ["compare" if key in ("folds", "classifier") else "debias", "data.csv", *roles(key)]
+        result = CliRunner().invoke(group, [*typed, "--config", "c.toml"])
+        assert result.exit_code in (0, 2, 3, 4, 5), (value, result.stderr)
+
+
+def test_the_message_says_where_what_and_which(folder):
+    (folder / "c.toml").write_text("max_levels = [1]\n")
+    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--config", "c.toml"], prog_name="fairmaxent")
+    assert result.exit_code == 2
+    expected = "Error: c.toml: max_levels is [1]; it takes a whole number. See 'fairmaxent debias --help'.\n"
+    assert result.stderr == expected
+
+
+def test_any_name_and_level_can_be_written_and_read_back(folder):
+    """TOML has no character 127, and writes those beyond 16 bits in its own way."""
+    odd = 'a\x7f\x1b\u202e\U000e0041\u0085é"\\\n'
+    table = biased_table().with_columns(pl.lit(odd).alias("odd")).rename({"job": f"job{odd}"})
+    table.with_columns(pl.when(pl.col("age") > 40).then(pl.lit("b")).otherwise("odd").alias("odd")).write_parquet(
+        "d.pq"
+    )
+    assert CliRunner().invoke(group, ["inspect", "d.pq", *ROLES, "--write-config", "c.toml"]).exit_code == 0
+    text = (folder / "c.toml").read_text(encoding="utf-8")
+    assert f"job{odd}" in tomllib.loads(text)["kinds"]
+    assert not set(text) & set("\x7f\x1b\u202e\U000e0041\u0085")
+    result = CliRunner().invoke(group, ["debias", "d.pq", "--config", "c.toml"])
+    assert result.exit_code == 0, result.stderr

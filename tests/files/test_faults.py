@@ -1,0 +1,240 @@
+"""Every write, every name and every flush of an output fails once: nothing is lost, half-written or left behind."""
+
+import errno
+import itertools
+import os
+import stat
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table
+from fairmaxent import debias
+from fairmaxent.cli.group import group
+from fairmaxent.errors import StorageError
+from fairmaxent.files import atomic
+from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.staging import Staging
+from faults import REASONS, all_or_nothing
+
+TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
+
+
+def seen(folder):
+    """Names, contents and permissions of everything in a folder."""
+    return {
+        str(path.relative_to(folder)): (stat.S_IMODE(path.stat().st_mode), path.is_file() and path.read_bytes())
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Make new folders, each with the same files: old results, and something else."""
+    numbers = itertools.count()
+
+    def make(*, old=True):
+        folder = tmp_path / str(next(numbers))
+        folder.mkdir()
+        (folder / "mine.txt").write_text("precious")
+        for name in ("fair.csv", "model.fme") if old else ():
+            (folder / name).write_text(f"old {name}")
+            (folder / name).chmod(0o640)
+        return folder
+
+    return make
+
+
+def test_a_file_alone(folders):
+    assert all_or_nothing(folders, lambda folder: write_whole(folder / "fair.csv", b"new" * 1000), seen) > 5
+    assert all_or_nothing(folders, lambda folder: write_whole(folder / "new.csv", b"new" * 1000), seen) > 5
+
+
+def write_three(folder, *, force):
+    names = [folder / name for name in ("fair.csv", "model.fme", "report.html")]
+    with Staging(names, force=force, readable=names[2:]) as staging:
+        staging.write_table(TABLE, names[0])
+        write_whole(staging.path_for(names[1]), b"model")
+        write_whole(staging.path_for(names[2]), b"report")
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=errno.errorcode.get)
+def test_three_files_together(folders, reason):
+    assert all_or_nothing(folders, lambda folder: write_three(folder, force=True), seen, [reason]) > 15
+    new = lambda: folders(old=False)  # noqa: E731
+    assert all_or_nothing(new, lambda folder: write_three(folder, force=False), seen, [reason]) > 15
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_of_parts(folders, exists):
+    fit = debias(biased_table(), "income", "sex")
+
+    def make():
+        folder = folders()
+        if exists:
+            (folder / "parts").mkdir(mode=0o750)
+        return folder
+
+    run = lambda folder: fit.write_sample(60, folder / "parts", size=20, random_state=1)  # noqa: E731
+    assert all_or_nothing(make, run, seen) > 15
+
+
+@pytest.mark.slow
+def test_each_command_that_writes(folders, monkeypatch):
+    def make():
+        folder = folders()
+        biased_table().write_csv(folder / "data.csv")
+        biased_table().write_parquet(folder / "data.parquet")
+        (folder / "saved.fme").write_bytes(saved)
+        return folder
+
+    debias(biased_table(), "income", "sex").save(folders() / "saved.fme")
+    saved = next(path for path in folders().parent.rglob("saved.fme")).read_bytes()
+    outputs = ["-o", "fair.csv", "--model", "model.fme", "--report", "new.json", "--force", "--seed", "1"]
+    for typed in (
+        ["debias", "data.csv", *ROLES, *outputs],
+        ["debias", "data.parquet", *ROLES, *outputs],
+        ["debias", "data.csv", *ROLES, "--mode", "weights", "-o", "new.parquet"],
+        ["debias", "data.csv", *ROLES, "--mode", "top-up", "-o", "new.jsonl.gz", "--seed", "1"],
+        ["sample", "saved.fme", "-n", "50", "-o", "fair.csv", "--force", "--seed", "1"],
+        ["report", "saved.fme", "-o", "new.md", "--no-trade-off"],
+        ["inspect", "data.csv", *ROLES, "--write-config", "new.toml"],
+    ):
+
+        def run(folder, typed=typed):
+            monkeypatch.chdir(folder)
+            result = CliRunner().invoke(group, typed)
+            assert result.exit_code in (0, 5), result.stderr
+            if result.exit_code:
+                assert result.stderr.count("\n") == 1
+                raise StorageError(result.stderr)
+
+        assert all_or_nothing(make, run, seen) > 5
+
+
+def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch):
+    folder = folders()
+    before = seen(folder)
+    named, real = [], os.replace
+
+    def fail_once(source, target):
+        named.append(target)
+        if len(named) == 2:
+            raise OSError(errno.EIO, "Input/output error")
+        real(source, target)
+
+    names = [folder / "fair.csv", folder / "model.fme"]
+    with pytest.raises(StorageError, match="Input/output error"), Staging(names, force=True) as staging:  # noqa: PT012
+        for name in names:
+            staging.path_for(name).write_text("new")
+        monkeypatch.setattr(os, "replace", fail_once)
+    assert seen(folder) == before
+    assert len(named) == 3  # the last one brought the old table back
+
+
+def test_without_hard_links_names_are_still_not_taken_twice(folders, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    folder = folders(old=False)
+    with Staging([folder / "new.csv"]) as staging:
+        staging.path_for(folder / "new.csv").write_text("new")
+    assert (folder / "new.csv").read_text() == "new"
+    with pytest.raises(StorageError, match="made by another program"), Staging([folder / "b.csv"]) as staging:  # noqa: PT012
+        staging.path_for(folder / "b.csv").write_text("new")
+        (folder / "b.csv").write_text("theirs")
+    assert (folder / "b.csv").read_text() == "theirs"
+    assert sorted(seen(folder)) == ["b.csv", "mine.txt", "new.csv"]
+
+
+def test_the_folder_is_flushed_after_the_file_has_its_name(tmp_path, monkeypatch):
+    flushed, real = [], os.fsync
+
+    def fsync(descriptor):
+        flushed.append((os.readlink(f"/proc/self/fd/{descriptor}"), sorted(os.listdir(tmp_path))))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_whole(tmp_path / "model.fme", b"content")
+    where, names = flushed[-1]
+    assert where == str(tmp_path)
+    assert "model.fme" in names
+
+
+def test_a_name_taken_in_the_meantime_is_left_alone_and_nothing_appears(tmp_path):
+    targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    taken = r"b\.csv was made by another program.*force=True"
+    with pytest.raises(StorageError, match=taken), Staging(targets) as staging:  # noqa: PT012
+        for target in targets:
+            staging.path_for(target).write_text("ours")
+        targets[1].write_text("theirs")
+    assert seen(tmp_path).keys() == {"b.csv"}
+    assert targets[1].read_text() == "theirs"
+
+
+def test_a_folder_filled_in_the_meantime_is_left_alone(tmp_path):
+    fit = debias(biased_table(), "income", "sex")
+
+    def meddle(*_):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / "parts" / "theirs").write_text("theirs")
+
+    with pytest.raises(StorageError, match="cannot write"):
+        fit.write_sample(10, tmp_path / "parts", progress=meddle)
+    assert seen(tmp_path).keys() == {"parts", "parts/theirs"}
+
+
+def test_a_failure_while_drawing_leaves_no_folder(tmp_path):
+    def stop(*now):
+        if now[1] > 0.5:
+            raise RuntimeError("stopped")
+
+    fit = debias(biased_table(), "income", "sex")
+    with pytest.raises(RuntimeError, match="stopped"):
+        fit.write_sample(100, tmp_path / "parts", size=10, progress=stop)
+    assert seen(tmp_path) == {}
+
+
+def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        fit = debias(biased_table(), "income", "sex")
+        fit.save(tmp_path / "model.fme")
+        fit.save(tmp_path / "shared.fme", readable_by_others=True)
+        fit.write_sample(10, tmp_path / "parts")
+        fit.write_sample(10, tmp_path / "shared", readable_by_others=True)
+        write_whole(tmp_path / "report.html", b"", readable=True)
+    finally:
+        os.umask(mask)
+    modes = {name: oct(mode) for name, (mode, _) in seen(tmp_path).items()}
+    assert modes == {
+        "model.fme": "0o600",
+        "shared.fme": "0o644",
+        "parts": "0o700",
+        "parts/part-00000.parquet": "0o600",
+        "shared": "0o755",
+        "shared/part-00000.parquet": "0o644",
+        "report.html": "0o644",
+    }
+
+
+def test_staging_for_a_pipe_is_private(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with Staging([tmp_path / "pipe"]) as staging:
+        staging.write_table(TABLE, tmp_path / "pipe")
+        hidden = staging.path_for(tmp_path / "pipe").parent
+        assert hidden.parent == tmp_path
+        assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
+    assert os.read(reader, 100) == b"a,b\n1,x\n2,y\n3,\n"
+    os.close(reader)
+    assert not hidden.exists()
+
+
+def test_a_mounted_volume_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
+    with pytest.raises(StorageError, match="is a mounted volume; name a new folder in it"):
+        atomic.check_folder(tmp_path)

@@ -1,0 +1,79 @@
+"""Hidden folders: in use they stay, abandoned they go, and nothing else is touched."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
+from fairmaxent.files.interrupts import undisturbed
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fairmaxent.files.hidden import HiddenFolder
+
+folder = HiddenFolder(Path(sys.argv[1]))
+(folder.path / "rows.csv").write_text("people")
+print(folder.path, flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_of_a_killed_process_it_is_removed_and_of_a_running_one_not(tmp_path):
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], **piped)
+    hidden = process.stdout.readline().strip()
+    remove_abandoned(tmp_path)
+    assert os.listdir(hidden)
+    process.communicate("")
+    assert process.returncode == -signal.SIGKILL
+    assert os.listdir(hidden)
+    remove_abandoned(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_a_lock_file_it_goes_only_if_it_is_empty(tmp_path):
+    empty, full = (tmp_path / f".fairmaxent-{digit * 16}.tmp" for digit in "01")
+    empty.mkdir()
+    full.mkdir()
+    (full / "something").write_text("")
+    remove_abandoned(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [full.name]
+
+
+def test_links_and_other_names_are_left_alone(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "lock").write_text("")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / f".fairmaxent-{'0' * 16}.tmp").symlink_to(elsewhere)
+    for name in (".fairmaxent", ".fairmaxent-1.tmp", ".0123.tmp"):
+        (inside / name).mkdir()
+        (inside / name / "lock").write_text("")
+    remove_abandoned(inside)
+    assert len(list(inside.iterdir())) == 4
+    assert (elsewhere / "lock").exists()
+
+
+def test_others_cannot_look_into_it_and_it_is_gone_at_the_end(tmp_path):
+    with HiddenFolder(tmp_path) as path:
+        assert path.stat().st_mode & 0o777 == 0o700
+        (path / "a" / "b").mkdir(parents=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_takes_effect_after_the_steps():
+    steps = []
+    with pytest.raises(KeyboardInterrupt), undisturbed():  # noqa: PT012
+        os.kill(os.getpid(), signal.SIGINT)
+        steps.append("first")
+        with undisturbed():
+            steps.append("second")
+        steps.append("third")
+    assert steps == ["first", "second", "third"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
