@@ -59,8 +59,7 @@ def write_report(
     report = build_report(
         fit, data=data, delivered=delivered, mode=mode, iid=iid, seed=seed, source=source, trade_off=trade_off
     )
-    # A command line may hold bytes that are not text, which Python keeps as lone surrogates.
-    write_whole(target, render(report).encode("utf-8", "replace"), readable=True)
+    write_whole(target, render(report).encode(), readable=True)
 
 
 def check_path(path: str | PathLike[str]) -> None:
