@@ -333,7 +333,8 @@ def _written(target: str, result: Result, wanted: OutputOptions) -> str:
     """Say that a file was written, and which rows of people a model holds."""
     from fairmaxent.fit.contents import contents
 
-    return f"wrote {target} (it holds {contents(result.fit)})" if target == wanted.model else f"wrote {target}"
+    holds = f" (it holds {cell_text(contents(result.fit))})" if target == wanted.model else ""
+    return f"wrote {cell_text(target)}{holds}"
 
 
 def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
