@@ -43,10 +43,10 @@ test-all: lint
 	touch $@
 
 test-lowest: .venv-lowest/ready
-	.venv-lowest/bin/python -m pytest -m "not slow" $(CORE)
+	.venv-lowest/bin/python -m pytest -m "not slow" -W default $(CORE)  # old libraries warn of each other
 	for version in $(NEWER_PYTHONS); do \
 		python$$version -c "" 2> /dev/null || { echo "no Python $$version here"; continue; }; \
-		$(MAKE) .venv-$$version/ready && .venv-$$version/bin/python -m pytest -m "not slow" $(CORE) || exit 1; \
+		$(MAKE) .venv-$$version/ready && .venv-$$version/bin/python -m pytest -m "not slow" -W default $(CORE) || exit 1; \
 	done
 
 fuzz: $(READY)

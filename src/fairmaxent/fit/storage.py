@@ -44,6 +44,7 @@ from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.relabelling.profiles import Profiles
 
 FORMAT = "fairmaxent model"
+# Raise it whenever a number of the certificate changes its meaning: files of this version are compared with it.
 VERSION = 3
 
 

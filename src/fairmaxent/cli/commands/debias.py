@@ -336,8 +336,8 @@ def _written(target: str, result: Result, wanted: OutputOptions) -> str:
     """Say that a file was written, and which rows of people a model holds."""
     from fairmaxent.fit.contents import contents
 
-    held = f" (it holds {contents(result.fit)})" if target == wanted.model else ""
-    return f"wrote {cell_text(target)}{held}"
+    holds = f" (it holds {cell_text(contents(result.fit))})" if target == wanted.model else ""
+    return f"wrote {cell_text(target)}{holds}"
 
 
 def _record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
