@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import itertools
 import os
@@ -16,6 +17,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.errors import StorageError
+from fairmaxent.files.parquet_footer import check_footer
 
 _WILD = "*?["  # characters of a pattern
 
@@ -36,10 +38,19 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
 
-    with library_errors(explain, OSError):
-        lazy = polars.scan_parquet(source / "**/*.parquet" if source.is_dir() else path)
+    sources = source / "**/*.parquet" if source.is_dir() else path
+    with library_errors(explain, OSError, RecursionError):
+        for part in glob.iglob(str(sources), recursive=True) if pattern or source.is_dir() else [source]:
+            _check_part(Path(part))
+        lazy = polars.scan_parquet(sources)
         lazy.collect_schema()
     return lazy
+
+
+def _check_part(path: Path) -> None:
+    if path.is_file():
+        with path.open("rb") as file:
+            check_footer(file, path)
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:
