@@ -108,8 +108,8 @@ def _too_inflated(content: bytes, path: object) -> LimitError:
     most = _most_inflated(content)
     by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
     return LimitError(
-        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, which "
-        "is beyond the limit; ",
+        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
+        "which is beyond the limit; ",
         by_memory if most < _most_by_size(content) else "if you trust the file, decompress it first",
     )
 
