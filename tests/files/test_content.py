@@ -177,6 +177,8 @@ def test_a_small_file_cannot_become_a_large_one(put):
     zeros = gzip.compress(b"a,b\n" + b"0,0\n" * (FREELY_INFLATED // 4 + 1))
     with pytest.raises(LimitError, match="decompress it first"):
         read_table(put(zeros, "table.csv.gz"))
+    with max_memory("30MB"), pytest.raises(LimitError, match=r"more than 10.0 MB once decompressed.*raise the limit"):
+        read_table(put(zeros, "table.csv.gz"))
 
 
 def test_a_zstd_file_is_measured_before_it_is_decompressed(put, tmp_path):

@@ -97,14 +97,20 @@ def _nearby(path: Path) -> str:
 
 def _most_inflated(content: bytes) -> int:
     """How many bytes a compressed file may become."""
-    by_size = max(FREELY_INFLATED, MOST_INFLATION * len(content))
-    return int(min(by_size, memory_limit() / _LEAST_MEMORY))
+    return int(min(_most_by_size(content), memory_limit() / _LEAST_MEMORY))
+
+
+def _most_by_size(content: bytes) -> int:
+    return max(FREELY_INFLATED, MOST_INFLATION * len(content))
 
 
 def _too_inflated(content: bytes, path: object) -> LimitError:
+    most = _most_inflated(content)
+    by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
     return LimitError(
-        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(_most_inflated(content))} once "
-        f"decompressed, which is beyond the limit; if you trust the file, decompress it first"
+        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
+        "which is beyond the limit; ",
+        by_memory if most < _most_by_size(content) else "if you trust the file, decompress it first",
     )
 
 

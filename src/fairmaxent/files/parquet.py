@@ -16,6 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.errors import StorageError
+from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.parts import is_pattern, parts_of
 
 
@@ -37,10 +38,18 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
 
-    with library_errors(explain, OSError):
+    with library_errors(explain, OSError, RecursionError):
+        for part in [source] if parts is None else parts.files:
+            _check_part(part)
         lazy = polars.scan_parquet(path if parts is None else list(parts.files))
         lazy.collect_schema()
     return lazy
+
+
+def _check_part(path: Path) -> None:
+    if path.is_file():
+        with path.open("rb") as file:
+            check_footer(file, path)
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:

@@ -17,12 +17,13 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line
+from fairmaxent.files.arrow_footer import check_arrow_footer
 from fairmaxent.files.content import read_content
 from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
+from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.staging import Staging
 
-_ARROW = b"ARROW1"  # the first and the last bytes
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
@@ -110,7 +111,7 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
             raise StorageError(f"{path} is {what}")
     if content.startswith(b"PAR1"):
         return "parquet"
-    if content.startswith(_ARROW):
+    if content.startswith(b"ARROW1"):
         return "arrow"
     suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
     start = content[:100].lstrip()
@@ -130,7 +131,7 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot read {path} as {format} ({why}); write the file again, or specify its format")
 
-    with library_errors(explain, OSError, ValueError):
+    with library_errors(explain, OSError, ValueError, RecursionError):
         _refuse_too_large(content, format, path, polars)
         try:
             if format == "parquet":
@@ -148,8 +149,10 @@ def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: 
     """Refuse a table that would not fit in memory: a few bytes of a compressed file can stand for many rows."""
     needed = float(_JSON_MEMORY * len(content))
     if format in ("parquet", "arrow"):
-        if format == "arrow" and not content.endswith(_ARROW):
-            raise StorageError(f"{path} is a damaged Arrow file: its end is missing; write or download it again")
+        if format == "parquet":
+            check_footer(io.BytesIO(content), path)
+        else:
+            check_arrow_footer(content, path)
         scanned = (polars.scan_parquet if format == "parquet" else polars.scan_ipc)(io.BytesIO(content))
         cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
         needed = len(content) + float(_CELL_MEMORY * cells)
