@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -68,12 +69,20 @@ def test_others_cannot_look_into_it_and_it_is_gone_at_the_end(tmp_path):
 
 
 def test_an_interrupt_takes_effect_after_the_steps():
-    steps = []
-    with pytest.raises(KeyboardInterrupt), undisturbed():  # noqa: PT012
+    done = []
+
+    def steps():
         os.kill(os.getpid(), signal.SIGINT)
-        steps.append("first")
-        with undisturbed():
-            steps.append("second")
-        steps.append("third")
-    assert steps == ["first", "second", "third"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        time.sleep(0.1)
+        done.append("first")
+        os.kill(os.getpid(), signal.SIGINT)
+        undisturbed(lambda: done.append("second"))
+        time.sleep(0.1)
+        done.append("third")
+
+    with pytest.raises(KeyboardInterrupt):
+        undisturbed(steps)
+    assert done == ["first", "second", "third"]
+    assert undisturbed(lambda: 5) == 5
+    with pytest.raises(ZeroDivisionError):
+        undisturbed(lambda: 1 // 0)

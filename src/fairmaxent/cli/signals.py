@@ -13,7 +13,7 @@ import threading
 from types import FrameType
 
 from fairmaxent.files.hidden import remove_all
-from fairmaxent.files.interrupts import undisturbed
+from fairmaxent.files.interrupts import BUSY
 
 _ENDING = ("SIGHUP", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU")
 _interrupted = threading.Event()
@@ -50,7 +50,7 @@ def _wait(reader: int, ending: set[signal.Signals]) -> None:
 
 def _end(number: int, _: FrameType | None) -> None:
     """End as soon as files that belong together are all there, or none of them."""
-    with undisturbed():
+    with BUSY:
         remove_all()
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)

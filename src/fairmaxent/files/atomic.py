@@ -37,8 +37,7 @@ def write_whole(path: Path, content: bytes, *, readable: bool = False, tidy: boo
             write_private(temporary, content)
             complete(temporary, target, readable=readable)
             if not is_special(target):
-                with undisturbed():
-                    publish([Pending(temporary, target, force=True)])
+                undisturbed(lambda: publish([Pending(temporary, target, force=True)]))
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from fairmaxent.files.interrupts import undisturbed
+from fairmaxent.files.interrupts import BUSY, undisturbed
 
 try:
     import fcntl
@@ -32,16 +32,21 @@ class HiddenFolder:
     """A folder beside the files that it will become; others cannot look into it unless it is ``shared``."""
 
     def __init__(self, parent: Path, *, shared: bool = False) -> None:
-        with undisturbed():
-            self.path, self._lock = _create(parent, 0o777 if shared else 0o700)
-            _open[self] = os.getpid()
+        self._parent, self._mode = parent, 0o777 if shared else 0o700
+        undisturbed(self._create)
 
     def remove(self) -> None:
         """Remove the folder with everything in it; nobody can add anything meanwhile, because it has a new name."""
-        with undisturbed():
-            if _open.pop(self, None) == os.getpid():
-                _remove(self.path)
-                os.close(self._lock)
+        undisturbed(self._remove)
+
+    def _create(self) -> None:
+        self.path, self._lock = _create(self._parent, self._mode)
+        _open[self] = os.getpid()
+
+    def _remove(self) -> None:
+        if _open.pop(self, None) == os.getpid():
+            _remove(self.path)
+            os.close(self._lock)
 
     def __enter__(self) -> Path:
         return self.path
@@ -55,8 +60,9 @@ class HiddenFolder:
 @atexit.register
 def remove_all() -> None:
     """Remove every hidden folder of this process, which is about to end."""
-    for folder in list(_open):
-        folder.remove()
+    with BUSY:
+        for folder in list(_open):
+            folder._remove()
 
 
 def remove_abandoned(parent: Path) -> None:

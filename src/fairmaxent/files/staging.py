@@ -117,13 +117,15 @@ class Staging:
             if not atomic.is_special(one.path)
         ]
         # Of two runs that write the same files, the results of one stay, not some of each.
-        with locked({one.path.parent for one in pending}), undisturbed():
-            atomic.publish(pending)
+        with locked({one.path.parent for one in pending}):
+            undisturbed(lambda: atomic.publish(pending))
 
     def _remove(self) -> None:
-        with undisturbed():
+        def each() -> None:
             for hidden in self._hidden.values():
                 hidden.remove()
+
+        undisturbed(each)
 
 
 def _checked_file(target: Name, *, force: bool) -> Path:
