@@ -1,0 +1,103 @@
+"""Calls of debias: frames of any library with cells of any kind, and options that are right, wrong, or absurd."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from fairmaxent import Relabel
+
+TEXTS = ["a", "b", "B", "é", "", " ", "1", "1.0", "NaN", "None", "=1+1", "<b>", "\x1b]0;x\a", "\u202e", "x" * 200]
+DATES = [datetime.date(1, 1, 1), datetime.date(1999, 12, 31), datetime.date(2024, 2, 29), datetime.date(9999, 12, 31)]
+TIMES = [datetime.datetime(1970, 1, 1), datetime.datetime(2024, 2, 29, 12, 30), datetime.datetime(2262, 4, 11)]
+CELLS = {
+    "few": st.sampled_from(["p", "q", "r"]),
+    "texts": st.sampled_from(TEXTS),
+    "words": st.text(max_size=4),
+    "bits": st.sampled_from([0, 1]),
+    "counts": st.integers(-3, 9),
+    "integers": st.integers(-(2**63), 2**63 - 1),
+    "numbers": st.floats(),
+    "amounts": st.sampled_from([0.0, -0.0, 0.5, 1e308, -1e308, 5e-324, math.inf]),
+    "truths": st.booleans(),
+    "dates": st.sampled_from(DATES),
+    "times": st.sampled_from(TIMES),
+    "decimals": st.sampled_from([Decimal("0.1"), Decimal("2.50"), Decimal(7)]),
+    "bytes": st.binary(max_size=2),
+    "lists": st.lists(st.integers(0, 1), max_size=2),
+    "anything": st.one_of(st.sampled_from([*TEXTS, 1, 1.5, True, math.nan, b"a"]), st.none()),
+}
+ORDINARY = ("few", "bits", "counts", "texts", "truths")
+
+
+@st.composite
+def columns(draw, rows, kinds):
+    """A list of cells of one kind, some of them missing."""
+    cells = CELLS[draw(st.sampled_from(kinds))]
+    if draw(st.booleans()):
+        cells = st.one_of(cells, cells, cells, st.none())
+    return draw(st.lists(cells, min_size=rows, max_size=rows))
+
+
+@st.composite
+def tables(draw):
+    """Columns y, z, sometimes more: mostly ordinary ones, sometimes of any kind."""
+    rows = draw(st.one_of(st.integers(0, 5), st.integers(6, 40), st.integers(20, 40)))
+    likely = st.sampled_from([ORDINARY, ORDINARY, tuple(CELLS)])
+    names = ["y", "z", *draw(st.sampled_from([(), ("a",), ("z2", "a"), ("a", "w", "y ")]))]
+    return {name: draw(columns(rows, draw(likely))) for name in names}
+
+
+def framed(table, library):
+    """The table in a library, or None if the library itself cannot hold it."""
+    try:
+        if library == "pandas":
+            return pd.DataFrame(table)
+        if library == "category":
+            return pd.DataFrame(table).astype("category")
+        return pl.DataFrame(table, strict=False) if library == "polars" else pa.table(table)
+    except Exception:  # whatever that library raises is not ours
+        return None
+
+
+BOTH = ("probabilities", "predictions")
+RATES = st.sampled_from([None, 1.0, 0.8, 0.5, 0.0, 1e-9, 1, 2.0, -1.0, math.nan, "x", {"z": 0.8}, {"q": 1.0}, [1.0]])
+LEVELS = st.sampled_from(["p", "q", "a", "", 0, 1, True, 1.5, None, "nobody", math.nan])
+OPTIONS = {
+    "representation_rate": RATES,
+    "statistical_rate": RATES,
+    "base_share": st.sampled_from([0.0, 0.3, 1.0, 1.5, -1, None, "x"]),
+    "base": st.sampled_from(["tree", "product", "uniform", "oak"]),
+    "favourable": st.one_of(LEVELS, st.lists(LEVELS, max_size=2)),
+    "groups": st.sampled_from(["each", "joint", "all"]),
+    "missing": st.sampled_from(["keep", "compare", "drop"]),
+    "largest_weight": st.sampled_from([None, 1.5, 10.0, 0.5, math.inf, "x"]),
+    "random_state": st.sampled_from([0, 7, -1, 2**70, "x"]),
+    "detail": st.sampled_from(["bins", "rows", "values", 3]),
+    "weight": st.sampled_from(["a", "w", "y", "nobody"]),
+    "keep": st.sampled_from([["a"], ["nobody"], "a", 3]),
+    "target": st.dictionaries(
+        st.sampled_from(["y", "z", "a", "q"]),
+        st.one_of(st.just("free"), st.dictionaries(LEVELS, st.sampled_from([0.0, 0.5, 1.0, 1e-12, -1]), max_size=3)),
+        max_size=2,
+    ),
+    "forbid": st.lists(st.dictionaries(st.sampled_from(["y", "z", "a", "q"]), LEVELS, max_size=2), max_size=2),
+    "relabel": st.sampled_from([None, "x", *(Relabel(parity=parity, labeller="tree", student="tree") for parity in BOTH)]),
+}
+
+
+@st.composite
+def options(draw):
+    """A few options of debias, most of them left at their defaults."""
+    chosen = draw(st.lists(st.sampled_from(sorted(OPTIONS)), unique=True, max_size=4))
+    return {name: draw(OPTIONS[name]) for name in chosen}
+
+
+LIBRARIES = st.sampled_from(["pandas", "polars", "pyarrow", "category"])
+ROLES = st.sampled_from([("y", "z")] * 6 + [("y", ["z", "z2"]), ("y", ["z", "a"]), ("y", "y"), ("nobody", "z"), (3, [])])
