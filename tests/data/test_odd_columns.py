@@ -154,3 +154,16 @@ def test_weights_that_leave_nothing_of_a_group(lazily):
     for protected in ("z", ["z", "v"]):
         with pytest.raises(InfeasibleError, match="check the weights"):
             debias(frame.lazy() if lazily else frame, "y", protected, weight="w")
+
+
+@pytest.mark.parametrize("kind", ["string_view", "uuid", "far dates", "farthest dates", "Int128"])
+def test_rates_of_each_kind_are_measured_or_refused_by_name(kind):
+    frame = COLUMNS[kind]()
+    try:
+        rate = fairmaxent.representation_rate(frame, "x")
+    except FairMaxEntError as problem:
+        refusal = str(problem)
+    else:
+        assert float(rate) == 1
+        return
+    assert "column 'x'" in refusal

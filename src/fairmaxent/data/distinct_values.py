@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.library_errors import column_errors
 from fairmaxent.errors import InputError
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -41,9 +42,10 @@ class DistinctValues:
 
 def distinct_values(series: frames.Column) -> DistinctValues:
     """Find the distinct values of a column in one pass."""
-    codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
-    rows = first_rows(codes, len(counts))
-    return DistinctValues(frames.take(series, rows), codes, counts, rows)
+    with column_errors(series):
+        codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
+        rows = first_rows(codes, len(counts))
+        return DistinctValues(frames.take(series, rows), codes, counts, rows)
 
 
 def factorize(series: frames.Column) -> tuple[NDArray[np.intp], frames.Column]:
