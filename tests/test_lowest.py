@@ -15,7 +15,5 @@ def test_every_library_has_a_lower_bound():
     bounds = lowest.lower_bounds(text)
     assert {"numpy", "scipy", "narwhals", "polars", "click", "dask", "pandas"} <= bounds.keys()
     assert all(f"{name}>=" in text or f"{name}[" in text for name in bounds)
-    known = (
-        'dependencies = ["a>=1.2", "b-c[x,y]>=3"]\noptional-dependencies = {all = ["own[all]", "a>=1.10"]}\n'
-    )
+    known = 'dependencies = ["a>=1.2", "b-c[x,y]>=3"]\noptional-dependencies = {all = ["own[all]", "a>=1.10"]}\n'
     assert lowest.lower_bounds(f"[project]\n{known}") == {"a": "1.10", "b-c": "3"}
