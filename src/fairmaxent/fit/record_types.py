@@ -25,6 +25,7 @@ def fits(value: object, hint: Any) -> bool:
     >>> fits((1, 2.5), tuple[float, ...]), fits({"sex": "x"}, dict[str, float | None]), fits(True, int)
     (True, False, False)
     """
+    hint = getattr(hint, "__value__", hint)  # newer versions of numpy name a type instead of writing it out
     origin, options = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(fits(value, option) for option in options)
