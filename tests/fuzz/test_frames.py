@@ -11,10 +11,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from frame_calls import LIBRARIES, ROLES, framed, options, tables
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fairmaxent import FairMaxEntError, debias
-from frame_calls import LIBRARIES, ROLES, framed, options, tables
 
 CALLS = int(os.environ.get("FUZZ_CALLS", "300"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
