@@ -256,3 +256,13 @@ def test_progress_names_the_labels_and_ends_the_estimate():
     )  # fmt: skip
     assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "downstream"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
+
+
+def test_a_student_that_decides_for_nothing_that_is_compared():
+    """Most outcomes are missing, so that is what everybody is predicted; there is no rate then."""
+    frame = skewed(3, rows=200)
+    frame.loc[frame.index % 20 > 0, "y"] = None
+    plan = Relabel(parity="predictions", labeller="tree", student="tree")
+    decisions = debias(frame, "y", "z", favourable="o1", relabel=plan).certificate.decisions
+    assert [rate.rate for rate in decisions.rates] == [None]
+    assert decisions.rates[0].vacuous

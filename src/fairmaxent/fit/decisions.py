@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import group_table, outcome_rates, smallest_over_largest
 from fairmaxent.fit.problem import Problem
@@ -58,8 +59,9 @@ class Decisions:
 def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshold: float, blind: bool) -> Decisions:
     """Take the rates of the decisions, and how certain they are."""
     attempt, measure, shape = levelled.attempt, problem.measure, problem.blocks.shape(0)
-    squares = np.zeros_like(attempt.decided)
-    np.add.at(squares, (attempt.scores.argmax(axis=1), attempt.group), attempt.weight**2)
+    weights, squares = (tally(attempt.group, attempt.weight**power, attempt.decided.shape[1]) for power in (1, 2))
+    # Of those decided each way: the estimate may differ from what was decided about the people themselves.
+    squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
     rates, shares = [], []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
@@ -99,7 +101,7 @@ class _Decided:
 
 def _rate(name: str, wanted: float | None, decided: _Decided, measure: Measure) -> DecidedRate:
     """The worst ratio over the favourable outcomes; its interval is that of the two groups that determine it."""
-    levels = [y for y in measure.favourable if np.nanmax(decided.shares[y]) > 0]
+    levels = [y for y in measure.favourable if (decided.shares[y] > 0).any()]
     vacuous = not levels or bool(np.nanmin(decided.shares[levels]) >= 1)
     if not levels or np.isfinite(decided.shares[0]).sum() < 2:
         return DecidedRate(name, wanted, None, None, None, vacuous)
@@ -123,8 +125,8 @@ def _shares(problem: Problem, name: str, grouping: tuple[int, ...], decided: _De
             group=problem.roles.describe_group(grouping, groups[index].tolist()),
             outcome=f"{outcome.name} = {outcome.labels[y]}",
             share=float(decided.shares[y, index]),
-            low=float(low[y, index]),
-            high=float(high[y, index]),
+            low=float(min(low[y, index], decided.shares[y, index])),
+            high=float(max(high[y, index], decided.shares[y, index])),
         )
         for y in problem.measure.favourable
         for index in np.flatnonzero(np.isfinite(decided.shares[y]))

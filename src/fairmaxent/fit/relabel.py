@@ -189,6 +189,8 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
         if wanted is None:
             continue
         compared = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
+        if not compared.any():  # nobody is decided for in a way that is compared
+            continue
         pair = statistical_pair(compared, grouping, problem.measure.favourable)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
             shares = outcome_rates(compared, grouping)[pair.outcome or 0]
