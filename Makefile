@@ -1,6 +1,6 @@
 # make test sets everything up and runs every check; make demo sets everything up and runs the main job.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
-# Python that is there with the newest; make fuzz tries many more mutated files than make test does.
+# Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does (FUZZ_SEED=1 and so on: others).
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,8 @@ READY := $(VENV)/ready
 CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py
 CORE_NEEDS := '.[cli,distributed,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
 NEWER_PYTHONS := 3.12 3.13 3.14
-FUZZ_MODELS ?= 100000
+# How much make fuzz tries; each test tries some of it in make test, too.
+FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
 .PHONY: test test-all test-lowest fuzz lint demo bench docs clean
 
@@ -50,7 +51,7 @@ test-lowest: .venv-lowest/ready
 	done
 
 fuzz: $(READY)
-	FUZZ_MODELS=$(FUZZ_MODELS) $(BIN)/pytest -n 2 tests/fuzz
+	env $(FUZZ) $(BIN)/pytest -n 2 tests/fuzz
 
 demo: $(READY)
 	$(BIN)/fairmaxent demo --force

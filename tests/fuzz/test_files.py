@@ -1,0 +1,87 @@
+"""Mutated table files: each command reads what is there, or refuses it in one line and leaves everything as it was.
+
+``FUZZ_FILES=20000 pytest tests/fuzz/test_files.py`` tries more of them.
+"""
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+from command_ends import run
+
+from clifiles import ROLES, biased_table
+
+FILES = int(os.environ.get("FUZZ_FILES", "160"))
+SEED = int(os.environ.get("FUZZ_SEED", "0"))
+FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl")
+PIECES = (
+    b'"',
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\n",
+    b"\r",
+    b",",
+    b"\t",
+    b"\x1b]52;c;AA\a",
+    b"\xe2\x80\xae",
+    b"=1+1",
+)
+COMMANDS = (
+    (["inspect", *ROLES], ()),
+    (["debias", *ROLES, "--estimate", "none", "-o", "fair.csv", "--seed", "1"], ("fair.csv",)),
+    (["debias", *ROLES, "--estimate", "none", "--mode", "weights", "-o", "fair.csv"], ("fair.csv",)),
+)
+
+
+def written(folder, format):
+    """The table in a file of this format, as bytes."""
+    table, path = biased_table(), folder / f"original.{format}"
+    match format:
+        case "parquet":
+            table.write_parquet(path)
+        case "arrow":
+            table.write_ipc(path)
+        case "jsonl":
+            table.write_ndjson(path)
+        case _:
+            text = table.write_csv(separator="\t" if format == "tsv" else ",").encode()
+            path.write_bytes(gzip.compress(text, mtime=0) if format == "csv.gz" else text)
+    content = path.read_bytes()
+    path.unlink()
+    return content
+
+
+def mutated(content, rng):
+    """Bits flipped, pieces lost, repeated or put in, the end cut off."""
+    raw = bytearray(content)
+    for _ in range(int(rng.integers(1, 5))):
+        at = int(rng.integers(len(raw) + 1))
+        match int(rng.integers(6)):
+            case 0 | 1:
+                if at < len(raw):
+                    raw[at] ^= 1 << int(rng.integers(8))
+            case 2:
+                raw[at:at] = PIECES[int(rng.integers(len(PIECES)))]
+            case 3:
+                del raw[at : at + int(rng.integers(1, 100))]
+            case 4:
+                raw[at:at] = raw[at : at + int(rng.integers(1, 100))]
+            case _:
+                del raw[at:]
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_mutated_file_is_read_or_refused(format, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    content, path = written(tmp_path, format), tmp_path / f"data.{format}"
+    refused = 0
+    for number in range(FILES // len(FORMATS)):
+        rng = np.random.default_rng([SEED, FORMATS.index(format), number])
+        path.write_bytes(mutated(content, rng))
+        (command, *options), outputs = COMMANDS[number % len(COMMANDS)]
+        refused += run([command, path.name, *options], tmp_path, outputs).exit_code > 0
+        capfd.readouterr()  # what other libraries write to the terminal themselves
+    assert refused or FILES < 100
