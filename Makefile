@@ -1,6 +1,7 @@
 # make test sets everything up and runs every check; make demo sets everything up and runs the main job.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
-# Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does (FUZZ_SEED=1 and so on: others).
+# Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
+# (others with FUZZ_SEED=1 and so on).
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
