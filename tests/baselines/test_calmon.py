@@ -260,7 +260,7 @@ def wide_table(columns: int, levels: int, rows: int = 2000) -> pd.DataFrame:
     return pd.DataFrame({"y": rng.choice(["no", "yes"], rows), "z": rng.choice(["f", "m"], rows), **words})
 
 
-def test_a_huge_domain_is_refused_at_once_with_the_exact_size():
+def test_a_huge_domain_is_refused_at_once_with_its_size():
     """25 columns of 8 levels have more points than 64 bits can count."""
     frame = wide_table(25, 8)
     distinct = len(frame.drop_duplicates())
@@ -269,7 +269,7 @@ def test_a_huge_domain_is_refused_at_once_with_the_exact_size():
         baselines.calmon(frame, "y", "z", largest_change=26)
     assert time.perf_counter() - start < 5
     assert f"{distinct * 2 * 8**25:,} unknowns" in str(refusal.value)
-    assert f"domain of {4 * 8**25:,} points" in str(refusal.value)
+    assert "domain of about 10^23 points" in str(refusal.value)
     with pytest.raises(fairmaxent.InputError, match=f"{distinct * (1 + 1 + 25 * 7 + 25 * 7 + 300 * 49):,} unknowns"):
         baselines.calmon(frame, "y", "z", largest_change=2)
 

@@ -201,6 +201,7 @@ def test_wide_tables_have_the_features_they_are_said_to_have():
     assert all(bar.met for bar in outcome.bars)
 
 
+@pytest.mark.slow
 def test_a_table_out_of_core_stands_beside_the_group_by_of_two_engines():
     outcome = outofcore.measure(outofcore.Sizes(rows=3000, part=2000))
     rows = {name: rest for name, *rest in outcome.tables[0].rows}

@@ -156,7 +156,15 @@ def test_massaging_changes_labels_alone_and_the_rate_of_three_groups_too(fold):
     assert np.ptp(judging.group_means(labels, groups)) < 0.004
 
 
-@pytest.mark.parametrize("name", [name for name, treatment in TREATMENTS.items() if treatment.treat])
+# Those that try a student out in many rounds take most of a minute each.
+TREATED = [
+    pytest.param(name, marks=pytest.mark.slow) if name.startswith("relabel predictions") else name
+    for name, treatment in TREATMENTS.items()
+    if treatment.treat
+]
+
+
+@pytest.mark.parametrize("name", TREATED)
 def test_every_method_gives_a_table_like_the_one_it_got(fold, name):
     given = TREATMENTS[name].treat(fold)
     assert list(given.frame) == list(fold.train)

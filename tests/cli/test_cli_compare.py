@@ -47,6 +47,7 @@ def test_every_method_is_scored_or_says_why_not(folder):
     assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     german = fairmaxent.datasets.load("german", library="polars").frame
     german.write_csv("german.csv")

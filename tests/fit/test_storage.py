@@ -506,6 +506,8 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
 class PanicException(BaseException):
     """What polars raises when it gives up."""
 
+    __module__ = "pyo3_runtime"
+
 
 def test_a_panic_of_polars_is_a_storage_error(tmp_path, monkeypatch):
     def give_up(*_):
@@ -513,7 +515,7 @@ def test_a_panic_of_polars_is_a_storage_error(tmp_path, monkeypatch):
 
     (tmp_path / "fit").write_bytes(small_file("polars"))
     monkeypatch.setattr(pl, "read_ipc_stream", give_up)
-    with pytest.raises(StorageError, match="PanicException: out of range"):
+    with pytest.raises(StorageError, match="out of range"):
         load(tmp_path / "fit")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fairmaxent
-from fairmaxent.datasets.downloads import FOLDER_VARIABLE
+from fairmaxent.datasets import FOLDER_VARIABLE
 from fairmaxent.experiments import cells as kept
 from fairmaxent.experiments import data, tables
 from fairmaxent.experiments.figures import write_figures

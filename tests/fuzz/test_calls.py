@@ -1,6 +1,6 @@
 """Generated calls: each ends in the library's own error, or in numbers that an independent group-by confirms.
 
-``FUZZ_CALLS=100000 pytest tests/fuzz/test_frames.py`` tries more of them. What failed once stays
+``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them. What failed once stays
 below as an example.
 """
 
