@@ -6,9 +6,14 @@ method with soft labels returns each row once per label.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -73,6 +78,27 @@ def _paper(fold: Fold) -> Training:
     return Training(fit.sample(len(fold.train), random_state=fold.seed))
 
 
+def _tabfairgdt(fold: Fold) -> Training:
+    """Rows drawn by a process of the environment that TABFAIRGDT_PYTHON names; see tabfairgdt_rows.py."""
+    import pandas as pd
+
+    interpreter = os.environ.get("TABFAIRGDT_PYTHON")
+    if interpreter is None:
+        raise RuntimeError("set TABFAIRGDT_PYTHON to the Python of an environment with tabfairgdt")
+    numbers = fold.train.drop(columns=[fold.protected, fold.outcome]).select_dtypes("number")
+    kinds = dict.fromkeys(fold.train.columns, "category")
+    whole = [name for name, column in numbers.items() if column.dtype.kind in "iu" and not column.hasnans]
+    kinds |= {name: "int" if name in whole else "float" for name in numbers}
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = str(Path(folder, "source.csv")), str(Path(folder, "target.csv"))
+        fold.train.to_csv(source, index=False)
+        script = str(Path(__file__).with_name("tabfairgdt_rows.py"))
+        roles = [json.dumps(kinds), fold.protected, fold.outcome, str(fold.seed)]
+        subprocess.run([interpreter, script, source, target, *roles], check=True, capture_output=True)
+        known = {name: fold.train[name].dtype for name in fold.train.columns}
+        return Training(pd.read_csv(target, dtype=known, keep_default_na=False, na_values=[""]))
+
+
 def _weights(fold: Fold) -> Training:
     return Training(fold.train, _debias(fold).weights())
 
@@ -134,6 +160,7 @@ TREATMENTS: Mapping[str, Treatment] = {
     "king-zeng": Treatment(_king_zeng),
     "massaging": Treatment(_massaging),
     GRADIENT: Treatment(None),
+    "tabfairgdt": Treatment(_tabfairgdt),
     "paper": Treatment(_paper),
     WEIGHTS: Treatment(_weights, ours=True),
     ROWS: Treatment(_rows, ours=True),
