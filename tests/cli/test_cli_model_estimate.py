@@ -48,7 +48,11 @@ def fit_of(**options):
         (["--relabel", "none"], None),
         (["--relabel", "probabilities"], "probabilities"),
         (["--relabel", "predictions"], "predictions"),
-        (["--relabel", "predictions", "--threshold", "0.4"], Relabel(parity="predictions", threshold=0.4)),
+        pytest.param(
+            ["--relabel", "predictions", "--threshold", "0.4"],
+            Relabel(parity="predictions", threshold=0.4),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=str,
 )

@@ -30,6 +30,7 @@ def run(*arguments):
     return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     done = run("reproduce", "--quick", "--out", whole, "--workers", 2)

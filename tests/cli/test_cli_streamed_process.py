@@ -71,6 +71,7 @@ def _limited(megabytes):
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits addresses as a shell's ulimit -v says")
 def test_the_documented_address_space_is_enough(folder):
     arguments = ["-o", "fair.parquet", "--report", "report.json"]

@@ -86,7 +86,7 @@ ROLES = ["--outcome", "out", "--protected", "sex"]
         pytest.param(["sample", "model.fme", "-n", "20", "--output-format", "parquet"], 3, marks=pytest.mark.slow),
         pytest.param(["sample", "model.fme", "-n", "20", "--given", "sex=\x1b]0;x\x07"], 3, marks=pytest.mark.slow),
         (["report", "model.fme", "-o", "report\x1b]0;r\x07.md", "--force", "--no-trade-off"], 0),
-        (["compare", "data.csv", *ROLES, "--folds", "2"], 0),
+        pytest.param(["compare", "data.csv", *ROLES, "--folds", "2"], 0, marks=pytest.mark.slow),
         pytest.param(["nonsense\x1b]0;x\x07"], 2, marks=pytest.mark.slow),
         pytest.param(["debias", "gone\x1b]0;x\x07.csv", *ROLES], 5, marks=pytest.mark.slow),
         (["demo", "--out", "model.fme/\x1b]0;x\x07"], 5),

@@ -301,6 +301,7 @@ def test_a_fit_with_an_estimate_to_come_can_be_pickled(estimates_unasked, no_skl
 # ---------------------------------------------------------------- other shapes
 
 
+@pytest.mark.slow
 def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3, rows=300)
     on_rows = Estimate(output="rows", student=STUDENT)

@@ -28,7 +28,12 @@ def test_the_same_cases():
     assert sorted(RECORDED) == sorted(CASES)
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("relabel_three_outcomes", "estimator_relabel")  # each tries boosting out dozens of times
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+)
 def test_golden(name):
     current = {key: record(result) for key, result in CASES[name]().items()}
     different = list(differences(RECORDED[name], current, name))

@@ -9,11 +9,10 @@ from fairmaxent.datasets.adult import load_adult, load_adult_small
 from fairmaxent.datasets.compas import load_compas, load_compas_small
 from fairmaxent.datasets.compas_large import load_compas_large
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.downloads import FOLDER_VARIABLE
 from fairmaxent.datasets.german import load_german
 from fairmaxent.errors import check_choice
 
-__all__ = ["FOLDER_VARIABLE", "Dataset", "load"]
+__all__ = ["Dataset", "load"]
 
 DatasetName = Literal["adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
 

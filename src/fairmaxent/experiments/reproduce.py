@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fairmaxent
-from fairmaxent.datasets import FOLDER_VARIABLE
+from fairmaxent.datasets import downloads
 from fairmaxent.experiments import cells as kept
 from fairmaxent.experiments import data, tables
 from fairmaxent.experiments.figures import write_figures
@@ -73,10 +73,10 @@ def _unavailable(*, download: bool) -> dict[str, str]:
     """The data sets that cannot be loaded, and why."""
     reasons: dict[str, str] = {}
     for name in dict(TABLE_2_BLOCKS):
-        if name == "compas-large" and not download and not os.environ.get(FOLDER_VARIABLE):
+        if name == "compas-large" and not download and not os.environ.get(downloads.FOLDER_VARIABLE):
             reasons[name] = (
                 f"{name} is not shipped, and nothing is downloaded unless you ask for it; add --download, or save its "
-                f"files in a folder and set the environment variable {FOLDER_VARIABLE} to it"
+                f"files in a folder and set the environment variable {downloads.FOLDER_VARIABLE} to it"
             )
             continue
         try:
