@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -166,6 +167,8 @@ TREATED = [
 
 @pytest.mark.parametrize("name", TREATED)
 def test_every_method_gives_a_table_like_the_one_it_got(fold, name):
+    if name == "tabfairgdt" and "TABFAIRGDT_PYTHON" not in os.environ:
+        pytest.skip("TABFAIRGDT_PYTHON does not name an environment with tabfairgdt")
     given = TREATMENTS[name].treat(fold)
     assert list(given.frame) == list(fold.train)
     assert given.frame.dtypes.equals(fold.train.dtypes)

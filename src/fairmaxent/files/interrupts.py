@@ -40,16 +40,26 @@ def undisturbed(steps: Callable[[], Result]) -> Result:
 
 def _run_to_the_end(run: Callable[[], None]) -> list[BaseException]:
     """Run in another thread, and return what interrupted the waiting for it."""
-    worker = threading.Thread(target=run)
+    begun, finished = threading.Lock(), threading.Event()
     late: list[BaseException] = []
-    while worker.ident is None or worker.is_alive():
+
+    def once() -> None:
+        if begun.acquire(blocking=False):
+            try:
+                run()
+            finally:
+                finished.set()
+
+    def wait() -> None:
         try:
-            if worker.ident is None:
-                worker.start()
-            worker.join()
+            if not begun.locked():  # a second thread does no harm, if the first one was about to begin
+                threading.Thread(target=once).start()
+            finished.wait()  # not join(), which takes a thread for ended once it was interrupted (Python 3.11)
         except RuntimeError:  # there is no memory for another thread
-            run()
-            break
+            once()
         except BaseException as problem:
             late.append(problem)
+            wait()
+
+    wait()
     return late
