@@ -33,3 +33,14 @@ def _no_estimates_unasked():
 def estimates_unasked(monkeypatch):
     """Estimates are made by default, as everywhere but in tests."""
     monkeypatch.setattr(pipeline, "estimated_by_default", ESTIMATED_BY_DEFAULT)
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write content to a file and return its path."""
+
+    def put(content, name="table.csv"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return put

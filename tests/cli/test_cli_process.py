@@ -14,20 +14,14 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
+from cliprocesses import start
 from fairmaxent.cli.group import group
-
-COMMAND = [sys.executable, "-m", "fairmaxent"]
 
 
 @pytest.fixture
 def folder(tmp_path):
     biased_table().write_csv(tmp_path / "data.csv")
     return tmp_path
-
-
-def start(*args, folder, **options):
-    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(piped | options))
 
 
 def finish(process, typed_in=b""):

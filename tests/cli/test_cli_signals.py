@@ -11,8 +11,8 @@ import pytest
 
 import fairmaxent
 from clifiles import ROLES, biased_table, listing
+from cliprocesses import COMMAND, WATCHED, start
 
-COMMAND = [sys.executable, "-m", "fairmaxent"]
 ENDING = [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGXCPU]
 OUTPUTS = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
 
@@ -21,11 +21,6 @@ OUTPUTS = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
 def folder(tmp_path):
     biased_table().write_csv(tmp_path / "data.csv")
     return tmp_path
-
-
-def start(*args, folder, **options):
-    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(piped | options))
 
 
 def wait_until_it_stages(folder, count=1):
@@ -126,20 +121,6 @@ def test_of_two_runs_at_the_same_time_one_result_stays_and_all_of_it(folder, for
 @pytest.mark.parametrize("number", range(10))
 def test_pairs_of_runs(folder, force, number):
     check_pair(folder, force=force)
-
-
-# The command itself, saying on stderr where it is: a bar is shown on terminals only.
-WATCHED = """
-import contextlib, sys
-from fairmaxent.cli import main, progress
-
-@contextlib.contextmanager
-def bar(text):
-    yield lambda stage, share: print(stage, share, file=sys.stderr, flush=True)
-
-progress.bar = bar
-main()
-"""
 
 
 def test_told_to_end_while_a_library_works_it_ends_at_once(folder):

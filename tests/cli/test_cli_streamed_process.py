@@ -12,23 +12,11 @@ import polars as pl
 import pytest
 
 from clifiles import ROLES, ROWS, biased_table, listing
+from cliprocesses import WATCHED
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.outofcore import ADDRESS_SPACE, THREADS
-
-# The command itself, saying on stderr where it is: a bar is shown on terminals only.
-WATCHED = """
-import contextlib, sys
-from fairmaxent.cli import main, progress
-
-@contextlib.contextmanager
-def bar(text):
-    yield lambda stage, share: print(stage, share, file=sys.stderr, flush=True)
-
-progress.bar = bar
-main()
-"""
 
 
 @pytest.fixture

@@ -24,15 +24,6 @@ BODY = CSV.split(b"\n", 1)[1]
 HEADER = "sex,race,job,age,weight,income"
 
 
-@pytest.fixture
-def put(tmp_path):
-    def put(content, name="table.csv"):
-        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return tmp_path / name
-
-    return put
-
-
 def poured(content, open_end):
     """Write content into a pipe from another thread, and close it."""
 

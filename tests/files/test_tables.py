@@ -33,17 +33,6 @@ SUFFIXES = [
 ]
 
 
-@pytest.fixture
-def put(tmp_path):
-    """Write content to a file and return its path."""
-
-    def put(content, name="table.csv"):
-        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return tmp_path / name
-
-    return put
-
-
 def mixed_table():
     return pl.DataFrame(
         {
