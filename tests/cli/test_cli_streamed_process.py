@@ -50,7 +50,8 @@ def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "Error: interrupted; no incomplete file was left behind"
+    # Not always the last line: polars' thread that compresses may still be telling of its panic.
+    assert "Error: interrupted; no incomplete file was left behind" in said.splitlines()
     assert listing(folder) == before
 
 
