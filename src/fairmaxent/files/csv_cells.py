@@ -138,9 +138,10 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
         if line <= skipped:
             continue
         if len(record) != len(names):
+            cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
+            there = "there is 1 column" if len(names) == 1 else f"there are {len(names)} columns"
             raise StorageError(
-                f"{path}, line {above + line}: {len(record)} {'cell' if len(record) == 1 else 'cells'}, but there are "
-                f"{len(names)} columns ({some_names(names)}); repair the line, or set ",
+                f"{path}, line {above + line}: {cells}, but {there} ({some_names(names)}); repair the line, or set ",
                 Option("delimiter"),
                 *((", or ", Option("skip_lines"), " if a title stands above the header") if not records else ()),
             )

@@ -55,7 +55,7 @@ def find_layout(text: str, delimiter: str | None, skip_lines: int | None, *, has
     if skip_lines is None and has_header:
         is_cut = text.count("\n", start) > _SNIFFED
         by_titles = {one: _titles(records, is_cut=is_cut) for one, records in beginnings.items()}
-        if not by_titles[separator] and not _regular_width(beginnings[separator])[0]:
+        if not _regular_width(beginnings[separator])[0]:
             titled = [one for one in separators if by_titles[one]]
             separator = min(titled, key=lambda one: by_titles[one], default=separator)
         if by_titles[separator]:

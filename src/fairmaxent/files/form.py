@@ -13,6 +13,9 @@ from fairmaxent.errors import InputError, Option
 from fairmaxent.files.formats import SUFFIXES, FileFormat, output_format, suffixes_of
 
 
+_TOO_LONG = 10**15  # more digits are read as a code
+
+
 @dataclass(frozen=True)
 class NumberForm:
     """How the numbers of a column are written: marks, signs before and after, and how many decimals at least."""
@@ -37,6 +40,8 @@ class NumberForm:
         """
         if not math.isfinite(number):
             return str(number)
+        if abs(number) >= _TOO_LONG:
+            return format(Exact(repr(number)), "E").replace(".", self.decimal)
         digits = format(Exact(repr(number)), "f")
         minus = "-" if digits.startswith("-") else ""
         whole, _, part = digits.lstrip("-").partition(".")

@@ -13,6 +13,7 @@ MOST_TITLES = 20
 
 _VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a number, an amount, a date or a time
 _ENOUGH = 3  # rows that can show that a line is one of them
+_MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
 
 Cells = Sequence[str]
 
@@ -21,8 +22,8 @@ def title_count(records: Sequence[Cells]) -> int:
     """Return how many of the first records stand above the header: 0 unless that is unambiguous.
 
     A title has at most half of the table's cells, all at the left. The header comes directly after the titles; each
-    of its cells is filled, none is a number or a date, no two are equal, and none occurs again below. All records
-    after it have as many cells.
+    of its cells is filled, none is a number or a date, no two are equal, and none occurs again below. Most
+    records after it, and the first of them, have as many cells.
 
     >>> title_count([["Staff 2025"], ["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
     1
@@ -57,12 +58,13 @@ def _is_header(record: Cells) -> bool:
 def _fits(records: Sequence[Cells], count: int, width: int) -> bool:
     """Whether the record after the titles is as wide as all records below, and does not look like one of them."""
     below = records[count + 1 :]
-    if not all(len(record) == width for record in below):
+    as_wide = [len(record) == width for record in below]
+    if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
         return False
     if len(below) < _ENOUGH:
         return all(len(record) < width for record in records[:count])
     return not any(
-        name.strip() == record[column].strip() for column, name in enumerate(records[count]) for record in below
+        name.strip() == cell.strip() for record in below for name, cell in zip(records[count], record, strict=False)
     )
 
 
