@@ -12,7 +12,6 @@ from typing import Any
 from fairmaxent.errors import InputError, Option
 from fairmaxent.files.formats import SUFFIXES, FileFormat, output_format, suffixes_of
 
-
 _TOO_LONG = 10**15  # more digits are read as a code
 
 

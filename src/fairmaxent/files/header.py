@@ -40,13 +40,13 @@ def title_count(records: Sequence[Cells]) -> int:
 
 
 def _may_be_title(record: Cells, records: Sequence[Cells]) -> bool:
-    """Whether it has at most half of the cells of a table, and only at the left."""
+    """Whether it has at most half of the cells of a table (two of three), and only at the left."""
     width = max(map(len, records))
     filled = [bool(cell.strip()) for cell in record]
     count = sum(filled)
     is_left = all(filled[:count])
     # "name," can be a header of two columns, one without a name.
-    few = count <= (width // 2 if width > 2 else len(record) == 1)
+    few = count <= ((width + 1) // 2 if width > 2 else len(record) == 1)
     return few and is_left
 
 

@@ -292,7 +292,7 @@ def _form(workbook: Workbook, sheet: SheetName, cells: SheetCells, region: _Regi
         region.columns[0],
         has_header,
         formats,
-        ("colours and widths", *(what for what, is_there in lost.items() if is_there)),
+        ("colours", "column widths", *(what for what, is_there in lost.items() if is_there)),
     )
 
 
