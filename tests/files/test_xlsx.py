@@ -239,8 +239,9 @@ def test_options_of_other_files_are_refused(book, put):
 
 
 def test_a_bomb_is_refused_before_it_is_inflated(book, monkeypatch):
+    monkeypatch.setattr("fairmaxent.files.xlsx_package.FREELY_INFLATED", 1 << 20)
     path = book([["a", "b"], ["x", 1]])
-    altered(path, {SHEET: b"<worksheet><sheetData>" + b" " * (1 << 28)})
+    altered(path, {SHEET: b"<worksheet><sheetData>" + b" " * (1 << 22)})
     with pytest.raises(LimitError, match="once decompressed"):
         read_table(path)
     with max_memory("1MB"), pytest.raises(LimitError, match="max_memory"):
