@@ -90,7 +90,7 @@ docs: $(VENV)/documentation
 # The packages as an index would get them, and a fit by the wheel alone, outside this folder.
 dist: $(VENV)/contributors
 	rm -rf dist .venv-dist
-	$(BIN)/pip install --quiet --disable-pip-version-check build twine
+	$(INSTALL) '.[release]'
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv .venv-dist
