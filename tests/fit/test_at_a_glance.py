@@ -144,7 +144,7 @@ def test_names_from_data_are_never_markup(frame):
         assert steering not in page.text
     axes = fit.plot()
     axes.figure.draw_without_rendering()  # a formula that is none would raise here
-    assert "$\\frac{$" in axes.get_title(loc="left")
+    assert "$\\frac{$" in axes.get_title()
 
 
 def test_nothing_is_trained_just_to_show_a_fit(frame, monkeypatch):
@@ -218,7 +218,7 @@ def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
     change = (summary["rate_after"] - summary["rate_before"]).abs()
     shown = [text.get_text() for text in axes.get_yticklabels()]
     assert shown == summary["group"][change.rank(ascending=False) <= 2].tolist()
-    assert "4 groups with smaller changes are not shown" in axes.get_title(loc="left")
+    assert "4 groups with smaller changes are not shown" in axes.get_title()
 
 
 def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):

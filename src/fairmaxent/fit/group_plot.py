@@ -62,7 +62,7 @@ def draw_groups(fit: Learned, changes: Sequence[GroupChange], what: Plotted, ax:
     _draw(axes, shown)
     left_out = sum(len(panel.lines) for panel in panels) - count
     title = _title(fit, what) + (f" ({left_out} groups with smaller changes are not shown)" if left_out else "")
-    axes.set_title(title, loc="left", fontsize="medium", **_PLAIN)
+    axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes
 
 

@@ -60,8 +60,9 @@ def fair_scorer(
     rate
         The fairness that is wanted, above 0 and at most 1.
     base
-        What makes a model good: the name of one of scikit-learn's scorers, or a scorer. None: the score is the fairness
-        itself.
+        What makes a model good: the name of one of scikit-learn's scorers, or a scorer. If a model that predicts the
+        same for everybody should not win, use one that punishes it, e.g. ``"balanced_accuracy"``. None: the score is
+        the fairness itself.
     metric
         How fairness is measured: the ``"statistical_rate"`` of the predictions, their ``"equal_opportunity"`` or their
         ``"equalised_odds"``, each the worst ratio between two groups. If a model predicts an outcome for nobody, all
