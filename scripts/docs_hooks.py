@@ -19,8 +19,9 @@ from fairmaxent.cli.group import group
 
 MARKER = "<!-- the help of every command -->"
 DECISIONS = "<!-- the list of decision records -->"
-_WIDE = 60  # characters of a line that fit on a phone held sideways
+_WIDE = 40  # characters of a line that fit on a phone
 _TAG = re.compile(r"<[^>]+>")
+_PROMPT = re.compile(r"^(\$|>>>|\.\.\.)?\s*")  # and the indentation behind it
 _CODE = re.compile(
     r'<div class="language-(?P<language>console|pycon|text|python) highlight">(?P<open>.*?<code>)(?P<code>.*?)</code>',
     re.S,
@@ -95,8 +96,8 @@ def _copyable(block: re.Match[str]) -> str:
 
 def _breakable(line: str) -> str:
     """A line that may be broken at the edge, if it is long and its columns need not line up."""
-    text = html.unescape(_TAG.sub("", line))
-    return f'<span class="long">{line}</span>' if len(text) > _WIDE and "  " not in text.strip() else line
+    text = _PROMPT.sub("", html.unescape(_TAG.sub("", line)))
+    return f'<span class="long">{line}</span>' if len(text) > _WIDE and "  " not in text else line
 
 
 # ---------------------------------------------------------------- help
