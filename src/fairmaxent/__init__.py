@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
 
@@ -50,6 +51,7 @@ __all__ = [
     "EvidenceError",
     "FairMaxEnt",
     "FairMaxEntError",
+    "FairScorer",
     "Fit",
     "ForbiddenError",
     "InfeasibleError",
@@ -71,6 +73,7 @@ __all__ = [
     "debias",
     "equal_opportunity",
     "equalised_odds",
+    "fair_scorer",
     "load",
     "max_memory",
     "paper",
@@ -90,6 +93,7 @@ _HOMES = {
     "Domain": "data.domain",
     "Estimate": "fit.request",
     "FairMaxEnt": "estimator",
+    "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
@@ -98,6 +102,7 @@ _HOMES = {
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
+    "fair_scorer": "metrics.fair_scorer",
     "load": "fit.fit",
     "max_memory": "data.limits",
     "representation_rate": "metrics.group_rates",
