@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +14,7 @@ from fairmaxent.cli.options import force_option, json_option, output_format_opti
 if TYPE_CHECKING:
     from fairmaxent.cli.model_estimate import EstimateChoice
     from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.tables import TableFile
     from fairmaxent.report.delivered import Mode
 
 
@@ -26,6 +27,7 @@ class OutputOptions:
 
     output: str | None
     output_format: FileFormat | None
+    like_input: bool
     mode: Mode
     rows: int | None
     iid: bool
@@ -53,6 +55,12 @@ class OutputOptions:
         """Whether stdout carries the table."""
         return self.output == "-"
 
+    def in_form(self, source: TableFile) -> OutputOptions:
+        """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
+        if not self.like_input or self.output is None:
+            return self
+        return replace(self, output_format=source.form.output_format(self.output, self.output_format))
+
     def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""
         from fairmaxent.files.formats import output_format
@@ -62,6 +70,8 @@ class OutputOptions:
             _check_scheduler(self)
         elif self.output is not None:
             output_format(self.output, self.output_format)
+        if self.like_input and self.output is None:
+            raise click.UsageError("--like-input is about the table that is written; name a file for it with -o")
         if self.data_on_stdout and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
         if self.mode != "weights" and self.weight_name != WEIGHT_NAME:
@@ -78,6 +88,8 @@ class OutputOptions:
 
 def _check_scheduler(wanted: OutputOptions) -> None:
     """Refuse what workers do not do."""
+    if wanted.like_input:
+        raise click.UsageError("--like-input is not needed with --scheduler, whose workers read and write Parquet")
     if wanted.estimate in ("rows", "weights"):
         raise click.UsageError("--estimate needs the rows in memory, but with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
@@ -100,6 +112,12 @@ output_options = taking(
         "What is written",
         click.option("-o", "--output", type=click.Path(), help="Where to write the fair table; - is stdout."),
         output_format_option,
+        click.option(
+            "--like-input",
+            is_flag=True,
+            help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above "
+            "the header, sheet.",
+        ),
         click.option(
             "--mode",
             type=click.Choice(["rows", "weights", "top-up"]),

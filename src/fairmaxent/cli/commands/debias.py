@@ -151,15 +151,17 @@ def command(
             with step(f"reading {data}"):
                 source = reading.read(data)
                 roles = roles.checked(source, data)
+                wanted = wanted.in_form(source)
             with step(f"fitting {len(source.frame):,} rows"):
                 fit = _fit(source, roles, asked, columns_as)
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
                 result = replace(_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
                 _report(result, wanted, staging, origin)
-                _write(result, wanted, staging)
+                result = replace(result, written_notes=_write(result, wanted, staging))
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
-    result = replace(result, written_notes=formula_notes(columns, wanted.output, wanted.output_format))
+    formulas = formula_notes(columns, wanted.output, wanted.output_format)
+    result = replace(result, written_notes=(*result.written_notes, *formulas))
     text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
@@ -193,6 +195,7 @@ def _streamed(
     from fairmaxent.cli.progress import bar
 
     roles = roles.checked(source, data)
+    wanted = wanted.in_form(source)
     with bar(f"fitting {data}") as progress:
         fit = _fit(source, roles, asked, columns_as, progress)
         fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, progress)
@@ -297,12 +300,14 @@ def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Sou
         )
 
 
-def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
-    """Write each file beside its target; the table last, because stdout cannot be taken back."""
+def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
+    """Write each file beside its target; the table last, because stdout cannot be taken back. Return what to know."""
     if wanted.model is not None:
         result.fit.save(staging.path_for(wanted.model))
-    if wanted.output is not None:
-        staging.write_table(result.frame, wanted.output, format=wanted.output_format)
+    if wanted.output is None:
+        return ()
+    form = result.source.form if wanted.like_input else None
+    return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
 
 
 def _text(result: Result, wanted: OutputOptions) -> str:
