@@ -103,12 +103,16 @@ def _rates(ctx: click.Context, inspection: Inspection) -> Iterator[str]:
     rate = inspection.representation_rate
     if rate is None or _is_in_config(ctx, "representation_rate"):
         return
-    if isinstance(rate, Mapping):
-        typed = option_types.RATE.written(rate)
-        if typed is not None:
-            yield from ("--representation-rate", typed.replace(", ", ",").replace("=1.0", "=1"))
-    else:
+    if not isinstance(rate, Mapping):
         yield from ("--representation-rate", value_text(rate))
+        return
+    # A column that is left out keeps its sizes, too, so one that cannot be typed is no loss.
+    typed = {column: one for column, one in rate.items() if option_types.RATE.written({column: one}) is not None}
+    if any(typed.values()):
+        rates = (
+            f"{column}={option_types.NOTHING if one is None else value_text(one)}" for column, one in typed.items()
+        )
+        yield from ("--representation-rate", ",".join(rates))
 
 
 def _given(ctx: click.Context) -> Iterator[str | None]:

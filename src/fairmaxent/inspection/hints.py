@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +27,7 @@ TINY = 30
 _LEAKS = 0.75  # a column that predicts so much of the outcome's entropy says it nearly always
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
 _WEIGHTS = frozenset({"weight", "weights", "fnlwgt", "pweight", "gewicht", "poids", "peso", "pondera", "wgt"})
 
 
@@ -156,14 +157,12 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
 
 
 def _same_as(level: str) -> str:
-    """A key that levels share if they are probably the same; a level of signs only is itself."""
+    """A key that levels share if they are probably the same: in small letters, without marks between letters."""
     text = vocabulary.plain(level)
     for number, words in enumerate(vocabulary.MEN_AND_WOMEN):
         if text.rstrip(".") in words:
             return f"\0{number}"
-    kept = "".join(mark for mark in text if mark.isalnum() or unicodedata.category(mark) == "Sm" or mark in "-+.,")
-    letters = "".join(mark for mark in kept if mark.isalpha())
-    return letters if letters and not any(mark.isdigit() or mark in "<>=+" for mark in kept) else kept or level
+    return _BETWEEN_LETTERS.sub("", text).rstrip(".,;:") or level
 
 
 def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:

@@ -130,7 +130,7 @@ def inspect(
             _summary(attribute, codes[:, index], identifier=attribute.name in identifiers)
             for index, attribute in enumerate(domain.attributes)
         ),
-        notes=domain.notes,
+        notes=domain.without(identifiers).notes,
         proposals=proposals,
         hints=tuple(hints),
         groupings=tuple(map(rates, compared)),

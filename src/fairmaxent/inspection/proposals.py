@@ -193,7 +193,7 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
         return ()
     if _are_codes(levels):
         return ()
-    meanings = [vocabulary.meaning_of(level) for level in levels]
+    meanings = _meanings(levels)
     values = attribute.values.to_list()
     for wanted, confidence, reason in _readings(attribute.name):
         good = [number for number, meaning in enumerate(meanings) if meaning == wanted]
@@ -203,6 +203,19 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
         if 0 < len(good) < len(levels):
             return tuple(Proposal("favourable", values[number], reason, confidence) for number in good)
     return ()
+
+
+def _meanings(levels: Sequence[str]) -> list[vocabulary.Meaning | None]:
+    """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
+    known = [vocabulary.meaning_of(level) for level in levels]
+    return [
+        meaning if meaning is None or not _is_letter(level) or vocabulary.OPPOSITES[meaning] in known else None
+        for level, meaning in zip(levels, known, strict=True)
+    ]
+
+
+def _is_letter(level: str) -> bool:
+    return len(level.strip()) == 1 and level.strip().isalpha()
 
 
 def _are_codes(levels: Sequence[str]) -> bool:

@@ -87,7 +87,7 @@ def _proposals(inspection: Findings, spell: Spelling) -> str:
 
 def _questions(inspection: Findings, spell: Spelling) -> Iterator[str]:
     if inspection.outcome is None:
-        yield f"Which column is the outcome? None stands out: choose it with {spell(Option('outcome'))}."
+        yield f"Which column is the outcome? No column stands out: choose it with {spell(Option('outcome'))}."
     elif not inspection.favourable:
         levels = next(column.shown for column in inspection.columns if column.name == inspection.outcome)
         listed = ", ".join(cut(cell_text(level)) for level in levels[:4]) + (", …" if len(levels) > 4 else "")
