@@ -150,6 +150,8 @@ def _reading_aid(comparison: Comparison) -> Iterator[str]:
         model = {"tree": "decision tree", "logistic": "logistic regression"}[comparison.classifier]
         yield f"A {model} learned from each result and decided about other people: accuracy is how often it was right,"
         yield "decisions the lowest over the highest rate that it gave."
+        if any(one.scores is not None and one.scores.predicted_rate is None for one in comparison.results):
+            yield "– means that it gave the outcome to nobody."
 
 
 def _wrapped(text: str, indent: str = "") -> str:

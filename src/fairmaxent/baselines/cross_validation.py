@@ -144,6 +144,11 @@ class CrossValidation:
         return float((predicted == test_codes[:, outcome]).mean()), float(rate)
 
 
+def python_name(method: str) -> str:
+    """The function behind another method, by its name in `fairmaxent.baselines`."""
+    return str(getattr(_BASELINES[method], "__name__", method))
+
+
 def methods() -> dict[str, Method]:
     """Every method, fairmaxent's first."""
     ours: dict[str, Method] = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fairmaxent.baselines.cross_validation import RAW, Compared, Scores
 from fairmaxent.fit.request import RateOption, Request
 
-# Rates that differ by less are taken for the same: folds differ by more.
-_SAME = 0.02
+# Rates and accuracies that differ by less are taken for the same: folds differ by more.
+_SAME, _SAME_ACCURACY = 0.02, 0.005
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     if wanted is None or not rates:
         return Verdict(None, wanted, None, raw_rate, None, raw_accuracy, of_decisions)
     line = min(wanted, max(rates.values())) - _SAME
-    # Of equals the first, which is fairmaxent's.
-    name = max((name for name, rate in rates.items() if rate >= line), key=lambda name: scored[name].accuracy or 0.0)
+    close = {name: scored[name].accuracy or 0.0 for name, rate in rates.items() if rate >= line}
+    # Of equals the first, which is fairmaxent's: the command line can use it on the whole table.
+    name = next(name for name, accuracy in close.items() if accuracy >= max(close.values()) - _SAME_ACCURACY)
     raw_has_sizes = raw is not None and raw.representation_rate >= sizes - _SAME
     if raw_has_sizes and raw_rate is not None and (raw_rate >= wanted - _SAME or rates[name] <= raw_rate + _SAME / 2):
         return Verdict(None, wanted, max(rates.values()), raw_rate, None, raw_accuracy, of_decisions)

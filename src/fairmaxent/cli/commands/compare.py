@@ -119,11 +119,13 @@ def command(
 
 def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: object) -> str:
     """Make the table fair by the method to choose."""
+    from fairmaxent.baselines.cross_validation import python_name
+
     method = comparison.verdict.method
     if method is None:
         return next_step("see what the table itself would gain", _debias(ctx, data, "fairmaxent, rows", form))
     if method not in _CHOOSING:
-        return next_step(f"{method} is available in Python; see fairmaxent.baselines")
+        return next_step(f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)")
     return next_step("use it on the whole table", _debias(ctx, data, method, form))
 
 
