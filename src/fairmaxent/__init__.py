@@ -22,6 +22,7 @@ from fairmaxent.errors import (
 
 if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, paper, report, solvers
+    from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.attribute import Attribute
     from fairmaxent.data.domain import Domain
     from fairmaxent.data.limits import max_memory
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.request import Estimate, Relabel
     from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.fit.verification import Verification, verify
+    from fairmaxent.inspection import inspect
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
@@ -69,11 +71,13 @@ __all__ = [
     "aif360",
     "baselines",
     "calibration",
+    "compare",
     "datasets",
     "debias",
     "equal_opportunity",
     "equalised_odds",
     "fair_scorer",
+    "inspect",
     "load",
     "max_memory",
     "paper",
@@ -99,10 +103,12 @@ _HOMES = {
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
     "calibration": "metrics.calibration",
+    "compare": "baselines.comparison",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
     "fair_scorer": "metrics.fair_scorer",
+    "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
     "representation_rate": "metrics.group_rates",

@@ -30,7 +30,7 @@ try:
     from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 except ImportError as error:
     raise DependencyError(
-        "FairMaxEnt needs scikit-learn 1.6 or later, which is not installed; pip install 'fairmaxent[sklearn]'"
+        "FairMaxEnt needs scikit-learn 1.6 or later, which is not installed; pip install 'scikit-learn>=1.6'"
     ) from error
 
 with suppress(ImportError):

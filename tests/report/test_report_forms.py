@@ -290,7 +290,7 @@ def test_without_jinja2_the_other_forms_work_and_html_says_what_to_install(tmp_p
     call = [sys.executable, "-c", WITHOUT_JINJA, str(tmp_path)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "pip install 'fairmaxent[report]'" in done.stdout
+    assert "pip install jinja2" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]
 
 

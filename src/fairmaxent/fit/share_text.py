@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_READABLE = 1e15  # longer numbers are written with an exponent
+
 
 def percent(share: float) -> str:
     """Write a share, with more digits if it is small.
@@ -17,7 +19,9 @@ def percent(share: float) -> str:
 def times(multiple: float) -> str:
     """Write a multiple, with a digit after the point if it is small.
 
-    >>> times(2.345), times(924.4)
-    ('2.3', '924')
+    >>> times(2.345), times(924.4), times(3e124)
+    ('2.3', '924', '3e+124')
     """
+    if multiple >= _READABLE:
+        return f"{multiple:.0e}"
     return f"{multiple:,.{1 if multiple < 9.95 else 0}f}"

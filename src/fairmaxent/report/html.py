@@ -75,8 +75,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, StrictUndefined
     except ImportError as problem:
         raise DependencyError(
-            "an HTML report needs jinja2, which is not installed; pip install 'fairmaxent[report]', "
-            "or write .md or .json instead"
+            "an HTML report needs jinja2, which is not installed; pip install jinja2, or write .md or .json instead"
         ) from problem
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown

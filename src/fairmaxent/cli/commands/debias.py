@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,22 +11,23 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.help import SectionedCommand
+from fairmaxent.cli.next_step import NEXT, free_name, next_step, outputs
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
-    RoleOptions,
     data_argument,
     domain_options,
     reading_options,
-    role_options,
     source_of,
 )
 from fairmaxent.cli.output_options import OutputOptions, output_options
 from fairmaxent.cli.renamed import renamed_options
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, request_options
-from fairmaxent.cli.text import as_json, cell_text, say, step
+from fairmaxent.cli.role_options import RoleOptions, role_options
+from fairmaxent.cli.text import as_json, cell_text, counted, say, step
 from fairmaxent.errors import spelled
 
 if TYPE_CHECKING:
@@ -74,9 +76,10 @@ class Result:
         """What else a user should know about the data, the fit and what is written."""
         from fairmaxent.fit.remarks import other_remarks
 
+        good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
+        return (*good, *self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
 
 
 class DebiasCommand(SectionedCommand):
@@ -136,7 +139,7 @@ def command(
         if asked.relabels:
             raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
-        say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted), data_on_stdout=False)
+        say(as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted, ""), data_on_stdout=False)
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
@@ -162,7 +165,8 @@ def command(
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
     formulas = formula_notes(columns, wanted.output, wanted.output_format)
     result = replace(result, written_notes=(*result.written_notes, *formulas))
-    text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
+    following = "" if wanted.as_json else ctx.meta.get(NEXT) or _next_step(data, wanted, repeat, result.source)
+    text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted, following)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
 
@@ -310,8 +314,8 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str
     return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
 
 
-def _text(result: Result, wanted: OutputOptions) -> str:
-    """What it costs, the rates before and after, what to know, and what was written."""
+def _text(result: Result, wanted: OutputOptions, following: str) -> str:
+    """What it costs, the rates before and after, what to know, what was written, and the next step."""
     from fairmaxent.cli.before_after import groups_table, rates_table
     from fairmaxent.cli.costs import changed_text, costs_text
     from fairmaxent.cli.decisions import decisions_table
@@ -322,7 +326,7 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
     written = [_written(target, result, wanted) for target in wanted.targets if target != "-"]
     if result.rows is not None and wanted.output != "-":
-        written[0] += f" ({result.rows:,} rows)"
+        written[0] += f" ({counted(result.rows, 'row')})"
     parts = [
         "\n".join(f"Warning: {cell_text(alert)}" for alert in result.alerts),
         changed_text(result.fit.certificate.costs),
@@ -332,9 +336,29 @@ def _text(result: Result, wanted: OutputOptions) -> str:
         decisions_table(result.fit),
         outlook_table(result.fit),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),
-        "\n".join(written) if wanted.targets else "Nothing was written; to write the table, name a file with -o.",
+        "\n".join(written) if wanted.targets else "Nothing was written.",
+        following,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _next_step(data: str, wanted: OutputOptions, repeat: str, source: TableFile) -> str:
+    """Write what was only shown, read the report, or use the result."""
+    if not wanted.targets:
+        command = [*shlex.split(repeat), *outputs(data, getattr(source, "form", None))]
+        return next_step("write the table and a report", command)
+    if wanted.report is not None:
+        return next_step(f"open {wanted.report} and read its first page before you use the result")
+    if wanted.model is not None:
+        read = [] if data == "-" else ["--data", data]
+        command = ["fairmaxent", "report", wanted.model, *read, "--mode", wanted.mode]
+        return next_step("write a report to file", [*command, "-o", free_name(wanted.model, "report", ".html")])
+    uses = {
+        "rows": "use these rows instead of yours",
+        "weights": f"pass the column {wanted.weight_name!r} as sample weights when you train a model",
+        "top-up": "add these rows to yours",
+    }
+    return next_step(f"{uses[wanted.mode]}; for a report to file, run it again with --report report.html --force")
 
 
 def _written(target: str, result: Result, wanted: OutputOptions) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
 from fairmaxent.cli.text import cell_text, say, step
 
@@ -77,3 +78,4 @@ def command(
             staged = staging.path_for(output)
             write_report(fit, staged, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
     say(f"wrote {cell_text(output)}", data_on_stdout=False)
+    say(f"\n{next_step(f'open {output} and read its first page before you use the result')}", data_on_stdout=False)
