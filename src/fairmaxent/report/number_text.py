@@ -1,6 +1,9 @@
-"""How the report writes numbers."""
+"""How the report writes numbers, and cuts texts; shares are written as in remarks and certificates."""
 
 from __future__ import annotations
+
+from fairmaxent.errors import cut
+from fairmaxent.fit.share_text import rounded
 
 
 def nats(distance: float) -> str:
@@ -21,19 +24,6 @@ def more(count: int, what: str) -> str:
     return f"{count:,} more {what}{'s' if count != 1 else ''}"
 
 
-def percent(share: float | None) -> str:
-    r"""Write a share for people, on one line.
-
-    >>> percent(0.12345), percent(0.0004), percent(1e-9), percent(0.0), percent(None)
-    ('12.3\xa0%', '0.04\xa0%', '<\xa00.01\xa0%', '0.0\xa0%', '–')
-    """
-    if share is None:
-        return "–"
-    if 0 < share < 0.0001:
-        return "<\u00a00.01\u00a0%"
-    return f"{100 * share:.{2 if 0 < share < 0.001 else 1}f}\u00a0%"
-
-
 def points(before: float | None, after: float | None) -> str:
     """Write a change of a share in percentage points, with its sign.
 
@@ -42,5 +32,47 @@ def points(before: float | None, after: float | None) -> str:
     """
     if before is None or after is None:
         return "–"
-    change = round(100 * (after - before), 1)
+    change = rounded(100 * (after - before), 1)
     return f"{change:+.1f}".replace("-", "−") if change else "0.0"
+
+
+def factor(multiple: float) -> str:
+    """Write how many times as large a share is; below ten with two digits.
+
+    >>> factor(0.2234), factor(1.0), factor(2.24), factor(1240.3)
+    ('0.22', '1.0', '2.2', '1,240')
+    """
+    digits = 2 if multiple < 0.995 else 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"
+
+
+def short_name(name: str, most: int) -> str:
+    """Cut long names of columns and levels; of "column = level", each side keeps its beginning.
+
+    >>> short_name("religion_of_the_respondent = none at all", 22), short_name("sex = f, age = 9", 16)
+    ('religio… = none at all', 'sex = f, age = 9')
+    """
+    if len(name) <= most:
+        return name
+    pairs = [pair.partition(" = ") for pair in name.split(", ")]
+    room = max(most // len(pairs), 12)
+    return ", ".join(
+        f"{cut(column, room * 2 // 5)} = {cut(level, room * 3 // 5)}" if level else cut(column, room)
+        for column, _, level in pairs[: max(most // 12, 1)]
+    )
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a long text after a sentence, or else after a word.
+
+    >>> shortened("It is short.", 20), shortened("First this. Then that, and more.", 20)
+    ('It is short.', 'First this. …')
+    >>> shortened("one two three four", 12)
+    'one two …'
+    """
+    if len(text) <= most:
+        return text
+    room = text[: most - 1]
+    stop = room.rfind(". ")
+    kept = room[: stop + 1] if stop >= most // 3 else room[: max(room.rfind(" "), most // 3)]
+    return f"{kept} …"

@@ -10,6 +10,7 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.filing_options import FilingOptions, filing_options
 from fairmaxent.cli.help import SectionedCommand
 from fairmaxent.cli.options import (
     DomainOptions,
@@ -27,6 +28,7 @@ from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, request_options
 from fairmaxent.cli.text import as_json, cell_text, say, step
 from fairmaxent.errors import spelled
+from fairmaxent.files.formats import STANDARD
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
@@ -99,12 +101,13 @@ class DebiasCommand(SectionedCommand):
 
 @click.command(
     cls=DebiasCommand,
-    epilog="Without -o, --model and --report nothing is written; the rates before and after are shown.",
+    epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
 @data_argument
 @role_options
 @request_options
 @output_options
+@filing_options
 @domain_options
 @reading_options
 @config_option
@@ -116,6 +119,7 @@ def command(
     roles: RoleOptions,
     asked: AskedOptions,
     wanted: OutputOptions,
+    filing: FilingOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -140,13 +144,13 @@ def command(
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
-        origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
+        origin = source_of(data, reading, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled else reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
-            _report(result, wanted, staging, origin)
+            _report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
@@ -156,8 +160,10 @@ def command(
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
                 result = replace(_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
-                _report(result, wanted, staging, origin)
                 _write(result, wanted, staging)
+                _report(result, wanted, filing, staging, origin)
+                if wanted.data_on_stdout:  # last, because stdout cannot be taken back
+                    staging.write_table(result.frame, STANDARD, format=wanted.output_format)
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
     result = replace(result, written_notes=formula_notes(columns, wanted.output, wanted.output_format))
     text = as_json(_record(result, wanted)) if wanted.as_json else _text(result, wanted)
@@ -280,28 +286,41 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
-def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write the report, if one is asked for."""
-    from fairmaxent.report import write_report
+def _report(
+    result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
+) -> None:
+    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
+    from fairmaxent.report import build_report
+    from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import save_report
 
-    if wanted.report is not None:
-        write_report(
-            result.fit,
-            staging.path_for(wanted.report),
-            data=result.source.frame,
-            delivered=result.delivered,
-            mode=wanted.mode,
-            iid=wanted.iid,
-            seed=result.fit.request.random_state,
-            source=origin,
-        )
+    if origin is None:
+        return
+    files = {"Fair table": wanted.output, "Model": wanted.model}
+    written = tuple(
+        written_file(what, staging.path_for(path), name=path)
+        for what, path in files.items()
+        if path not in (None, STANDARD)
+    )
+    report = build_report(
+        result.fit,
+        data=result.source.frame,
+        delivered=result.delivered,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        seed=result.fit.request.random_state,
+        source=replace(origin, written=written),
+        **asdict(filing),
+    )
+    for path in wanted.reports:
+        save_report(report, staging.path_for(path))
 
 
 def _write(result: Result, wanted: OutputOptions, staging: Staging) -> None:
-    """Write each file beside its target; the table last, because stdout cannot be taken back."""
+    """Write the files beside their targets."""
     if wanted.model is not None:
         result.fit.save(staging.path_for(wanted.model))
-    if wanted.output is not None:
+    if wanted.output not in (None, STANDARD):
         staging.write_table(result.frame, wanted.output, format=wanted.output_format)
 
 
