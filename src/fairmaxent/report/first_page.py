@@ -20,7 +20,7 @@ from fairmaxent.report.text_table import TextTable
 
 APPENDIX = "in the appendix"
 _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
-_HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 340  # characters of a head, a name, … and a warning
+_HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
 _MOST = 3200  # characters in all that fit on a sheet in normal print
 
 
@@ -193,7 +193,7 @@ def _group_table(report: Report, groups: Sequence[GroupCost]) -> TextTable:
     weights = report.mode == "weights"
     last = "Largest weight" if weights else "Most copies" if report.costs.counted else "Expected copies"
     rate = short_name(report.favourable, _HEAD)
-    heads = ("Group", "Rows", "Share before", "After", *([f"{rate} before", "After"] if rates else []))
+    heads = ("Group", "Rows", "Share before", "Share after", *([f"{rate} before", f"{rate} after"] if rates else []))
     return TextTable(
         "What it cost each group",
         (*heads, "Effective rows", last),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairmaxent.errors import cut
 from fairmaxent.fit.share_text import rounded
 
 
@@ -47,19 +46,28 @@ def factor(multiple: float) -> str:
 
 
 def short_name(name: str, most: int) -> str:
-    """Cut long names of columns and levels; of "column = level", each side keeps its beginning.
+    """Cut long names of columns and levels in their middle; of "column = level", each side for itself.
 
-    >>> short_name("religion_of_the_respondent = none at all", 22), short_name("sex = f, age = 9", 16)
-    ('religio… = none at all', 'sex = f, age = 9')
+    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
+    ('reli…dent = none at all', 'sex = f, age = 9')
     """
     if len(name) <= most:
         return name
     pairs = [pair.partition(" = ") for pair in name.split(", ")]
     room = max(most // len(pairs), 12)
     return ", ".join(
-        f"{cut(column, room * 2 // 5)} = {cut(level, room * 3 // 5)}" if level else cut(column, room)
+        f"{_middle_cut(column, room * 2 // 5)} = {_middle_cut(level, room * 3 // 5)}"
+        if level
+        else _middle_cut(column, room)
         for column, _, level in pairs[: max(most // 12, 1)]
     )
+
+
+def _middle_cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 3 // 5
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
 def shortened(text: str, most: int) -> str:
