@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -174,21 +173,16 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from."""
-    from fairmaxent.report import Source
+    from fairmaxent.report.source import Source, file_sha256
 
     is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
         file="stdin" if data == "-" else os.path.basename(data),
-        sha256=_sha256(data) if is_file else None,
+        sha256=file_sha256(data) if is_file else None,
         dropped=tuple(reading.drop or ()),
         domain=columns_as.said if columns_as else {},
     )
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:

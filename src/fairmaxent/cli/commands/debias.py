@@ -11,6 +11,7 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.filing_options import FilingOptions, filing_options
 from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.help import SectionedCommand
 from fairmaxent.cli.next_step import NEXT, free_name, next_step, outputs
@@ -29,6 +30,7 @@ from fairmaxent.cli.request_options import AskedOptions, request_options
 from fairmaxent.cli.role_options import RoleOptions, role_options
 from fairmaxent.cli.text import as_json, cell_text, counted, say, step
 from fairmaxent.errors import spelled
+from fairmaxent.files.formats import STANDARD
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
@@ -102,12 +104,13 @@ class DebiasCommand(SectionedCommand):
 
 @click.command(
     cls=DebiasCommand,
-    epilog="Without -o, --model and --report nothing is written; the rates before and after are shown.",
+    epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
 @data_argument
 @role_options
 @request_options
 @output_options
+@filing_options
 @domain_options
 @reading_options
 @config_option
@@ -119,6 +122,7 @@ def command(
     roles: RoleOptions,
     asked: AskedOptions,
     wanted: OutputOptions,
+    filing: FilingOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -143,13 +147,13 @@ def command(
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
-        origin = source_of(data, reading, columns_as, repeat) if wanted.report else None
+        origin = source_of(data, reading, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled else reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
-            _report(result, wanted, staging, origin)
+            _report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
@@ -160,8 +164,10 @@ def command(
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
                 result = replace(_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
-                _report(result, wanted, staging, origin)
                 result = replace(result, written_notes=_write(result, wanted, staging))
+                _report(result, wanted, filing, staging, origin)
+                if wanted.data_on_stdout:  # last, because stdout cannot be taken back
+                    _write_table(result, wanted, staging)
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
     formulas = formula_notes(columns, wanted.output, wanted.output_format)
     result = replace(result, written_notes=(*result.written_notes, *formulas))
@@ -287,29 +293,45 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
-def _report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write the report, if one is asked for."""
-    from fairmaxent.report import write_report
+def _report(
+    result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
+) -> None:
+    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
+    from fairmaxent.report import build_report
+    from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import save_report
 
-    if wanted.report is not None:
-        write_report(
-            result.fit,
-            staging.path_for(wanted.report),
-            data=result.source.frame,
-            delivered=result.delivered,
-            mode=wanted.mode,
-            iid=wanted.iid,
-            seed=result.fit.request.random_state,
-            source=origin,
-        )
+    if origin is None:
+        return
+    files = {"Fair table": wanted.output, "Model": wanted.model}
+    written = tuple(
+        written_file(what, staging.path_for(path), name=path)
+        for what, path in files.items()
+        if path not in (None, STANDARD)
+    )
+    report = build_report(
+        result.fit,
+        data=result.source.frame,
+        delivered=result.delivered,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        seed=result.fit.request.random_state,
+        source=replace(origin, written=written),
+        **asdict(filing),
+    )
+    for path in wanted.reports:
+        save_report(report, staging.path_for(path))
 
 
 def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
-    """Write each file beside its target; the table last, because stdout cannot be taken back. Return what to know."""
+    """Write the files beside their targets. Return what to know about them."""
     if wanted.model is not None:
         result.fit.save(staging.path_for(wanted.model))
-    if wanted.output is None:
-        return ()
+    return () if wanted.output in (None, STANDARD) else _write_table(result, wanted, staging)
+
+
+def _write_table(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
+    assert wanted.output is not None
     form = result.source.form if wanted.like_input else None
     return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
 
