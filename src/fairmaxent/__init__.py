@@ -22,6 +22,7 @@ from fairmaxent.errors import (
 
 if TYPE_CHECKING:
     from fairmaxent import aif360, baselines, datasets, paper, report, solvers
+    from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.attribute import Attribute
     from fairmaxent.data.domain import Domain
     from fairmaxent.data.limits import max_memory
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from fairmaxent.fit.request import Estimate, Relabel
     from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.fit.verification import Verification, verify
+    from fairmaxent.inspection import inspect
     from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
 
@@ -50,6 +53,7 @@ __all__ = [
     "EvidenceError",
     "FairMaxEnt",
     "FairMaxEntError",
+    "FairScorer",
     "Fit",
     "ForbiddenError",
     "InfeasibleError",
@@ -67,10 +71,13 @@ __all__ = [
     "aif360",
     "baselines",
     "calibration",
+    "compare",
     "datasets",
     "debias",
     "equal_opportunity",
     "equalised_odds",
+    "fair_scorer",
+    "inspect",
     "load",
     "max_memory",
     "paper",
@@ -90,14 +97,18 @@ _HOMES = {
     "Domain": "data.domain",
     "Estimate": "fit.request",
     "FairMaxEnt": "estimator",
+    "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
     "calibration": "metrics.calibration",
+    "compare": "baselines.comparison",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
+    "fair_scorer": "metrics.fair_scorer",
+    "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
     "representation_rate": "metrics.group_rates",

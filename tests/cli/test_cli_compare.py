@@ -1,6 +1,8 @@
 """``fairmaxent compare``: every method on one table, against the methods called by hand."""
 
+import contextlib
 import json
+import shlex
 
 import numpy as np
 import polars as pl
@@ -11,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent import baselines
-from fairmaxent.baselines import comparison
-from fairmaxent.baselines.comparison import methods
+from fairmaxent.baselines import cross_validation
+from fairmaxent.baselines.cross_validation import Compared, CrossValidation, Scores, methods
 from fairmaxent.cli.group import group
 from fairmaxent.files.tables import read_table
 
@@ -84,9 +86,9 @@ def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkey
     assert result.exit_code == 2
     assert "tries every kind of relabelling; leave --relabel out" in result.stderr
     asked = []
-    fit_frame = comparison.fit_frame
+    fit_frame = cross_validation.fit_frame
     monkeypatch.setattr(
-        comparison, "fit_frame", lambda frame, request: asked.append(request) or fit_frame(frame, request)
+        cross_validation, "fit_frame", lambda frame, request: asked.append(request) or fit_frame(frame, request)
     )
     run("data.csv", *FAVOURED, "--threshold", "0.2", "--folds", "2")
     plans = [fairmaxent.Relabel(parity=parity, threshold=0.2) for parity in ("probabilities", "predictions")]
@@ -97,23 +99,89 @@ def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
     def refuse(*_, **__):
         raise fairmaxent.InputError("far too large; drop columns")
 
-    monkeypatch.setitem(comparison._BASELINES, "Calmon et al.", refuse)
+    monkeypatch.setitem(cross_validation._BASELINES, "Calmon et al.", refuse)
     shown = run("data.csv", *FAVOURED, "--classifier", "logistic", "--folds", "2")
     assert "Calmon et al. refused: far too large; drop columns" in shown
     assert "fairmaxent, rows" in shown
+    assert "A logistic regression learned from each result" in shown.replace("\n", " ")
 
 
-def test_each_line_is_shown_as_soon_as_it_is_known(folder, monkeypatch):
+@pytest.fixture
+def few(monkeypatch):
+    """Without relabelling, which takes long."""
+    kept = {name: method for name, method in methods().items() if not name.startswith("relabel")}
+    monkeypatch.setattr(cross_validation, "methods", lambda: kept)
+    return list(kept)
+
+
+def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
+    kept = {name: method for name, method in methods().items() if name in ("fairmaxent, rows", "raw")}
+
+    def refuse(*_, **__):
+        raise fairmaxent.InputError("far too large; " + "drop columns or merge levels, " * 9)
+
+    monkeypatch.setattr(cross_validation, "methods", lambda: {**kept, "Calmon et al.": refuse})
+    shown = run("data.csv", *FAVOURED, "--folds", "2")
+    *text, why, command = shown.splitlines()
+    assert all(len(line) <= 80 for line in text)
+    verdict = " ".join(shown.split("\n\n")[0].split())
+    assert verdict.startswith(("Choose ", "No method ", "The raw data "))
+    assert "accuracy" in shown.split("\n\n")[1].splitlines()[0]
+    assert shown.split("\n\n")[2].startswith("How to read it")
+    assert why.startswith("Next: ")
+    result = CliRunner().invoke(group, [*shlex.split(command)[1:], "--estimate", "none"])
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_next_command_asks_for_the_chosen_method(folder, monkeypatch):
+    """With the options that were typed, but for those of the comparison itself."""
+    best = Scores(1.0, 1.0, 0.9, 1.0, 0.1)
+    results = [Compared("relabel, predictions", best, None), Compared("raw", Scores(1.0, 0.3, 0.91, 0.3, 0.1), None)]
+    monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(results))
+    given = ["--folds", "2", "--classifier", "logistic", "--threshold", "0.4", "--statistical-rate", "0.9"]
+    shown = run("data.csv", *FAVOURED, *given)
+    assert "Choose relabel, predictions" in shown
+    assert shlex.split(shown.splitlines()[-1]) == [
+        *("fairmaxent", "debias", "data.csv", *FAVOURED, "--statistical-rate", "0.9", "--threshold", "0.4"),
+        *("--relabel", "predictions", "--mode", "weights", "-o", "data-fair.csv", "--report", "data-report.html"),
+    ]
+    results[0] = Compared("Kamiran-Calders", best, None)
+    assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)
+
+
+def test_what_is_done_is_shown_if_it_is_interrupted(folder, monkeypatch, few):
+    kept = cross_validation.methods()
+
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(comparison._BASELINES, "raw", stopped)
+    monkeypatch.setattr(cross_validation, "methods", lambda: {**kept, few[2]: stopped})
     result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--folds", "2"])
     assert result.exit_code == 130
     head, *lines = result.stdout.splitlines()
-    assert head.split("  ")[-2:] == ["rate of its predictions", " CPU s"]
-    assert [line.split("  ")[0] for line in lines] == list(methods())[:4]
+    assert head.split()[-3:] == ["decisions", "CPU", "s"]
+    assert [line.split("  ")[0] for line in lines] == few[:2]
     assert len({len(line) for line in (head, *lines)}) == 1
+
+
+def test_progress_is_shown_on_a_terminal(folder, monkeypatch, few):
+    seen = []
+
+    @contextlib.contextmanager
+    def bar(text):
+        yield lambda stage, share: seen.append((stage, share))
+
+    monkeypatch.setattr("fairmaxent.cli.commands.compare.bar", bar)
+    run("data.csv", *FAVOURED, "--folds", "2")
+    assert [stage for stage, _ in seen] == few
+    assert [share for _, share in seen] == pytest.approx([number / len(few) for number in range(len(few))])
+
+
+@pytest.mark.usefixtures("few")
+def test_without_a_good_outcome_one_is_proposed(folder):
+    shown = run("data.csv", *ROLES, "--folds", "2")
+    assert "the good one is probably '>50K'" in shown
+    assert "rate of any income" in " ".join(shown.split())
 
 
 def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):

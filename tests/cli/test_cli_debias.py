@@ -169,7 +169,7 @@ def test_design_weights_count_before_and_after(mode, folder):
 
 def test_a_handful_of_rows_without_the_favourable_outcome_still_ends_well(folder):
     result = run("debias", "data.csv", *FAVOURED, "-o", "fair.csv", "--rows", 1, "--seed", 1)
-    assert "wrote fair.csv (1 rows)" in result.stdout
+    assert "wrote fair.csv (1 row)\n" in result.stdout
 
 
 def test_force_replaces(folder):

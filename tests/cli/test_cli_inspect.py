@@ -17,7 +17,8 @@ from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.files.tables import read_table
-from fairmaxent.inspection import inspect, predicted_share
+from fairmaxent.inspection import inspect
+from fairmaxent.inspection.proxies import predicted_share
 from mixed import TABLES
 
 
@@ -199,7 +200,7 @@ def test_json_is_the_inspection(folder):
 
 def test_the_config_it_writes_is_taken_by_debias(folder):
     told = [*ROLES, "--favourable", ">50K", "--bins", "age: 0, 50, 100", "--write-config", "c.toml"]
-    assert run("inspect", "data.csv", *told).endswith("\nwrote c.toml\n")
+    assert "\nwrote c.toml\n" in run("inspect", "data.csv", *told)
     config = tomllib.loads((folder / "c.toml").read_text())
     assert "keep" not in config  # a suggestion is no setting
     assert config["kinds"]["age"] == "numeric"

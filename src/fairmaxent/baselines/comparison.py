@@ -1,203 +1,158 @@
-"""fairmaxent and other methods on one table: rates of the data they make, and of a classifier trained on them."""
+"""fairmaxent and other methods side by side on a user's table, with the verdict first."""
 
 from __future__ import annotations
 
-import importlib.util
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fairmaxent import baselines
+from fairmaxent.baselines.cross_validation import ClassifierName, Compared, CrossValidation
+from fairmaxent.baselines.verdict import Verdict, verdict
+from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import FairMaxEntError, LevelError
-from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.request import ParityOption, Relabel, Request
-from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+from fairmaxent.data.levels import value_text
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.errors import InputError, Option, check_choice
+from fairmaxent.fit.keywords import refuse_unknown
+from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.progress import Progress, silent
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-ClassifierName = Literal["tree", "logistic"]
-Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
-Method = Callable[[Any, Request, int], Training]
-
-_WEIGHT = "\0weight"  # no column of a user's is called so
-
-_BASELINES: Mapping[str, Callable[..., Any]] = {
-    "raw": baselines.raw,
-    "Kamiran-Calders": baselines.kamiran_calders,
-    "King-Zeng": baselines.king_zeng,
-    "prior of the paper": baselines.prior,
-    "Calmon et al.": baselines.calmon,
-}
+_WIDTH = 80
+_HEAD = ("method", "group sizes", "outcomes", "accuracy", "decisions", "CPU s")
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Means over the folds of one method; without scikit-learn there is no classifier."""
-
-    representation_rate: float
-    statistical_rate: float
-    accuracy: float | None
-    predicted_rate: float | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A method with its scores, or the reason why it refused this table."""
-
-    method: str
-    scores: Scores | None
-    refused: FairMaxEntError | None
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """Cross-validation on one table: each fold's rows are tested on as they are."""
+    """What each method made of a table, and the verdict."""
 
-    frame: Any
-    request: Request  # what fairmaxent is asked for, with the domain that all methods share
-    folds: int
+    request: Request
     classifier: ClassifierName
+    results: tuple[Compared, ...]
+    library: str
 
     @property
-    def seed(self) -> int:
-        """Of folds and draws."""
-        return self.request.random_state or 0
+    def verdict(self) -> Verdict:
+        """Which method to choose, and what that costs."""
+        return verdict(self.results, self.request)
 
-    @property
-    def domain(self) -> Domain:
-        """How all methods read the columns."""
-        return self.request.domain or Domain.infer(self.frame)
+    def to_frame(self) -> Any:
+        """One row for each method, as a frame of the same library as the table."""
+        scored = [None if one.scores is None else one.scores for one in self.results]
+        names = ("representation_rate", "statistical_rate", "accuracy", "predicted_rate", "seconds")
+        table: dict[str, list[Any]] = {"method": [one.method for one in self.results]}
+        table |= {name: [None if one is None else getattr(one, name) for one in scored] for name in names}
+        table["refused"] = [None if one.refused is None else str(one.refused) for one in self.results]
+        return frames.new_frame(table, self.library)
 
-    def run(self) -> Iterator[Compared]:
-        """Try one method after the other."""
-        self._rates(self.frame, None)  # what is wrong with the question is no method's refusal
-        for name, method in methods().items():
-            try:
-                scores = [self._fold(method, fold) for fold in range(self.folds)]
-            except FairMaxEntError as problem:
-                yield Compared(name, None, problem)
-                continue
-            yield Compared(name, Scores(*(_mean(column) for column in zip(*scores, strict=True))), None)
-
-    def _fold(self, method: Method, fold: int) -> tuple[float | None, ...]:
-        fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
-        train, test = self.frame[np.flatnonzero(fold_of_row != fold)], self.frame[np.flatnonzero(fold_of_row == fold)]
-        began = time.process_time()
-        rows, weights = method(train, self.request, self.seed + fold)
-        seconds = time.process_time() - began
-        representation, statistical = self._rates(rows, weights)
-        if not importlib.util.find_spec("sklearn"):
-            return representation, statistical, None, None, seconds
-        return representation, statistical, *self._classify(rows, weights, test), seconds
-
-    def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
-        """Both rates of what a method made."""
-        request, domain = self.request, self.domain
-        protected, groups = request.protected_names, request.groups
-        representation = representation_rate(rows, protected, groups=groups, weight=weights, domain=domain)
-        statistical = statistical_rate(
-            rows,
-            request.outcome,
-            protected,
-            favourable=request.favourable,
-            groups=groups,
-            weight=weights,
-            domain=domain,
-        )
-        return float(representation), float(statistical)
-
-    def _classify(self, rows: Any, weights: Any, test: Any) -> tuple[float, float | None]:
-        """Accuracy on the test rows, and the statistical rate of the predictions."""
-        classifier = _classifier(self.classifier)
-        outcome = self.domain.index(self.request.outcome)
-        train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
-        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
-        predicted = classifier.predict(np.delete(test_codes, outcome, axis=1))
-        # A name of its own, or the domain's levels of the outcome would be looked up once more.
-        column = self.domain.column_of(self.request.outcome, predicted).alias("\0predicted").to_native()
-        try:
-            rate = statistical_rate(
-                test,
-                column,
-                self.request.protected_names,
-                favourable=self.request.favourable,
-                groups=self.request.groups,
-                domain=self.domain,
-            )
-        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
-            return float((predicted == test_codes[:, outcome]).mean()), None
-        return float((predicted == test_codes[:, outcome]).mean()), float(rate)
+    def __repr__(self) -> str:
+        reasons = [(one.method, str(one.refused)) for one in self.results if one.refused is not None]
+        return comparison_text(self, reasons)
 
 
-def methods() -> dict[str, Method]:
-    """Every method, fairmaxent's first."""
-    ours: dict[str, Method] = {
-        "fairmaxent, rows": _rows,
-        "fairmaxent, weights": partial(_weights, relabel=None),
-        "relabel, probabilities": partial(_weights, relabel="probabilities"),
-        "relabel, predictions": partial(_weights, relabel="predictions"),
-    }
-    return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
+def compare(
+    frame: Any,
+    outcome: str,
+    protected: str | Sequence[str],
+    *,
+    favourable: object = None,
+    groups: GroupsOption = "each",
+    representation_rate: RateOption = None,
+    statistical_rate: RateOption = 1.0,
+    folds: int = 3,
+    classifier: ClassifierName = "tree",
+    domain: Domain | None = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Comparison:
+    """Try fairmaxent and other methods on a table by cross-validation, and say which to choose.
+
+    Each method learns from all folds but one. A classifier trained on its result, a decision ``"tree"`` or a
+    ``"logistic"`` regression, is tested on the original rows of the fold left out; that needs scikit-learn. The other
+    options are those of :func:`fairmaxent.debias`, and apply to fairmaxent only: the other methods have goals of their
+    own, and always compare the intersections of the protected columns. ``progress(method, share)`` is called before
+    each method.
+
+    Relabelling is tried in both forms, so only ``Relabel(threshold=…)`` and its models matter in ``relabel``.
+    """
+    check_choice("classifier", classifier, ClassifierName)
+    refuse_unknown("compare", options, [field.name for field in fields(Request)])
+    request = Request(
+        outcome,
+        protected,
+        favourable=favourable,
+        groups=groups,
+        representation_rate=representation_rate,
+        statistical_rate=statistical_rate,
+        domain=domain,
+        random_state=random_state,
+        **{"estimate": None, **options},
+    )
+    runs = compared(frame, request, folds=folds, classifier=classifier, progress=progress or silent)
+    return Comparison(request, classifier, tuple(runs), str(frames.open_frame(frame).implementation.value))
 
 
-def _rows(train: Any, request: Request, seed: int) -> Training:
-    """The same number of new rows."""
-    return fit_frame(train, replace(request, relabel=None)).sample(len(train), random_state=seed), None
+def compared(
+    frame: Any, request: Request, *, folds: int, classifier: ClassifierName, progress: Progress = silent
+) -> Iterator[Compared]:
+    """Try one method after the other; what is wrong with the question is refused at once."""
+    opened = frames.open_frame(frame)
+    if request.weight is not None:
+        raise InputError("the other methods do not support design weights; leave out ", Option("weight"))
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
+        raise InputError(Option("folds"), f" is {folds!r}; give a whole number from 2 to 100")
+    if len(opened) < 2 * folds:
+        raise InputError(f"{len(opened)} rows are too few for {folds} ", Option("folds"))
+    domain = request.domain or Domain.infer(opened.to_native())
+    return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
 
 
-def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption | None) -> Training:
-    """The rows with weights, which need no seed."""
-    plan = None if relabel is None else replace(request.relabelling or Relabel(), parity=relabel)
-    weighed = fit_frame(train, replace(request, relabel=plan)).weigh(train, name=_WEIGHT)
-    return weighed.drop(_WEIGHT), weighed[_WEIGHT].to_numpy()
+# ---------------------------------------------------------------- text
 
 
-def _baseline(call: Callable[..., Any]) -> Method:
-    """Another method: the rows with its weights or, if it has none, the same number of rows that it makes."""
-
-    def made(train: Any, request: Request, seed: int) -> Training:
-        result = call(train, request.outcome, request.protected_names, domain=request.domain)
-        if isinstance(result, baselines.WeightedRows):
-            return train, result.weights()
-        return result.sample(len(train), random_state=seed), None
-
-    return made
-
-
-def _classifier(name: ClassifierName) -> Any:
-    """A classifier of level codes; the tree takes them as ordered numbers, as most do who use one."""
-    if name == "tree":
-        from sklearn.tree import DecisionTreeClassifier
-
-        return DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import OneHotEncoder
-
-    return _OneHot(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
+def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]]) -> str:
+    """The verdict, the numbers, how to read them, and which methods refused the table, in 80 columns."""
+    parts = [
+        _wrapped(str(comparison.verdict)),
+        methods_table(comparison.results),
+        _wrapped(" ".join(_reading_aid(comparison))),
+        "\n".join(_wrapped(f"{name} refused: {cell_text(why)}", indent="  ") for name, why in refusals),
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
-@dataclass(frozen=True)
-class _OneHot:
-    """A classifier that sees each level as a column of its own."""
+def methods_table(results: Sequence[Compared]) -> str:
+    """One line for each method that gave a result."""
+    rows = [
+        [
+            one.method,
+            *map(cell_text, (scores.representation_rate, scores.statistical_rate)),
+            *map(cell_text, (scores.accuracy, scores.predicted_rate)),
+            f"{scores.seconds:,.2f}",
+        ]
+        for one in results
+        if (scores := one.scores) is not None
+    ]
+    return text_table(_HEAD, rows, right=range(1, len(_HEAD))) if rows else ""
 
-    encoder: Any
-    classifier: Any
 
-    def fit(self, codes: Any, outcome: Any, weights: Any) -> None:
-        self.classifier.fit(self.encoder.fit_transform(codes), outcome, weights)
+def _reading_aid(comparison: Comparison) -> Iterator[str]:
+    """What the numbers mean."""
+    request = comparison.request
+    named = request.favourable if isinstance(request.favourable, list | tuple) else [request.favourable]
+    levels = " or ".join(value_text(level) for level in named)
+    about = f"{request.outcome} = {levels}" if request.favourable is not None else f"any {request.outcome}"
+    yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
+    yield f"Group sizes: the smallest over the largest group. Outcomes: the lowest over the highest rate of {about}."
+    if any(one.scores is not None and one.scores.accuracy is not None for one in comparison.results):
+        model = {"tree": "decision tree", "logistic": "logistic regression"}[comparison.classifier]
+        yield f"A {model} learned from each result and decided about other people: accuracy is how often it was right,"
+        yield "decisions the lowest over the highest rate that it gave."
+        if any(one.scores is not None and one.scores.predicted_rate is None for one in comparison.results):
+            yield "– means that it gave the outcome to nobody."
 
-    def predict(self, codes: Any) -> Any:
-        return self.classifier.predict(self.encoder.transform(codes))
 
-
-def _mean(values: tuple[float | None, ...]) -> Any:
-    """The mean, None if there is none in a fold."""
-    return None if None in values else float(np.mean(np.array(values, dtype=float)))
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(cell_text(text), _WIDTH, subsequent_indent=indent, break_on_hyphens=False)

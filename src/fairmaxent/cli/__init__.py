@@ -16,7 +16,7 @@ def main() -> None:
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.stderr.write("Error: the command line needs click; pip install 'fairmaxent[cli]'\n")
+        sys.stderr.write("Error: the command line needs click, which is not installed; pip install click polars rich\n")
         sys.exit(3)
     from fairmaxent.cli.exit_codes import UNREADABLE
     from fairmaxent.cli.group import group

@@ -10,11 +10,12 @@ import numpy as np
 from fairmaxent.cli.text import text_table
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_shares, outcome_rates
+from fairmaxent.fairness.rates import group_shares, outcome_rates, smallest_over_largest
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 
 Line = tuple[tuple[str, str], float | None]
+_FEW_LEVELS = 3  # outcomes that each have a line of their own
 
 
 @dataclass(frozen=True)
@@ -22,29 +23,55 @@ class Measured:
     """Both rates of each grouping, each group's rates, and which groups and outcomes have no row."""
 
     rates: Rates
+    levels: Mapping[str, Mapping[str, float | None]]  # the statistical rate of each favourable outcome, by grouping
     groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
     absences: tuple[str, ...]
 
 
 def measure_data(fit: Fit) -> Measured:
     """Take the rates of the rows that were fitted."""
-    return Measured(fit.certificate.before, dict(_groups(fit, data_table(fit))), ())
+    table = data_table(fit)
+    return Measured(fit.certificate.before, _levels(fit, table), dict(_groups(fit, table)), ())
 
 
 def measure(fit: Fit, table: Reals) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one."""
-    return Measured(delivered_rates(fit, table), dict(_groups(fit, table)), tuple(absences(fit, table)))
+    rates, groups = delivered_rates(fit, table), dict(_groups(fit, table))
+    return Measured(rates, _levels(fit, table), groups, tuple(absences(fit, table)))
+
+
+def about(fit: Fit, level: int) -> str:
+    """Name an outcome that rates are about."""
+    outcome = fit.roles.attributes[0]
+    return f"{outcome.name} = {outcome.labels[level]}"
+
+
+def _levels(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
+    """The statistical rate of each favourable outcome by itself."""
+    measure = fit.certificate.measure
+    named = list(zip(measure.names, measure.groupings, strict=True))
+    return {
+        name: {
+            about(fit, level): _ratio(measure.outcomes_compared(table, axes), axes, level)
+            for level in measure.favourable
+        }
+        for name, axes in named
+    }
+
+
+def _ratio(table: Reals, axes: tuple[int, ...], level: int) -> float | None:
+    ratio = float(smallest_over_largest(outcome_rates(table, axes)[level].ravel(), if_all_zero=np.nan))
+    return None if np.isnan(ratio) else ratio
 
 
 def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
     """Each group's rate of each favourable outcome; None where it has no row."""
-    outcome = fit.roles.attributes[0]
     for axes in fit.certificate.measure.groupings:
         rates = outcome_rates(table, axes)
         for level in fit.certificate.measure.favourable:
             for group, name in _names(fit, table, axes):
                 rate = float(rates[level][group])
-                yield (name, f"{outcome.name} = {outcome.labels[level]}"), None if np.isnan(rate) else rate
+                yield (name, about(fit, level)), None if np.isnan(rate) else rate
 
 
 def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -55,18 +82,29 @@ def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tupl
 
 
 def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:
-    """The rates wanted, before and after."""
+    """The rates wanted, before and after; each statistical rate with the outcome that it is about."""
     rows = [
-        [
-            f"{kind.replace('_', ' ')} of {name}",
-            "any" if rate is None else f"{rate:.4f}",
-            before.rates[kind][name],
-            after.rates[kind][name],
-        ]
+        [what, "any" if rate is None else f"{rate:.4f}", *values]
         for kind, names in wanted.items()
         for name, rate in names.items()
+        for what, *values in _lines(kind, name, before, after)
     ]
     return text_table(["", "wanted", "before", "after"], rows)
+
+
+def _lines(kind: str, name: str, before: Measured, after: Measured) -> Iterator[tuple[str, float | None, float | None]]:
+    """One rate of a grouping; a line for each of a few outcomes, so that no rate is about nobody knows what."""
+    what, levels = f"{kind.replace('_', ' ')} of {name}", before.levels[name]
+    worst = before.rates[kind][name], after.rates[kind][name]
+    if kind == "representation_rate":
+        yield what, *worst
+    elif len(levels) == 1:
+        yield f"{what}, {next(iter(levels))}", *worst
+    elif len(levels) > _FEW_LEVELS:
+        yield f"{what}, worst of {len(levels)} outcomes", *worst
+    else:
+        for level, rate in levels.items():
+            yield f"{what}, {level}", rate, after.levels[name][level]
 
 
 def groups_table(before: Measured, after: Measured) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 
-from fairmaxent.cli.inputs import CONFIG
+from fairmaxent.cli.filing_options import FilingOptions
+from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
 from fairmaxent.cli.option_types import KEEP, NOTHING, Value, is_number
-from fairmaxent.cli.options import DomainOptions, ReadingOptions, RoleOptions
+from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
+from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.cli.text import cell_text
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
@@ -25,6 +27,7 @@ _NOT_IN_A_FILE = (
     "output",
     "model",
     "report",
+    "pdf",
     "force",
     "readable_by_others",
     "as_json",
@@ -52,6 +55,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
             raise InputError(f"{path}: {name!r} is no longer an option; use {RENAMED[name]}")
         if name not in (*accepted, *_KEYS):
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
+    ctx.meta[CONFIG_KEYS] = frozenset(values)
     taken = {name: _as_option(name, value, path) for name, value in values.items() if name in accepted}
     for name, value in taken.items():
         _check_kind(accepted[name], values[name], value, path)
@@ -98,7 +102,7 @@ _KEYS = [
     *("folds", "classifier"),  # of compare
     *(
         field.name
-        for kind in (RoleOptions, OutputOptions, DomainOptions, ReadingOptions)
+        for kind in (RoleOptions, OutputOptions, FilingOptions, DomainOptions, ReadingOptions)
         for field in fields(kind)
         if field.name not in _NOT_IN_A_FILE
     ),
@@ -127,7 +131,7 @@ def _as_option(name: str, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise InputError(f"{path}: {name} is {value!r}; set it by column, in a section [{name}]")
         return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
-    if name in ("favourable", "forbid", "missing") and not isinstance(value, list):
+    if name in ("protected", "favourable", "forbid", "missing") and not isinstance(value, list):
         return [value]
     return value
 

@@ -13,6 +13,7 @@ import click
 
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
+from fairmaxent.data.levels import value_text
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,
@@ -69,7 +70,7 @@ def one_line(*, debug: bool) -> Iterator[None]:
         sys.exit(USAGE)
     except click.UsageError as problem:
         where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
-        _fail(f"{_one(problem.format_message())} See '{where} --help'.", USAGE)
+        _fail(f"{_one(problem.format_message())}{_hint(problem)} See '{where} --help'.", USAGE)
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except Exception as problem:
@@ -79,6 +80,13 @@ def one_line(*, debug: bool) -> Iterator[None]:
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
         _fail(text, code)
+
+
+def _hint(problem: click.UsageError) -> str:
+    """Who does not know which columns to name is told where they are proposed."""
+    missing = problem.param if isinstance(problem, click.MissingParameter) else None
+    is_role = missing is not None and missing.name in ("outcome", "protected")
+    return " 'fairmaxent inspect' proposes one for your table." if is_role else ""
 
 
 def _interrupted() -> NoReturn:
@@ -110,16 +118,24 @@ def as_typed(option: Option) -> str:
     "--target for 'sex'"
     >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
     '--representation-rate sex=0.9,race=none'
+    >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
+    "--bins 'age: 17, 40, 90'"
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
     if option.name == "missing":
         return "--compare-missing"
     if option.column is not None:
         return f"--{name} for {option.column!r}"
-    return f"--{name}" if option.value is ... else f"--{name} {shlex.quote(_typed_value(option.value))}"
+    return (
+        f"--{name}"
+        if option.value is ...
+        else f"--{name} {shlex.quote(_typed_value(option.value, is_bins=option.name == 'bins'))}"
+    )
 
 
-def _typed_value(value: object) -> str:
+def _typed_value(value: object, *, is_bins: bool = False) -> str:
+    if is_bins and isinstance(value, Mapping):
+        return "; ".join(f"{column}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
     if isinstance(value, Mapping):
         return ",".join(f"{column}={_typed_value(item)}" for column, item in value.items())
     if isinstance(value, list | tuple):

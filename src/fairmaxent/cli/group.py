@@ -17,7 +17,7 @@ from fairmaxent.errors import did_you_mean
 
 # One line each, so that --help needs to import none of them; shown if the module is there.
 COMMANDS = {
-    "inspect": "Look at a table: columns, groups, rates, proxies. Changes nothing.",
+    "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "sample": "Draw rows from a saved model.",
     "verify": "Check a saved model: is it whole, and is its certificate true?",
@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Turn a biased table into a fair one by maximum entropy.
 
-    Start with 'fairmaxent inspect data.csv --outcome income --protected sex', then 'fairmaxent debias'.
+    Start with 'fairmaxent inspect data.csv': it says what to type next.
     """
 
 

@@ -14,6 +14,7 @@ from fairmaxent.files.formats import STANDARD
 from fairmaxent.files.parts import is_pattern, parts_of
 
 CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
+CONFIG_KEYS = "fairmaxent.config_keys"  # and which options it sets, also of other commands
 _STDIN, _STDOUT = 0, 1
 
 _Identity = tuple[int, int]  # device and inode: the same for all names of a file
@@ -29,7 +30,7 @@ def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> No
         if _identity(target, _STDOUT) in inputs:
             raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
         for source in sources:
-            if target != STANDARD and source != STANDARD and _would_be_read(target, source):
+            if target != STANDARD and source != STANDARD and would_be_read(target, source):
                 raise click.UsageError(
                     f"{target} would be read as data by the next run, because the input is {source}; name a file "
                     "elsewhere"
@@ -54,7 +55,7 @@ def _identity(path: str | os.PathLike[str], standard: int) -> _Identity | None:
     return None
 
 
-def _would_be_read(target: str, source: str) -> bool:
+def would_be_read(target: str, source: str) -> bool:
     """Whether a file of this name would be a part of the source."""
     names = (os.path.realpath(target), os.path.abspath(target))
     if os.path.isdir(source):

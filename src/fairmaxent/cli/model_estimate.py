@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from fairmaxent.cli.before_after import about
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.text import text_table
 from fairmaxent.errors import spelled
@@ -42,7 +43,9 @@ def outlook_table(fit: Fit) -> str:
     known = fit.certificate.to_dict()["downstream"]
     if known is None:
         return ""
-    head = f"{known['student']} trained on the {known['output']}"
+    levels = fit.certificate.measure.favourable
+    decided = f", for {about(fit, levels[0])}" if len(levels) == 1 else ""
+    head = f"{known['student']} trained on the {known['output']}{decided}"
     return text_table(
         [head, "before", "after", f"on {known['measured_on']:,} other people (95 %)"],
         [

@@ -7,7 +7,7 @@ go into a TOML file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import click
@@ -66,6 +66,29 @@ def names_of(text: str) -> list[str]:
     if not all(names):
         raise ValueError(f"{text!r} is not a list of columns, such as sex,race")
     return names
+
+
+def columns_in(text: str, known: Collection[str]) -> list[str]:
+    """Parse ``sex, race`` if the columns are known: a name that contains a comma is one name.
+
+    >>> columns_in("sex, race, ethnicity", ["sex", "race, ethnicity"]), columns_in("a,b", [])
+    (['sex', 'race, ethnicity'], ['a', 'b'])
+    """
+    parts = text.split(",")
+    names: list[str] = []
+    start = 0
+    while start < len(parts):
+        ends = range(len(parts), start, -1)
+        end = next((end for end in ends if ",".join(parts[start:end]).strip() in known), start + 1)
+        names.append(",".join(parts[start:end]).strip())
+        start = end
+    return names
+
+
+def _columns_text(text: str) -> str:
+    """Check the text of ``sex, race``, which is split when the columns are known."""
+    names_of(text)
+    return text
 
 
 def number_of(text: str) -> float:
@@ -207,6 +230,7 @@ def _written_of_column(pair: tuple[str | None, Any]) -> str:
 
 
 NAMES = Value("COLUMNS", names_of, _is_names, ",".join, "a list of columns")
+PROTECTED = Value("COLUMNS", _columns_text, lambda value: False, str, "a list of columns")
 RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
 TARGET = Value("SHARES", target_of, _is_target, _written_of_column, 'the share of each level, "keep" or "free"')
 PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each")

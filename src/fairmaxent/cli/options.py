@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,6 @@ from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
 from fairmaxent.files.cell_kinds import MISSING, Decimal
-from fairmaxent.files.csv_layout import DELIMITERS
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.formats import STANDARD, FileFormat
 from fairmaxent.files.parts import parts_of
@@ -121,35 +119,6 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
-class RoleOptions:
-    """Which columns the rates are about."""
-
-    outcome: str
-    protected: list[str]
-    favourable: tuple[object, ...]
-    groups: Any
-    weight: str | None
-
-    @property
-    def favoured(self) -> object:
-        """The favourable levels as `debias` takes them."""
-        if len(self.favourable) > 1:
-            return list(self.favourable)
-        return self.favourable[0] if self.favourable else None
-
-    def checked(self, table: TableFile, path: str) -> RoleOptions:
-        """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
-        schema = table.frame.collect_schema()
-        names = schema.names()
-        for name in (self.outcome, *self.protected, *([self.weight] if self.weight else [])):
-            if name not in names:
-                if table.whole is not None and name in table.whole.collect_schema().names():
-                    raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
-                raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
-        return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
-
-
-@dataclass(frozen=True)
 class DomainOptions:
     """How columns are read as levels; nothing given means that `Domain.infer` decides."""
 
@@ -204,49 +173,16 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from."""
-    from fairmaxent.report import Source
+    from fairmaxent.report.source import Source, file_sha256
 
     is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
         file="stdin" if data == "-" else os.path.basename(data),
-        sha256=_sha256(data) if is_file else None,
+        sha256=file_sha256(data) if is_file else None,
         dropped=tuple(reading.drop or ()),
         domain=columns_as.said if columns_as else {},
     )
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def typed_level(text: object, dtype: Any) -> object:
-    """Read the text of a level as the boolean or number that a column of this kind holds; a label stays text."""
-    if not isinstance(text, str):
-        return text
-    if str(dtype) == "Boolean":
-        return {"true": True, "false": False}.get(text.lower(), text)
-    return float(text) if dtype.is_numeric() and _is_number(text) else text
-
-
-def _column_hint(name: str, names: Sequence[str], path: str) -> str:
-    """Say why a column may be missing."""
-    hint = did_you_mean(name, names)
-    mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
-    if mark is not None:
-        return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or set it to that"
-    if any(map(_is_number, names)):
-        return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
-    return hint
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
@@ -316,36 +252,6 @@ reading_options = taking(
             callback=_within_memory,
             help="Refuse what is expected to take more memory, e.g. 4GB; by default, more than there is.",
         ),
-    ),
-)
-role_options = taking(
-    RoleOptions,
-    "roles",
-    *section(
-        "What is compared",
-        click.option("--outcome", required=True, metavar="COLUMN", help="The outcome column, e.g. income."),
-        click.option(
-            "--protected",
-            required=True,
-            type=option_types.NAMES,
-            help="Columns whose groups are compared, e.g. sex,race.",
-        ),
-        click.option(
-            "--favourable",
-            "--favorable",
-            "favourable",
-            multiple=True,
-            type=option_types.LEVEL,
-            help="Outcome level that the statistical rate compares; repeatable. By default every level.",
-        ),
-        click.option(
-            "--groups",
-            type=click.Choice(["each", "joint"]),
-            default="each",
-            show_default=True,
-            help="Compare each protected column on its own, or their intersections.",
-        ),
-        click.option("--weight", metavar="COLUMN", help="Column of design weights; the fair weights include them."),
     ),
 )
 domain_options = taking(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.filing_options import check_reports, pdf_option, refuse_without_report
 from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.options import force_option, json_option, output_format_option, readable_option, taking
@@ -35,6 +36,7 @@ class OutputOptions:
     estimate: EstimateChoice
     model: str | None
     report: str | None
+    pdf: str | None
     scheduler: str | None
     readable_by_others: bool
     force: bool
@@ -43,12 +45,17 @@ class OutputOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        return [target for target in (self.output, self.model, self.report) if target is not None]
+        return [target for target in (self.output, self.model, *self.reports) if target is not None]
+
+    @property
+    def reports(self) -> list[str]:
+        """The files that the report is written to."""
+        return [target for target in (self.report, self.pdf) if target is not None]
 
     @property
     def readable(self) -> list[str]:
         """The files that other users may read: the report, which holds no rows, and the others if asked."""
-        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
+        return self.targets if self.readable_by_others else self.reports
 
     @property
     def data_on_stdout(self) -> bool:
@@ -78,12 +85,13 @@ class OutputOptions:
             raise click.UsageError(f"--weight-name is for --mode weights, not for --mode {self.mode}")
         if self.mode != "rows" and (self.rows is not None or self.iid):
             raise click.UsageError(f"--rows and --iid are for --mode rows, not for --mode {self.mode}")
-        if "-" in (self.model, self.report):
-            raise click.UsageError("only the table can be written to stdout; name a file for --model and --report")
-        if self.report is not None:
-            from fairmaxent.report.writer import check_path
-
-            check_path(self.report)
+        if "-" in (self.model, *self.reports):
+            raise click.UsageError(
+                "only the table can be written to stdout; name a file for --model, --report and --pdf"
+            )
+        check_reports(self.report, self.pdf)
+        if not self.reports:
+            refuse_without_report()
 
 
 def _check_scheduler(wanted: OutputOptions) -> None:
@@ -97,9 +105,10 @@ def _check_scheduler(wanted: OutputOptions) -> None:
             f"--scheduler only works with --mode rows, not with --mode {wanted.mode}; for weights, use fit.weigh() "
             "in Python"
         )
-    if wanted.report is not None:
+    if wanted.reports:
+        option = "--pdf" if wanted.report is None else "--report"
         raise click.UsageError(
-            "--report needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
+            f"{option} needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
         )
     if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
         raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
@@ -148,7 +157,8 @@ output_options = taking(
             type=click.Path(),
             help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
         ),
-        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
+        pdf_option,
         click.option(
             "--scheduler",
             metavar="ADDRESS",

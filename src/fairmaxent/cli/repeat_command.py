@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import click
 from click.core import ParameterSource
@@ -14,7 +14,7 @@ from fairmaxent.cli.option_types import Value
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
     """What was typed, with the options of a config file instead of its name if they can be typed, and the seed."""
     typed: Sequence[str] = ctx.find_root().obj or [ctx.command_path]
-    said = list(_from_file(ctx))
+    said = list(options_from(ctx, ParameterSource.DEFAULT_MAP))
     tokens = [*typed] if None in said else [*_without_config(typed), *filter(None, said)]
     if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
         tokens += ["--seed", str(seed)]
@@ -29,12 +29,20 @@ def _without_config(typed: Sequence[str]) -> Iterator[str]:
         is_path = token == "--config"
 
 
-def _from_file(ctx: click.Context) -> Iterator[str | None]:
-    """Options with their values as they are typed; None for one that cannot be."""
+def options_from(
+    ctx: click.Context, source: ParameterSource, names: Collection[str] | None = None
+) -> Iterator[str | None]:
+    """Options that were given in one way, with their values as they are typed; None for one that cannot be.
+
+    ``names`` are the only ones of interest, if given.
+    """
     for option in ctx.command.params:
-        if ctx.get_parameter_source(option.name or "") is ParameterSource.DEFAULT_MAP:
-            value = ctx.params[option.name or ""]
-            if value is not False:
+        name = option.name or ""
+        if ctx.get_parameter_source(name) is source and (names is None or name in names):
+            value = ctx.params[name]
+            if value is False:
+                yield from option.secondary_opts[:1]
+            else:
                 for one in value if option.multiple else [value]:
                     yield option.opts[0]
                     if one is not True:

@@ -13,7 +13,8 @@ from click.core import ParameterSource
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, options_of, section
-from fairmaxent.cli.options import RoleOptions, once
+from fairmaxent.cli.options import once
+from fairmaxent.cli.role_options import RoleOptions
 
 if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
@@ -52,10 +53,11 @@ class AskedOptions:
             raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
         said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
         rates = self.values["representation_rate"]
+        protected = [name for text in roles.protected for name in option_types.columns_in(text, ())]
         for column, _ in self.values["target"] if said and roles.groups == "each" else ():
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
-            if column in roles.protected and rate is not None:
-                others = ", ".join(f"{name}=…" for name in roles.protected if name != column)
+            if column in protected and rate is not None:
+                others = ", ".join(f"{name}=…" for name in protected if name != column)
                 raise click.UsageError(
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
                     f"{f', or give the rate by column: {others}' if others else ''}"
@@ -71,7 +73,7 @@ class AskedOptions:
             relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
         return Request(
             roles.outcome,
-            roles.protected,
+            list(roles.protected),
             favourable=roles.favoured,
             groups=roles.groups,
             weight=roles.weight,

@@ -134,6 +134,11 @@ def library_of(series: Column) -> str:
     return str(series.implementation.value)
 
 
+def new_frame(columns: Mapping[str, Sequence[Any]], library: str) -> Any:
+    """Make a table of a library from lists of values."""
+    return nw.from_dict({**columns}, backend=load_library(library)).to_native()
+
+
 def load_library(library: str) -> Any:
     """Import a library by name, or raise an error that says what to install."""
     try:

@@ -56,10 +56,11 @@ def reproduce(
 
 def _check_libraries() -> None:
     """Report missing libraries now, not after hours of work."""
-    missing = [name for name in ("jinja2", "matplotlib", "pandas", "sklearn") if not importlib.util.find_spec(name)]
+    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
+    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
     if missing:
         raise fairmaxent.DependencyError(
-            f"the reproduction needs {', '.join(missing)}; pip install 'fairmaxent[experiments]'"
+            f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}"
         )
 
 

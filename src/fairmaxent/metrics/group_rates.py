@@ -16,6 +16,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
@@ -133,7 +134,7 @@ class Rate(Number):
 
 def group_text(group: tuple[object, ...]) -> str:
     """Name a group by its levels."""
-    return " × ".join(map(str, group))
+    return " × ".join(map(value_text, group))
 
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
@@ -144,7 +145,7 @@ def left_out_text(groups: Sequence[GroupRate]) -> str:
 
 def pair_text(pair: Pair) -> str:
     """The groups that are compared, of which columns, and for which outcome, in words."""
-    about = "" if pair.outcome is None else f" for outcome {pair.outcome}"
+    about = "" if pair.outcome is None else f" for outcome {value_text(pair.outcome)}"
     lowest, highest = group_text(pair.lowest), group_text(pair.highest)
     groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
     return f"{' × '.join(pair.columns)}, {groups}{about}"

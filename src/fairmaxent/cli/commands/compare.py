@@ -1,31 +1,45 @@
-"""``fairmaxent compare``: fairmaxent and other methods on a table."""
+"""``fairmaxent compare``: fairmaxent and other methods on a table, and which to choose."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.good_outcome import good_outcome_notes
+from fairmaxent.cli.inputs import CONFIG
+from fairmaxent.cli.next_step import next_step, outputs
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
-    RoleOptions,
     data_argument,
     domain_options,
     json_option,
     reading_options,
-    role_options,
 )
+from fairmaxent.cli.progress import bar
+from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.cli.request_options import AskedOptions, request_options
+from fairmaxent.cli.role_options import RoleOptions, role_options
 from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import cell_text, step
+from fairmaxent.cli.text import cell_text
 
 if TYPE_CHECKING:
-    from fairmaxent.baselines.comparison import ClassifierName, Compared
+    from fairmaxent.baselines.comparison import Comparison
+    from fairmaxent.baselines.cross_validation import ClassifierName, Compared
+
+# The options of 'debias' that choose a method of fairmaxent.
+_CHOOSING: dict[str, list[str]] = {
+    "fairmaxent, rows": [],
+    "fairmaxent, weights": ["--mode", "weights"],
+    "relabel, probabilities": ["--relabel", "probabilities", "--mode", "weights"],
+    "relabel, predictions": ["--relabel", "predictions", "--mode", "weights"],
+}
+_NOT_OF_DEBIAS = ("folds", "classifier", "as_json")
 
 
 @click.command()
@@ -58,7 +72,7 @@ def command(
     classifier: ClassifierName,
     as_json: bool,  # noqa: FBT001 (click passes it by name)
 ) -> None:
-    """Compare fairmaxent with other methods on the table in the file DATA (- is stdin).
+    """Compare fairmaxent with other methods on the table in the file DATA (- is stdin), and say which to choose.
 
     Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
@@ -68,7 +82,7 @@ def command(
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
     """
-    from fairmaxent.baselines.comparison import Comparison
+    from fairmaxent.baselines.comparison import Comparison, compared, comparison_text, methods_table
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles, always_relabels=True)
@@ -76,41 +90,53 @@ def command(
         raise click.UsageError("the other methods do not support design weights; leave --weight out")
     table = reading.read(data)
     roles = roles.checked(table, data)
-    if len(table.frame) < 2 * folds:
-        raise click.UsageError(f"{len(table.frame)} rows are too few for {folds} folds")
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
+    request = asked.request(roles, domain)
     results: list[Compared] = []
-    runs = Comparison(table.frame, asked.request(roles, domain), folds, classifier).run()
-    while True:
-        with step(f"{len(results)} methods tried"):
-            one = next(runs, None)
-        if one is None:
-            break
-        if not as_json:  # a method may take long: each line is shown as soon as it is known
-            echo(_line(one) if results else f"{_row(_HEAD)}\n{_line(one)}")
-        results.append(one)
+    try:
+        with bar("comparing") as progress:
+            runs = compared(table.frame, request, folds=folds, classifier=classifier, progress=progress)
+            results.extend(runs)  # one by one: those that are done stay if it is interrupted
+    except KeyboardInterrupt:
+        if results and not as_json:  # what took long is not lost
+            echo(methods_table(results))
+        raise
     if as_json:
         echo(to_json([_record(result) for result in results]))
-    elif any(result.scores and result.scores.accuracy is None for result in results):
-        echo("Note: accuracy needs scikit-learn; pip install scikit-learn")
+        return
+    comparison = Comparison(request, classifier, tuple(results), domain.library)
+    refused = [(one.method, str(_reason(one))) for one in results if one.refused is not None]
+    notes = [f"Note: {cell_text(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))]
+    if not comparison.verdict.of_decisions:
+        notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
+    parts = [
+        comparison_text(comparison, refused),
+        "\n".join(notes),
+        _next_step(ctx, data, comparison, getattr(table, "form", None)),
+    ]
+    echo("\n\n".join(part for part in parts if part))
 
 
-_HEAD = ("method", "representation rate", "statistical rate", "accuracy", "rate of its predictions", "CPU s")
-_METHOD = 22  # characters
+def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: object) -> str:
+    """Make the table fair by the method to choose."""
+    from fairmaxent.baselines.cross_validation import python_name
+
+    method = comparison.verdict.method
+    if method is None:
+        return next_step("see what the table itself would gain", _debias(ctx, data, "fairmaxent, rows", form))
+    if method not in _CHOOSING:
+        return next_step(f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)")
+    return next_step("use it on the whole table", _debias(ctx, data, method, form))
 
 
-def _line(result: Compared) -> str:
-    scores = result.scores
-    if scores is None:
-        return f"{result.method} refused: {cell_text(_reason(result))}"
-    rates = (scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate)
-    return _row((result.method, *map(cell_text, rates), f"{scores.seconds:.2f}"))
-
-
-def _row(cells: Sequence[str]) -> str:
-    """Cells as wide as the head, which is all that is known before the methods have run."""
-    numbers = (cell.rjust(max(len(head), 6)) for cell, head in zip(cells[1:], _HEAD[1:], strict=True))
-    return "  ".join([cells[0].ljust(_METHOD), *numbers])
+def _debias(ctx: click.Context, data: str, method: str, form: object) -> list[str | None]:
+    """The same options for 'debias', with those that choose a method."""
+    chosen = _CHOOSING[method]
+    unused = {*_NOT_OF_DEBIAS, *(() if "--relabel" in chosen else ("threshold",))}
+    names = {option.name or "" for option in ctx.command.params} - unused
+    given = list(options_from(ctx, ParameterSource.COMMANDLINE, names - {"data"}))
+    config = ["--config", str(ctx.meta[CONFIG])] if CONFIG in ctx.meta else []
+    return ["fairmaxent", "debias", data, *given, *config, *chosen, *outputs(data, form)]
 
 
 def _record(result: Compared) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fairmaxent.cli.next_step import NEXT
 from fairmaxent.cli.options import force_option
 from fairmaxent.cli.streams import echo
 from fairmaxent.errors import Option, StorageError
@@ -46,5 +47,9 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
     typed = ["fairmaxent", "debias", *arguments]
     echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
+    ctx.meta[NEXT] = (
+        f"Next: open {out / 'report.html'} in a browser. Then look at a table of yours; it says what to type next:\n"
+        "  fairmaxent inspect your-table.csv"
+    )
     with debias.make_context("debias", arguments, parent=ctx) as context:
         debias.invoke(context)

@@ -1,54 +1,52 @@
-"""``fairmaxent inspect``: what a table looks like."""
+"""``fairmaxent inspect``: what a table looks like, and what to do next."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.next_step import after_inspection
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
-    RoleOptions,
     data_argument,
     domain_options,
     force_option,
     json_option,
     reading_options,
-    role_options,
 )
+from fairmaxent.cli.role_options import RoleOptions, proposed_role_options
 from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import cell_text, say, step, text_table
-from fairmaxent.data.domain import count_text
-from fairmaxent.data.levels import value_text
+from fairmaxent.cli.text import cell_text, say, step
+from fairmaxent.errors import spelled
 from fairmaxent.files.atomic import write_private
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
-    from fairmaxent.inspection import ColumnSummary, Inspection
-    from fairmaxent.metrics.group_rates import Rate
-    from fairmaxent.metrics.intervals import Interval
-
-_PROXIES = 5  # shown for each protected column
-_CELLS = 10
-_LEVELS = 60  # characters
+    from fairmaxent.inspection import Inspection
 
 
 @click.command()
 @data_argument
-@role_options
+@proposed_role_options
 @json_option
 @click.option("--write-config", type=click.Path(), metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
 @force_option
 @domain_options
 @reading_options
 @config_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     data: str,
     roles: RoleOptions,
     columns_as: DomainOptions,
@@ -59,11 +57,16 @@ def command(
 ) -> None:
     """Look at the table in the file DATA (- is stdin). Changes nothing.
 
+    Lists the columns, proposes the outcome, the good outcome and the protected columns if you do not name them, shows
+    groups, rates and proxies, says what to watch out for, and prints the next command.
+
     \b
+    fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
     from fairmaxent.files.staging import Staging
     from fairmaxent.inspection import inspect
+    from fairmaxent.inspection.text import inspection_text
 
     if write_config == "-":
         raise click.UsageError("--write-config needs the name of a file, not -")
@@ -76,8 +79,8 @@ def command(
         with step("looking"):
             inspection = inspect(
                 table.frame,
-                roles.outcome,
-                roles.protected,
+                roles.outcome or None,
+                roles.protected or None,
                 favourable=roles.favoured,
                 groups=roles.groups,
                 weight=roles.weight,
@@ -87,89 +90,22 @@ def command(
             config = _config(inspection, roles, reading, columns_as)
             write_private(staging.path_for(write_config), config.encode())
     if as_json:
-        echo(to_json({**inspection.to_dict(), "reading": table.notes}))
+        echo(to_json({**_record(inspection), "reading": table.notes}))
     else:
-        echo(_text(inspection, table.notes))
+        echo(inspection_text(inspection, as_typed, notes=table.notes))
     if write_config:
         say(f"wrote {cell_text(write_config)}", data_on_stdout=as_json)
+    if not as_json:
+        form = getattr(table, "form", None)
+        echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=form)}")
 
 
-def _text(inspection: Inspection, notes: tuple[str, ...]) -> str:
-    parts = [
-        f"{inspection.rows:,} rows, {len(inspection.columns)} columns",
-        _columns(inspection),
-        *(_rates(grouping.name, grouping.representation, grouping.statistical) for grouping in inspection.groupings),
-        _proxies(inspection),
-        _warnings(inspection, notes),
-        f"Cost of a fit: {inspection.cost.words} ({inspection.cost.distinct_rows:,} distinct rows, "
-        f"{inspection.cost.features:,} features, {count_text(inspection.cost.domain_size)} possible rows).",
+def _record(inspection: Inspection) -> dict[str, Any]:
+    """The same for programs, with options as they are typed."""
+    hints = [
+        {"kind": hint.kind, "columns": hint.columns, "text": spelled(hint.parts, as_typed)} for hint in inspection.hints
     ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _columns(inspection: Inspection) -> str:
-    def role(column: ColumnSummary) -> str:
-        return "outcome" if column.name == inspection.outcome else "protected" * (column.name in inspection.protected)
-
-    rows = [
-        [column.name, column.kind, column.values, column.levels, column.missing, role(column), _levels(column)]
-        for column in inspection.columns
-    ]
-    return text_table(["column", "kind", "values", "levels", "missing", "role", ""], rows)
-
-
-def _levels(column: ColumnSummary) -> str:
-    if column.identifier:
-        return "(looks like an identifier; not shown)"
-    shown = ", ".join(column.shown)
-    return shown if len(shown) <= _LEVELS else shown[:_LEVELS].rsplit(", ", 1)[0] + ", …"
-
-
-def _rates(name: str, representation: Rate, statistical: Rate) -> str:
-    shares = {group.group: group for group in representation.groups}
-    rows = [
-        [
-            " × ".join(map(value_text, group.group)),
-            shares[group.group].count,
-            shares[group.group].rate,
-            value_text(group.outcome),
-            group.rate,
-            _interval(group.interval),
-        ]
-        for group in statistical.groups
-    ]
-    table = text_table([name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
-    return f"{table}\nRepresentation rate {representation}\nStatistical rate {statistical}"
-
-
-def _interval(ends: Interval | None) -> str:
-    return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
-
-
-def _proxies(inspection: Inspection) -> str:
-    from fairmaxent.inspection import NOTABLE
-
-    rows = []
-    for name in inspection.protected:
-        notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
-        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in notable[:_PROXIES]]
-    if not rows:
-        return "No column predicts a protected column."
-    return text_table(["protected", "predicted by", "how well"], rows)
-
-
-def _warnings(inspection: Inspection, notes: tuple[str, ...]) -> str:
-    lines = [*notes, *inspection.notes]
-    empty = inspection.empty_cells
-    if empty:
-        more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
-        lines.append(f"no row has {'; '.join(empty[:_CELLS])}{more}")
-    if inspection.identifiers:
-        lines.append(
-            "these columns look like identifiers, so 'fairmaxent debias' leaves them out unless you add "
-            f"--keep {','.join(inspection.identifiers)}"
-        )
-    return "\n".join(f"Note: {cell_text(line)}" for line in lines)
+    return {**inspection.to_dict(), "hints": hints}
 
 
 _HEAD = """\
@@ -183,9 +119,14 @@ _HEAD = """\
 
 def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
     """A TOML file with the options that 'debias' would use, to be edited."""
+    known = replace(
+        roles, outcome=inspection.outcome or "", protected=inspection.protected, favourable=inspection.favourable
+    )
+    rates = inspection.representation_rate
+    by_column = rates if isinstance(rates, Mapping) else {}
     options = {
-        **vars(roles),
-        "representation_rate": 1.0 if inspection.bears_equal_groups else option_types.NOTHING,
+        **vars(known),
+        "representation_rate": None if by_column else option_types.NOTHING if rates is None else rates,
         "statistical_rate": 1.0,
         "base": "tree",
         "base_share": 0.2,
@@ -196,13 +137,16 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
         "bins": next((bins for column, bins in columns_as.bins if column is None), None),
     }
     sections = {
+        "representation_rate": [
+            (column, option_types.NOTHING if rate is None else rate) for column, rate in by_column.items()
+        ],
         "bins": [(column, bins) for column, bins in columns_as.bins if column is not None],
         "order": columns_as.order,
         "kinds": [
             (column.name, column.kind) for column in inspection.columns if column.name not in inspection.identifiers
         ],
     }
-    lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], ()))]
+    lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], (), ""))]
     if inspection.identifiers:
         lines += ["# To keep columns that look like identifiers:", f"# keep = {_toml(list(inspection.identifiers))}"]
     for name, items in sections.items():

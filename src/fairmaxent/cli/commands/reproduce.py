@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from fairmaxent.cli.exit_codes import INTERRUPTED
+from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.streams import echo
 
 
@@ -43,6 +44,7 @@ def command(*, quick: bool, out: Path, workers: int | None, download: bool) -> N
     for reason in result.left_out:
         echo(f"Left out: {reason}", err=True)
     echo(f"Wrote {result.page}")
+    echo(f"\n{next_step(f'open {result.page} in a browser')}")
 
 
 @contextlib.contextmanager

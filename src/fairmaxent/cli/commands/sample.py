@@ -9,8 +9,10 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import refuse_overwriting
-from fairmaxent.cli.options import force_option, output_format_option, readable_option, typed_level
-from fairmaxent.cli.text import cell_text, say, step
+from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.cli.options import force_option, output_format_option, readable_option
+from fairmaxent.cli.role_options import typed_level
+from fairmaxent.cli.text import cell_text, counted, say, step
 
 if TYPE_CHECKING:
     from fairmaxent.data.attribute import Attribute
@@ -67,7 +69,7 @@ def command(
     with Staging([output], force=force, readable=[output] if readable_by_others else []) as staging:
         with step(f"reading {model}"):
             fit = load(model)
-        with bar(f"drawing {rows:,} rows") as progress:
+        with bar(f"drawing {counted(rows, 'row')}") as progress:
             write_drawn(
                 fit,
                 rows,
@@ -83,7 +85,9 @@ def command(
     if output != "-":
         for note in formula_notes(domain_columns(fit.domain), output, output_format):
             say(f"Note: {cell_text(note)}", data_on_stdout=False)
-        say(f"wrote {cell_text(output)} ({rows:,} rows)", data_on_stdout=False)
+        say(f"wrote {cell_text(output)} ({counted(rows, 'row')})", data_on_stdout=False)
+        command = ["fairmaxent", "report", model, "--sample", output, "-o", free_name(model, "report", ".html")]
+        say(f"\n{next_step('write a report on these rows', command)}", data_on_stdout=False)
 
 
 def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fairmaxent.cli import text
+from fairmaxent.cli.next_step import free_name, next_step
 from fairmaxent.cli.options import json_option
 
 
@@ -26,6 +27,8 @@ def command(model: str, as_json: bool) -> None:  # noqa: FBT001 (click passes it
         verified = verify(model)
     if not as_json:
         text.say(str(verified), data_on_stdout=False)
+        command = ["fairmaxent", "sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
+        text.say(f"\n{next_step('draw rows from it', command)}", data_on_stdout=False)
         return
     record = {name: getattr(verified, name) for name in ("sha256", "version", "has_digests", "holds", "unverified")}
     rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}

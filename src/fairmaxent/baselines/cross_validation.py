@@ -1,0 +1,217 @@
+"""fairmaxent and other methods on one table: rates of the data they make, and of a classifier trained on them."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent import baselines
+from fairmaxent.data.domain import Domain
+from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fit.pipeline import fit_frame
+from fairmaxent.fit.request import ParityOption, Relabel, Request
+from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+from fairmaxent.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ClassifierName = Literal["tree", "logistic"]
+Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
+Method = Callable[[Any, Request, int], Training]
+RAW = "raw"
+
+_WEIGHT = "\0weight"  # no column of a user's is called so
+
+_BASELINES: Mapping[str, Callable[..., Any]] = {
+    RAW: baselines.raw,
+    "Kamiran-Calders": baselines.kamiran_calders,
+    "King-Zeng": baselines.king_zeng,
+    "prior of the paper": baselines.prior,
+    "Calmon et al.": baselines.calmon,
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Means over the folds of one method; without scikit-learn there is no classifier."""
+
+    representation_rate: float
+    statistical_rate: float
+    accuracy: float | None
+    predicted_rate: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method with its scores, or the reason why it refused this table."""
+
+    method: str
+    scores: Scores | None
+    refused: FairMaxEntError | None
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Cross-validation on one table: each fold's rows are tested on as they are."""
+
+    frame: nw.DataFrame[Any]
+    request: Request  # what fairmaxent is asked for, with the domain that all methods share
+    folds: int
+    classifier: ClassifierName
+
+    @property
+    def seed(self) -> int:
+        """Of folds and draws."""
+        return self.request.random_state or 0
+
+    @property
+    def domain(self) -> Domain:
+        """How all methods read the columns."""
+        return self.request.domain or Domain.infer(self.frame.to_native())
+
+    def run(self, progress: Progress = silent) -> Iterator[Compared]:
+        """Try one method after the other; ``progress`` is called with the name of each before it begins."""
+        self._rates(self.frame.to_native(), None)  # what is wrong with the question is no method's refusal
+        known = methods()
+        for number, (name, method) in enumerate(known.items()):
+            progress(name, number / len(known))
+            try:
+                scores = [self._fold(method, fold) for fold in range(self.folds)]
+            except FairMaxEntError as problem:
+                yield Compared(name, None, problem)
+                continue
+            yield Compared(name, Scores(*(_mean(column) for column in zip(*scores, strict=True))), None)
+
+    def _fold(self, method: Method, fold: int) -> tuple[float | None, ...]:
+        fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
+        train, test = (
+            self.frame[np.flatnonzero(kept)].to_native() for kept in (fold_of_row != fold, fold_of_row == fold)
+        )
+        began = time.process_time()
+        rows, weights = method(train, self.request, self.seed + fold)
+        seconds = time.process_time() - began
+        representation, statistical = self._rates(rows, weights)
+        if not importlib.util.find_spec("sklearn"):
+            return representation, statistical, None, None, seconds
+        return representation, statistical, *self._classify(rows, weights, test), seconds
+
+    def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
+        """Both rates of what a method made."""
+        request, domain = self.request, self.domain
+        protected, groups = request.protected_names, request.groups
+        representation = representation_rate(rows, protected, groups=groups, weight=weights, domain=domain)
+        statistical = statistical_rate(
+            rows,
+            request.outcome,
+            protected,
+            favourable=request.favourable,
+            groups=groups,
+            weight=weights,
+            domain=domain,
+        )
+        return float(representation), float(statistical)
+
+    def _classify(self, rows: Any, weights: Any, test: Any) -> tuple[float, float | None]:
+        """Accuracy on the test rows, and the statistical rate of the predictions."""
+        classifier = _classifier(self.classifier)
+        outcome = self.domain.index(self.request.outcome)
+        train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
+        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
+        predicted = classifier.predict(np.delete(test_codes, outcome, axis=1))
+        # A name of its own, or the domain's levels of the outcome would be looked up once more.
+        column = self.domain.column_of(self.request.outcome, predicted).alias("\0predicted").to_native()
+        try:
+            rate = statistical_rate(
+                test,
+                column,
+                self.request.protected_names,
+                favourable=self.request.favourable,
+                groups=self.request.groups,
+                domain=self.domain,
+            )
+        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
+            return float((predicted == test_codes[:, outcome]).mean()), None
+        return float((predicted == test_codes[:, outcome]).mean()), float(rate)
+
+
+def python_name(method: str) -> str:
+    """The function behind another method, by its name in `fairmaxent.baselines`."""
+    return str(getattr(_BASELINES[method], "__name__", method))
+
+
+def methods() -> dict[str, Method]:
+    """Every method, fairmaxent's first."""
+    ours: dict[str, Method] = {
+        "fairmaxent, rows": _rows,
+        "fairmaxent, weights": partial(_weights, relabel=None),
+        "relabel, probabilities": partial(_weights, relabel="probabilities"),
+        "relabel, predictions": partial(_weights, relabel="predictions"),
+    }
+    return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
+
+
+def _rows(train: Any, request: Request, seed: int) -> Training:
+    """The same number of new rows."""
+    return fit_frame(train, replace(request, relabel=None)).sample(len(train), random_state=seed), None
+
+
+def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption | None) -> Training:
+    """The rows with weights, which need no seed."""
+    plan = None if relabel is None else replace(request.relabelling or Relabel(), parity=relabel)
+    weighed = nw.from_native(
+        fit_frame(train, replace(request, relabel=plan)).weigh(train, name=_WEIGHT), eager_only=True
+    )
+    return weighed.drop(_WEIGHT).to_native(), weighed.get_column(_WEIGHT).to_numpy()
+
+
+def _baseline(call: Callable[..., Any]) -> Method:
+    """Another method: the rows with its weights or, if it has none, the same number of rows that it makes."""
+
+    def made(train: Any, request: Request, seed: int) -> Training:
+        result = call(train, request.outcome, request.protected_names, domain=request.domain)
+        if isinstance(result, baselines.WeightedRows):
+            return train, result.weights()
+        return result.sample(len(train), random_state=seed), None
+
+    return made
+
+
+def _classifier(name: ClassifierName) -> Any:
+    """A classifier of level codes; the tree takes them as ordered numbers, as most do who use one."""
+    if name == "tree":
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import OneHotEncoder
+
+    return _OneHot(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
+
+
+@dataclass(frozen=True)
+class _OneHot:
+    """A classifier that sees each level as a column of its own."""
+
+    encoder: Any
+    classifier: Any
+
+    def fit(self, codes: Any, outcome: Any, weights: Any) -> None:
+        self.classifier.fit(self.encoder.fit_transform(codes), outcome, weights)
+
+    def predict(self, codes: Any) -> Any:
+        return self.classifier.predict(self.encoder.transform(codes))
+
+
+def _mean(values: tuple[float | None, ...]) -> Any:
+    """The mean, None if there is none in a fold."""
+    return None if None in values else float(np.mean(np.array(values, dtype=float)))

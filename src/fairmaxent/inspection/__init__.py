@@ -1,0 +1,9 @@
+"""A look at a table before anything is done to it: what it holds, what to watch out for, and what is proposed."""
+
+from __future__ import annotations
+
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
+from fairmaxent.inspection.inspection import Inspection, inspect
+from fairmaxent.inspection.proposals import Proposal
+
+__all__ = ["ColumnSummary", "GroupingRates", "Inspection", "Proposal", "inspect"]

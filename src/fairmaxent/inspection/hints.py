@@ -1,0 +1,206 @@
+"""What to look at in a table before anything is done to it: gaps, tiny groups, doubtful levels, leaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.text_table import counted
+from fairmaxent.errors import Option, cut, shown, spelled
+from fairmaxent.inspection import vocabulary
+from fairmaxent.inspection.proposals import halves, known_levels
+from fairmaxent.inspection.proxies import predictors
+
+HintKind = Literal["identifier", "missing", "tiny group", "similar levels", "total", "leak", "many outcomes", "weights"]
+
+TINY = 30
+"""A group with fewer rows is tiny: its rates are uncertain, and making it larger repeats few people often."""
+_LEAKS = 0.75  # a column that predicts so much of the outcome's entropy says it nearly always
+_SHOWN = 5  # of a list
+_MANY_OUTCOMES = 5
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
+_WEIGHTS = frozenset({"weight", "weights", "fnlwgt", "pweight", "gewicht", "poids", "peso", "pondera", "wgt"})
+
+
+@dataclass(frozen=True)
+class Hint:
+    """Something to look at; the options that it mentions are kept as data."""
+
+    kind: HintKind
+    columns: tuple[str, ...]
+    parts: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return spelled(self.parts, str)
+
+
+def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
+    """What can be said about columns by themselves; ``roles`` are those that are compared."""
+    identifiers = tuple(name for name in domain.identifiers if name not in roles)
+    if identifiers:
+        single = len(identifiers) == 1
+        yield Hint(
+            "identifier",
+            identifiers,
+            (
+                f"{_listed(identifiers)} {'looks like an identifier' if single else 'look like identifiers'}: left out "
+                "of the result unless you add ",
+                Option("keep", list(identifiers)),
+            ),
+        )
+    for attribute in domain.attributes:
+        if attribute.name not in identifiers:
+            yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
+            yield from _similar_levels(attribute, has_role=attribute.name in roles)
+    yield from _totals(frame, domain)
+    yield from _possible_weights(domain, roles, weight)
+
+
+def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
+    """What can be said once the outcome and the protected columns are known."""
+    for number in roles.protected:
+        yield from _tiny_groups(roles.domain.attributes[number], codes[:, number])
+    outcome = roles.domain.attributes[roles.outcome]
+    edges = halves(outcome) if len(known_levels(outcome)) > _MANY_OUTCOMES else None
+    if edges is not None:
+        yield Hint(
+            "many outcomes",
+            (outcome.name,),
+            (
+                f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels, each compared on its own; to "
+                "cut it in two, use ",
+                Option("bins", {outcome.name: list(edges)}),
+            ),
+        )
+    leaks = [
+        roles.domain.names[other]
+        for other, strength in predictors(roles, roles.outcome, codes, design)
+        if strength >= _LEAKS and roles.domain.names[other] not in roles.domain.identifiers
+    ]
+    if leaks:
+        verb = "predicts" if len(leaks) == 1 else "predict"
+        yield Hint(
+            "leak",
+            tuple(leaks),
+            (
+                f"{_listed(leaks)} {verb} the outcome nearly perfectly; if that is only known afterwards, or is the "
+                f"outcome in other words, leave {'it' if len(leaks) == 1 else 'them'} out with ",
+                Option("drop", leaks),
+            ),
+        )
+
+
+# ---------------------------------------------------------------- gaps and tiny groups
+
+
+def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
+    """Missing values that matter: in a column that is compared, or in most rows of another one."""
+    if attribute.missing is None:
+        return
+    share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
+    if has_role:
+        what = f"{attribute.name!r} is missing for {share:.1%} of the rows, which keep their share and are not compared"
+        yield Hint(
+            "missing", (attribute.name,), (f"{what}; to compare them as a group, use ", Option("missing", "compare"))
+        )
+    elif share > 0.5:
+        yield Hint("missing", (attribute.name,), (f"{attribute.name!r} is missing for {share:.0%} of the rows",))
+
+
+def _tiny_groups(attribute: Attribute, codes: Codes) -> Iterator[Hint]:
+    counts = np.bincount(codes, minlength=attribute.size)
+    tiny = [
+        f"{cut(attribute.labels[level])} ({counted(int(counts[level]), 'row')})"
+        for level in range(attribute.size)
+        if level != attribute.missing and counts[level] < TINY
+    ]
+    if tiny:
+        what = "is a tiny group, so its" if len(tiny) == 1 else "are tiny groups, so their"
+        yield Hint(
+            "tiny group",
+            (attribute.name,),
+            (
+                f"in {attribute.name!r}, {_listed(tiny, quoted=False)} {what} rates are uncertain; merge groups "
+                "if you can, and do not ask for groups of equal size",
+            ),
+        )
+
+
+# ---------------------------------------------------------------- levels
+
+
+def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
+    """Levels that are probably one: they differ in case, spaces or marks, or are short and long forms."""
+    if attribute.kind not in ("categorical", "ordered"):
+        return
+    alike: dict[str, list[str]] = {}
+    for level in known_levels(attribute):
+        alike.setdefault(_same_as(level), []).append(level)
+    groups = [levels for levels in alike.values() if len(levels) > 1]
+    if groups:
+        named = "; ".join(" and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN])
+        consequence = ", because they are compared as different groups" if has_role else ""
+        yield Hint(
+            "similar levels",
+            (attribute.name,),
+            (f"in {attribute.name!r}, these levels may be the same: {named}; make them one first{consequence}",),
+        )
+
+
+def _same_as(level: str) -> str:
+    """A key that levels share if they are probably the same: in small letters, without marks between letters."""
+    text = vocabulary.plain(level)
+    for number, words in enumerate(vocabulary.MEN_AND_WOMEN):
+        if text.rstrip(".") in words:
+            return f"\0{number}"
+    return _BETWEEN_LETTERS.sub("", text).rstrip(".,;:") or level
+
+
+def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
+    """A level called total, or a last row that is one: a sum of other rows is no person."""
+    last = frame.row(len(frame) - 1) if len(frame) else ()
+    names = list(frame.columns)
+    for attribute in domain.attributes:
+        if attribute.kind not in ("categorical", "ordered"):
+            continue
+        levels = known_levels(attribute) if attribute.name not in domain.identifiers else []
+        end = last[names.index(attribute.name)] if attribute.name in names else None
+        texts = [*levels, *([end] if isinstance(end, str) else [])]
+        total = next((text for text in texts if _is_total(text)), None)
+        if total is not None:
+            yield Hint(
+                "total",
+                (attribute.name,),
+                (f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first",),
+            )
+
+
+def _is_total(text: str) -> bool:
+    words = vocabulary.plain(text).rstrip(":").split()
+    return 0 < len(words) <= 2 and (words[0] in vocabulary.TOTALS or words[-1] in vocabulary.TOTALS)
+
+
+def _possible_weights(domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
+    if weight is not None:
+        return
+    for attribute in domain.attributes:
+        named = _WEIGHTS & set(vocabulary.words_in(attribute.name))
+        if named and attribute.kind == "numeric" and attribute.name not in roles:
+            what = f"if {attribute.name!r} says how many people a row stands for, use "
+            yield Hint("weights", (attribute.name,), (what, Option("weight", attribute.name)))
+
+
+def _listed(names: Sequence[str], *, quoted: bool = True) -> str:
+    texts = [shown(name) if quoted else name for name in names[:_SHOWN]]
+    more = len(names) - len(texts)
+    texts += [f"{more:,} more"] if more else []
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

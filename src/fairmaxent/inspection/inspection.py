@@ -1,0 +1,188 @@
+"""A look at a table before anything is done to it: columns, groups, rates, proxies, and what a fit would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.data.table import tally
+from fairmaxent.data.weights import in_range, read_weights
+from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.inspection.cost import cost
+from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates
+from fairmaxent.inspection.hints import column_hints, role_hints
+from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
+from fairmaxent.inspection.proxies import proxies
+from fairmaxent.inspection.text import inspection_text
+from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection(Findings):
+    """What `inspect` saw in a table, and what it proposes; it changes nothing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        listed = ("columns", "proxies", "proposals")
+        plain = {
+            name: [vars(item) for item in value] if name in listed else value for name, value in vars(self).items()
+        }
+        groupings = [
+            {
+                "name": grouping.name,
+                "representation_rate": _rate_record(grouping.representation),
+                "statistical_rate": _rate_record(grouping.statistical),
+            }
+            for grouping in self.groupings
+        ]
+        hints = [{"kind": hint.kind, "columns": hint.columns, "text": str(hint)} for hint in self.hints]
+        spent = None if self.cost is None else self.cost.to_dict()
+        plain |= {"groupings": groupings, "hints": hints, "cost": spent}
+        plain["representation_rate"] = self.representation_rate
+        del plain["library"]
+        return plain
+
+    def to_frame(self) -> Any:
+        """The columns as a frame of the same library as the table."""
+        names = ("name", "kind", "values", "levels", "missing", "identifier")
+        table: dict[str, list[Any]] = {name: [getattr(column, name) for column in self.columns] for name in names}
+        table["role"] = [self.role_of(column.name) for column in self.columns]
+        return frames.new_frame(table, self.library)
+
+    def __repr__(self) -> str:
+        return inspection_text(self)
+
+
+def inspect(
+    frame: Any,
+    outcome: str | None = None,
+    protected: str | Sequence[str] | None = None,
+    *,
+    favourable: object = None,
+    groups: GroupsOption = "each",
+    weight: str | None = None,
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Inspection:
+    """Look at a table: its columns, groups, rates and proxies, and what to watch out for. Changes nothing.
+
+    The options are those of :func:`fairmaxent.debias`. What is not given is proposed, with the reason: the outcome, the
+    protected columns, and which outcome is the good one. If nothing stands out, nothing is proposed, and there are no
+    rates.
+
+    Proxies are measured by mutual information I(column; protected) / H(protected). From both, the average for
+    independent columns is subtracted: (r − 1)(c − 1) / 2N nats for r and c levels in N rows.
+
+    >>> import polars
+    >>> table = polars.DataFrame({"sex": ["f", "m"] * 50, "hired": ["no", "yes", "yes", "no", "yes"] * 20})
+    >>> look = inspect(table)
+    >>> look.outcome, look.favourable, look.protected
+    ('hired', ('yes',), ('sex',))
+    """
+    given = [] if protected is None else read_columns("protected", protected)
+    check_roles(outcome if outcome is not None else "", given, weight)
+    opened = frames.open_frame(frame)
+    raw = read_weights(opened, weight)
+    design = None if raw is None else in_range(raw)
+    domain, codes = read_domain(opened, domain, weight=weight, weights=design)
+    proposals = _propose(domain, outcome, given, favourable, len(opened))
+    outcome = outcome or next((str(one.value) for one in _chosen(proposals, "outcome")), None)
+    names = given or [str(one.value) for one in _chosen(proposals, "protected")]
+    good = favourable if favourable is not None else [one.value for one in _chosen(proposals, "favourable")] or None
+    roles = Roles.of(domain, outcome, names) if outcome is not None and names else None
+    taken = [*([outcome] if outcome is not None else []), *names]
+    identifiers = set(domain.identifiers) - set(taken)
+    hints = [*column_hints(opened, domain, taken, weight), *(role_hints(roles, codes, design) if roles else ())]
+
+    def rates(columns: list[str]) -> GroupingRates:
+        """Both rates of one grouping: of one column, or of the intersections of several."""
+        return GroupingRates(
+            " × ".join(columns),
+            representation_rate(frame, columns, groups="joint", weight=weight, domain=domain, confidence=confidence),
+            statistical_rate(
+                frame,
+                outcome,
+                columns,
+                favourable=good,
+                groups="joint",
+                weight=weight,
+                domain=domain,
+                confidence=confidence,
+            ),
+        )
+
+    compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)] if roles else []
+    return Inspection(
+        rows=len(opened),
+        outcome=outcome,
+        favourable=() if good is None else tuple(good) if isinstance(good, list | tuple | set | frozenset) else (good,),
+        protected=tuple(names),
+        columns=tuple(
+            _summary(attribute, codes[:, index], identifier=attribute.name in identifiers)
+            for index, attribute in enumerate(domain.attributes)
+        ),
+        notes=domain.without(identifiers).notes,
+        proposals=proposals,
+        hints=tuple(hints),
+        groupings=tuple(map(rates, compared)),
+        proxies=tuple(proxies(roles, codes, design)) if roles else (),
+        empty_cells=tuple(_empty_cells(roles, codes)) if roles else (),
+        cost=cost(roles, codes) if roles else None,
+        library=domain.library,
+    )
+
+
+def _propose(
+    domain: Domain, outcome: str | None, protected: Sequence[str], favourable: object, rows: int
+) -> tuple[Proposal, ...]:
+    """Propose what was not given."""
+    outcomes = () if outcome is not None else propose_outcome(domain, protected)
+    known = outcome or next((str(one.value) for one in _chosen(outcomes, "outcome")), None)
+    good = () if known is None or favourable is not None else propose_favourable(domain.attribute(known))
+    return (*outcomes, *good, *(() if protected else propose_protected(domain, known, rows)))
+
+
+def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[Proposal]:
+    return (one for one in proposals if one.role == role and one.confidence != "candidate")
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _summary(attribute: Attribute, codes: NDArray[np.integer], *, identifier: bool) -> ColumnSummary:
+    missing = 0 if attribute.missing is None else int(np.count_nonzero(codes == attribute.missing))
+    values = len(attribute.counts) - (attribute.missing is not None)
+    return ColumnSummary(
+        name=attribute.name,
+        kind=attribute.kind,
+        levels=attribute.size,
+        values=values,
+        missing=missing,
+        shown=() if identifier else attribute.labels,
+        identifier=identifier,
+    )
+
+
+def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
+    """Combinations of outcome and protected levels that have no row."""
+    table = tally(roles.blocks.pool(codes)[:, 0], None, roles.blocks.levels[0])
+    for cell in np.argwhere(table.reshape(roles.blocks.shape(0)) == 0):
+        yield roles.describe_cell([int(level) for level in cell])
+
+
+def _rate_record(rate: Rate) -> Mapping[str, Any]:
+    return {
+        "value": rate.value,
+        "interval": rate.interval,
+        "worst": vars(rate.worst),
+        "groups": [vars(group) for group in rate.groups],
+    }

@@ -1,0 +1,241 @@
+"""Which columns may be the outcome and the protected ones, and which outcome is the good one, each with the reason.
+
+Names, kinds, numbers of levels and positions suggest it. Nothing here is certain, so each says how sure it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import DEFAULT_BINS
+from fairmaxent.inspection import vocabulary
+
+Role = Literal["outcome", "favourable", "protected"]
+Confidence = Literal["likely", "guess", "candidate"]
+
+# Points of a candidate for the outcome: from how many on it is proposed, and by how many it must lead.
+_LIKELY, _GUESS, _LEAD = 4.0, 3.5, 1.0
+_CANDIDATE, _CANDIDATES = 2.0, 4
+_FEW_LEVELS = 5
+_MOST_GROUPS, _MOST_PROTECTED = 10, 3
+_ROWS_IN_CELL = 20
+_OUTCOMES = (vocabulary.GOOD_OUTCOMES, vocabulary.BAD_OUTCOMES, vocabulary.NEUTRAL_OUTCOMES)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A column for a role, or a good outcome: likely, a guess to be checked, or a candidate that was not chosen."""
+
+    role: Role
+    value: object
+    reason: str
+    confidence: Confidence
+    edges: tuple[float, ...] | None = None
+    """For a column of numbers: where to cut it into groups."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    name: str
+    points: float
+    reasons: tuple[str, ...]
+    edges: tuple[float, ...] | None = None
+
+    def proposed(self, confidence: Confidence) -> Proposal:
+        return Proposal("outcome", self.name, ", ".join(self.reasons), confidence, self.edges)
+
+
+# ---------------------------------------------------------------- the outcome
+
+
+def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:
+    """Propose one column, or if none stands out, several candidates; ``others`` have another role already."""
+    last = domain.names[-1]
+    scored = [
+        candidate
+        for attribute in domain.attributes
+        if attribute.name not in (*others, *domain.identifiers)
+        and (candidate := _scored(attribute, is_last=attribute.name == last)) is not None
+    ]
+    ranked = sorted(scored, key=lambda candidate: -candidate.points)
+    best = ranked[0] if ranked else None
+    leads = len(ranked) == 1 or (best is not None and best.points - ranked[1].points >= _LEAD)
+    if best is not None and leads and best.points >= _GUESS and best.edges is None:
+        return (best.proposed("likely" if best.points >= _LIKELY else "guess"),)
+    return tuple(
+        candidate.proposed("candidate") for candidate in ranked[:_CANDIDATES] if candidate.points >= _CANDIDATE
+    )
+
+
+def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
+    """Points of a column as the outcome; None if it cannot be one."""
+    levels = known_levels(attribute)
+    named = next((word for words in _OUTCOMES if (word := vocabulary.named_in(attribute.name, words))), None)
+    if len(levels) < 2 or _is_protected(attribute, levels):
+        return None
+    if not attribute.is_value_coded or attribute.kind == "date" or len(levels) > DEFAULT_BINS:
+        edges = halves(attribute)
+        if edges is None or not (named or is_last):
+            return None
+        reason = f"its name ({named!r})" if named else "the last column"
+        return _Candidate(attribute.name, _CANDIDATE, (reason, "but numbers have to be cut in two"), edges)
+    points, reasons = 0.0, []
+    if named:
+        points, reasons = 3.0, [f"its name ({named!r})"]
+    if len(levels) == 2:
+        points += 2.0
+        reasons.append("two values")
+    elif len(levels) <= _FEW_LEVELS:
+        points += 0.5
+        reasons.append(f"only {len(levels)} values")
+    if any(vocabulary.meaning_of(level) in ("good", "bad") for level in levels):
+        points += 1.0
+        reasons.append("values such as good or bad")
+    if is_last:
+        points += 1.5
+        reasons.append("the last column")
+    return _Candidate(attribute.name, points, tuple(reasons))
+
+
+def known_levels(attribute: Attribute) -> list[str]:
+    """The levels of a column as text, without the missing one."""
+    return list(attribute.labels[: attribute.size - (attribute.missing is not None)])
+
+
+def halves(attribute: Attribute) -> tuple[float, ...] | None:
+    """Cut numbers in two at their median, a value that both sides have something of; None if that is impossible."""
+    edges = _quantile_edges(attribute, (0.5,))
+    return edges if edges is not None and len(edges) == 3 else None
+
+
+def _quantile_edges(attribute: Attribute, shares: Sequence[float]) -> tuple[float, ...] | None:
+    """The smallest number, some quantiles, and the largest; None for what is not a number."""
+    if attribute.kind != "numeric" or not attribute.values.dtype.is_numeric():
+        return None
+    count = len(attribute.counts) - (attribute.missing is not None)
+    numbers, counts = frames.to_numbers(attribute.values)[:count], attribute.counts[:count]
+    if len(numbers) < 2:
+        return None
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(counts[order]) / counts.sum()
+    inner = [float(numbers[order][min(int(np.searchsorted(reached, share)), len(order) - 1)]) for share in shares]
+    return tuple(sorted({float(numbers.min()), *inner, float(numbers.max())}))
+
+
+# ---------------------------------------------------------------- protected columns
+
+
+def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[Proposal, ...]:
+    """Propose columns by their names or values; those that would need a decision first are candidates.
+
+    Not more are proposed than the rows can bear: each combination of outcome and groups should have a few of them.
+    """
+    known: list[Proposal] = []
+    cells = 2 if outcome is None else len(known_levels(domain.attribute(outcome)))
+    columns = [one for one in domain.attributes if one.name != outcome and one.name not in domain.identifiers]
+    for attribute in sorted(columns, key=lambda one: not vocabulary.named_in(one.name, vocabulary.PROTECTED)):
+        proposal = _protected(attribute)
+        if proposal is None:
+            continue
+        chosen = [one for one in known if one.confidence != "candidate"]
+        grown = cells * len(known_levels(attribute))
+        if proposal.confidence == "guess" and chosen:
+            proposal = replace(proposal, confidence="candidate")
+        if proposal.confidence != "candidate":
+            if chosen and (len(chosen) == _MOST_PROTECTED or grown * _ROWS_IN_CELL > rows):
+                proposal = replace(proposal, confidence="candidate", reason=f"{proposal.reason}, but few rows for all")
+            else:
+                cells = grown
+        known.append(proposal)
+    return tuple(known)
+
+
+def _protected(attribute: Attribute) -> Proposal | None:
+    levels = known_levels(attribute)
+    named = vocabulary.named_in(attribute.name, vocabulary.PROTECTED)
+    maybe = vocabulary.named_in(attribute.name, vocabulary.MAYBE_PROTECTED)
+    by_value = attribute.kind == "categorical" and vocabulary.are_groups(levels)
+    if len(levels) < 2 or not (named or maybe or by_value):
+        return None
+    reason = f"its name ({named or maybe!r})" if named or maybe else f"its values ({', '.join(levels[:3])})"
+    edges = None if attribute.is_value_coded else _quantile_edges(attribute, (1 / 3, 2 / 3))
+    if edges is not None:
+        reason = f"{reason}, but numbers have to be cut into a few groups"
+        return Proposal("protected", attribute.name, reason, "candidate", edges)
+    if len(levels) > _MOST_GROUPS or not attribute.is_value_coded:
+        return Proposal("protected", attribute.name, f"{reason}, but many groups: merge some first", "candidate")
+    confidence: Confidence = "likely" if named else "guess" if by_value else "candidate"
+    return Proposal("protected", attribute.name, reason, confidence)
+
+
+def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
+    """Whether a column is one that people are grouped by; "status" of "marital_status" makes it no outcome."""
+    named = (vocabulary.PROTECTED, vocabulary.MAYBE_PROTECTED)
+    if any(vocabulary.named_in(attribute.name, words) for words in named):
+        return True
+    return attribute.kind == "categorical" and vocabulary.are_groups(levels)
+
+
+# ---------------------------------------------------------------- the good outcome
+
+
+def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
+    """Propose the good levels of an outcome; none if nothing says which they are."""
+    levels = known_levels(attribute)
+    if not attribute.is_value_coded or len(levels) < 2:
+        return ()
+    if _are_codes(levels):
+        return ()
+    meanings = _meanings(levels)
+    values = attribute.values.to_list()
+    for wanted, confidence, reason in _readings(attribute.name):
+        good = [number for number, meaning in enumerate(meanings) if meaning == wanted]
+        if not good and len(levels) == 2 and meanings.count(vocabulary.OPPOSITES[wanted]) == 1:
+            other = meanings.index(vocabulary.OPPOSITES[wanted])
+            good, reason = [1 - other], f"{levels[other]!r} is the opposite"
+        if 0 < len(good) < len(levels):
+            return tuple(Proposal("favourable", values[number], reason, confidence) for number in good)
+    return ()
+
+
+def _meanings(levels: Sequence[str]) -> list[vocabulary.Meaning | None]:
+    """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
+    known = [vocabulary.meaning_of(level) for level in levels]
+    return [
+        meaning if meaning is None or not _is_letter(level) or vocabulary.OPPOSITES[meaning] in known else None
+        for level, meaning in zip(levels, known, strict=True)
+    ]
+
+
+def _is_letter(level: str) -> bool:
+    return len(level.strip()) == 1 and level.strip().isalpha()
+
+
+def _are_codes(levels: Sequence[str]) -> bool:
+    """Whether levels are numbers that say nothing by themselves, such as 1 and 2; 0 and 1 do."""
+    return all(level.lstrip("-").isdigit() for level in levels) and set(levels) not in ({"0", "1"}, {"-1", "1"})
+
+
+def _readings(name: str) -> list[tuple[vocabulary.Meaning, Confidence, str]]:
+    """Which levels are good, by what the name of the outcome says: of yes and no, and of high and low."""
+    bad = vocabulary.named_in(name, vocabulary.BAD_OUTCOMES)
+    good = vocabulary.named_in(name, vocabulary.GOOD_OUTCOMES)
+    money = vocabulary.named_in(name, vocabulary.MONEY)
+    clear: tuple[vocabulary.Meaning, Confidence, str] = ("good", "likely", "its name")
+    if bad is not None and good is None:
+        return [
+            clear,
+            ("no", "likely", f"{bad!r} is bad to have"),
+            ("low", "guess", f"{bad!r} is bad to have"),
+        ]
+    sure: Confidence = "likely" if good is not None else "guess"
+    because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
+    money_because = f"more {money} is better" if money is not None else "more is usually better"
+    return [clear, ("yes", sure, because), ("high", "likely" if money else "guess", money_because)]

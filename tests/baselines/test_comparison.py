@@ -1,0 +1,178 @@
+"""fairmaxent.compare, and the verdict: against the rule applied to every method by hand."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fairmaxent
+from clifiles import biased_table
+from fairmaxent.baselines import cross_validation
+from fairmaxent.baselines.cross_validation import Compared, Scores, methods
+from fairmaxent.baselines.verdict import verdict
+from fairmaxent.fit.request import Request
+
+SAME, SAME_ACCURACY = 0.02, 0.005
+FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")  # relabelling takes long
+
+
+def compared(**rates):
+    """Methods by (accuracy, rate of the decisions)."""
+    return [Compared(name, Scores(0.5, 0.5, accuracy, rate, 0.1), None) for name, (accuracy, rate) in rates.items()]
+
+
+def asked(**options):
+    return Request("y", "z", **options)
+
+
+def test_of_those_that_reach_the_rate_the_most_accurate_is_chosen():
+    results = compared(a=(0.80, 0.97), b=(0.82, 0.90), c=(0.85, 0.80), raw=(0.86, 0.40))
+    assert verdict(results, asked(statistical_rate=0.8)).method == "c"
+    assert verdict(results, asked(statistical_rate=0.85)).method == "b"
+    chosen = verdict(results, asked(statistical_rate=1.0))
+    assert (chosen.method, chosen.is_reached) == ("a", False)
+    assert str(chosen) == (
+        "No method reaches the statistical rate 1.00. The closest is a: the decisions of a model trained on it have "
+        "the statistical rate 0.97; the raw data: 0.40. It costs 6.0 points of accuracy (0.800 instead of 0.860)."
+    )
+
+
+def test_of_equals_the_first_is_chosen():
+    assert verdict(compared(a=(0.800, 0.99), b=(0.803, 1.0), raw=(0.86, 0.40)), asked()).method == "a"
+    assert verdict(compared(a=(0.800, 0.99), b=(0.810, 1.0), raw=(0.86, 0.40)), asked()).method == "b"
+
+
+def test_no_method_beats_the_raw_data():
+    chosen = verdict(compared(a=(0.9, 0.60), b=(0.7, 0.55), raw=(0.8, 0.65)), asked())
+    assert chosen.method is None
+    assert str(chosen).startswith("No method beats the raw data: the decisions of a model trained on them have the ")
+    assert "0.65; the best method has 0.60" in str(chosen)
+
+
+def test_raw_data_that_are_good_enough():
+    chosen = verdict(compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8))
+    assert chosen.method is None
+    assert str(chosen).startswith("The raw data are good enough")
+
+
+def test_group_sizes_that_were_asked_for_must_be_there():
+    results = [
+        Compared("a", Scores(0.50, 1.0, 0.9, 1.0, 0.1), None),
+        Compared("b", Scores(1.00, 1.0, 0.8, 0.95, 0.1), None),
+        Compared("raw", Scores(0.50, 0.9, 0.9, 1.0, 0.1), None),
+    ]
+    assert verdict(results, asked(representation_rate=1.0)).method == "b"
+    assert verdict(results, asked()).method is None
+
+
+def test_without_models_the_data_are_compared():
+    results = [
+        Compared("a", Scores(0.5, 1.0, None, None, 0.1), None),
+        Compared("raw", Scores(0.5, 0.4, None, None, 0.1), None),
+    ]
+    chosen = verdict(results, asked())
+    assert chosen.method == "a"
+    assert str(chosen) == "Choose a: the outcomes in it have the statistical rate 1.00; the raw data: 0.40."
+
+
+def test_nothing_to_choose_by():
+    assert "asked for no statistical rate" in str(verdict(compared(a=(0.9, 1.0)), asked(statistical_rate=None)))
+    assert "No method gave a result" in str(verdict(compared(raw=(0.9, 1.0)), asked()))
+    nobody = [Compared("a", Scores(1.0, 1.0, 0.9, None, 0.1), None), *compared(raw=(0.9, 0.5))]
+    assert verdict(nobody, asked()).method is None
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_rule_holds_for_any_numbers(seed):
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c", "d", "raw"]
+    numbers = {name: (rng.uniform(0.5, 1), rng.uniform(0.3, 1)) for name in names}
+    wanted = rng.choice([0.5, 0.8, 1.0])
+    chosen = verdict(compared(**numbers), asked(statistical_rate=wanted))
+    raw_rate = numbers.pop("raw")[1]
+    best = max(rate for _, rate in numbers.values())
+    if chosen.method is None:
+        close = [name for name, (_, rate) in numbers.items() if rate >= min(best, wanted) - SAME]
+        likeliest = next(n for n in close if numbers[n][0] >= max(numbers[n][0] for n in close) - SAME_ACCURACY)
+        assert raw_rate >= wanted - SAME or numbers[likeliest][1] <= raw_rate + SAME / 2
+    else:
+        accuracy, rate = numbers[chosen.method]
+        assert raw_rate < wanted - SAME
+        assert rate > raw_rate + SAME / 2
+        assert rate >= min(best, wanted) - SAME
+        line = min(best, wanted) - SAME
+        assert all(other <= accuracy + SAME_ACCURACY for other, reached in numbers.values() if reached >= line)
+        assert chosen.is_reached == (rate >= wanted - SAME)
+
+
+# ---------------------------------------------------------------- in Python
+
+
+@pytest.fixture(scope="module")
+def results():
+    few = {name: method for name, method in methods().items() if name in FEW}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cross_validation, "methods", lambda: few)
+        return compare_everywhere()
+
+
+def compare_everywhere():
+    frame = biased_table().drop("age", "weight")
+    seen = []
+    made = [
+        fairmaxent.compare(
+            table,
+            "income",
+            "sex",
+            favourable=">50K",
+            folds=2,
+            progress=lambda stage, share: seen.append((stage, share)),
+        )
+        for table in (frame, frame.to_pandas(), frame.to_arrow())
+    ]
+    return made, seen
+
+
+def test_every_library_gets_the_same_scores_in_a_frame_of_its_own(results):
+    made, _ = results
+    tables = [one.to_frame() for one in made]
+    assert [type(table) for table in tables] == [pl.DataFrame, pd.DataFrame, pa.Table]
+    polars, pandas, arrow = (pl.DataFrame(table).drop("seconds", "refused") for table in tables)
+    assert polars.equals(pandas.select(polars.columns), null_equal=True)
+    assert polars.equals(arrow.select(polars.columns), null_equal=True)
+    assert polars["method"].to_list() == list(FEW)
+    assert polars.filter(pl.col("method") == "fairmaxent, weights")["statistical_rate"][0] == pytest.approx(1, abs=1e-6)
+
+
+def test_the_text_has_the_verdict_first_in_80_columns(results):
+    (one, *_), _ = results
+    assert " ".join(str(one).split("\n\n")[0].split()) == str(one.verdict)
+    assert repr(one) == str(one)
+    assert all(len(line) <= 80 for line in str(one).splitlines())
+    assert "rate of income = >50K" in " ".join(str(one).split())
+
+
+def test_progress_names_the_methods(results):
+    _, seen = results
+    assert [stage for stage, _ in seen] == [*FEW] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"folds": 1}, "folds is 1; give a whole number from 2 to 100"),
+        ({"folds": 150}, "folds is 150"),
+        ({"folds": 100}, "40 rows are too few for 100 folds"),
+        ({"classifier": "forest"}, "classifier is 'forest'"),
+        ({"weight": "weight"}, "do not support design weights"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(options, message):
+    with pytest.raises(fairmaxent.InputError, match=message):
+        fairmaxent.compare(biased_table()[:40], "income", "sex", **options)
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(TypeError, match=r"compare\(\) has no option 'statistic_rate'"):
+        fairmaxent.compare(biased_table(), "income", "sex", statistic_rate=1.0)

@@ -1,0 +1,339 @@
+"""Every command says what to type next, and what it prints can be typed as it stands."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, ROWS, biased_table, listing
+from fairmaxent.cli.group import group
+from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.files.tables import read_table
+
+QUICK = ["--estimate", "none"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args, **options):
+    result = CliRunner().invoke(group, [str(arg) for arg in args], **options)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def printed_command(text):
+    """The command on the last line, as a shell would split it."""
+    head, command = text.rstrip("\n").splitlines()[-2:]
+    assert head.startswith("Next: ")
+    assert command.startswith("  fairmaxent ")
+    return shlex.split(command)[1:]
+
+
+def drawn(*levels, seed=0):
+    return np.random.default_rng([seed, *map(len, levels)]).choice(levels, ROWS).tolist()
+
+
+def many_numbers():
+    return np.random.default_rng(7).normal(50, 9, ROWS).round(1)
+
+
+# ---------------------------------------------------------------- from inspect to a fair table
+
+TABLES = {
+    "plain": {"sex": drawn("f", "m"), "hired": drawn("no", "yes")},
+    "names with commas": {"race, ethnicity": drawn("a", "b"), "sex": drawn("f", "m"), "hired": drawn("no", "yes")},
+    "names for a shell": {"it's sex = 1": drawn("f", "m"), '$(touch x) "hired" `y`': drawn("not hired", "hired")},
+    "names like options": {"--sex": drawn("f", "m"), "-hired: x": drawn("-1", "1")},
+    "a tiny group": {
+        "sex": drawn("f", "m"),
+        "race": ["a"] * 120 + ["b"] * 115 + ["c"] * 5,
+        "hired": drawn("no", "yes"),
+    },
+    "a group without the outcome": {"race": ["a"] * 230 + ["b"] * 10, "hired": ["no", "yes"] * 115 + ["no"] * 10},
+    "gaps": {"sex": [None, "f", "m"] * 80, "hired": drawn("no", "yes")},
+    "truth values": {"sex": drawn("f", "m"), "approved": [True, False, True] * 80},
+    "zero and one": {"sex": drawn("f", "m"), "two_year_recid": [0, 1, 1] * 80},
+    "codes": {"sex": drawn("f", "m"), "class": [1, 2, 2] * 80},
+    "three outcomes": {"sex": drawn("f", "m"), "loan_status": drawn("Fully Paid", "Charged Off", "Late")},
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_printed_command_runs_unedited(name, folder):
+    pl.DataFrame(TABLES[name]).write_csv("table.csv")
+    before = listing(folder)
+    command = printed_command(run("inspect", "table.csv").stdout)
+    assert listing(folder) == before
+    assert command[:2] == ["debias", "table.csv"]
+    run(*command, *QUICK)
+    assert read_table("table-fair.csv").frame.columns == list(TABLES[name])
+    assert (folder / "table-report.html").exists()
+    assert not (folder / "x").exists()
+
+
+def test_a_shell_reads_the_command_as_it_is_meant(folder):
+    pl.DataFrame(TABLES["names for a shell"]).write_csv("it's a table.csv")
+    line = run("inspect", "it's a table.csv").stdout.splitlines()[-1].strip()
+    script = (
+        f"fairmaxent() {{ '{sys.executable}' -c 'import json, sys; print(json.dumps(sys.argv[1:]))' \"$@\"; }}; {line}"
+    )
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == shlex.split(line)[1:]
+
+
+def test_tiny_groups_keep_their_sizes(folder):
+    pl.DataFrame(TABLES["a tiny group"]).write_csv("table.csv")
+    command = printed_command(run("inspect", "table.csv", "--protected", "sex,race").stdout)
+    assert command[command.index("--representation-rate") + 1] == "sex=1,race=none"
+    command = printed_command(run("inspect", "table.csv", "--protected", "race").stdout)
+    assert "--representation-rate" not in command
+
+
+def test_what_was_given_is_used_and_repeated(folder):
+    biased_table().write_csv("semicolons.txt", separator=";")
+    given = ["--outcome", "income", "--protected", "job", "--groups", "joint", "--weight", "weight"]
+    read = ["--delimiter", ";", "--missing", "cook", "--missing", "?", "--drop", "race", "--bins", "age: 0, 40, 100"]
+    command = printed_command(run("inspect", "semicolons.txt", *given, *read).stdout)
+    assert command[:6] == ["debias", "semicolons.txt", "--outcome", "income", "--favourable", ">50K"]
+    run(*command, *QUICK, "--json")
+    rows = read_table("semicolons-fair.txt").frame
+    assert "race" not in rows.columns
+    assert set(rows["job"]) == {"clerk", "nurse", None}
+
+
+def test_every_reading_option_is_repeated(folder):
+    """Also those that are new: they come from the options themselves."""
+    biased_table().rename(str.upper).write_csv("bare.csv", include_header=False)
+    names = ",".join(biased_table().columns)
+    given = ["--columns", names, "--encoding", "utf-8", "--decimal", ".", "--input-format", "csv", "--max-levels", "20"]
+    command = printed_command(run("inspect", "bare.csv", *given).stdout)
+    for option, value in zip(given[::2], given[1::2], strict=True):
+        assert command[command.index(option) + 1] == value
+    run(*command, *QUICK)
+
+
+def test_a_config_file_is_repeated_and_not_contradicted(folder):
+    (folder / "c.toml").write_text('outcome = "income"\nrepresentation_rate = 0.7\n')
+    command = printed_command(run("inspect", "data.csv", "--config", "c.toml", "--protected", "sex").stdout)
+    assert "--outcome" not in command
+    assert "--representation-rate" not in command
+    (line,) = [line for line in run(*command, *QUICK).stdout.splitlines() if "representation rate of sex" in line]
+    assert line.split()[-3] == "0.7000"
+
+
+def test_what_is_proposed_can_be_written_to_a_config_file(folder):
+    pl.DataFrame(TABLES["a tiny group"]).write_csv("table.csv")
+    shown = run("inspect", "table.csv", "--protected", "sex,race", "--write-config", "c.toml").stdout
+    command = printed_command(shown)
+    assert command[:4] == ["debias", "table.csv", "--config", "c.toml"]
+    lines = run(*command, *QUICK).stdout.splitlines()
+    wanted = {line.split("  ")[0]: line.split()[-3] for line in lines if " rate of " in line}
+    assert wanted["representation rate of sex"] == "1.0000"
+    assert wanted["representation rate of race"] == "any"
+    assert wanted["statistical rate of sex, hired = yes"] == "1.0000"
+
+
+def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
+    pl.DataFrame({"sex": drawn("f", "m"), "score": many_numbers(), "x": drawn("a", "b", "c", "d", "e", "g")}).write_csv(
+        "t.csv"
+    )
+    shown = run("inspect", "t.csv").stdout
+    assert "Which column is the outcome?" in shown
+    command = printed_command(shown)
+    assert command[:2] == ["inspect", "t.csv"]
+    assert command[command.index("--outcome") + 1] == "score"
+    follows = printed_command(run(*command).stdout)
+    assert follows[0] == "debias"
+    run(*follows, *QUICK)
+
+
+def test_unknown_groups_are_asked_for_with_a_command_that_runs(folder):
+    pl.DataFrame({"office": drawn("a", "b", "c"), "hired": drawn("no", "yes")}).write_csv("t.csv")
+    shown = run("inspect", "t.csv").stdout
+    assert "Which groups are compared?" in shown
+    command = printed_command(shown)
+    assert command[command.index("--protected") + 1] == "office"
+    assert printed_command(run(*command).stdout)[0] == "debias"
+
+
+def test_a_table_from_stdin(folder):
+    command = printed_command(run("inspect", "-", input=(folder / "data.csv").read_bytes()).stdout)
+    assert command[:2] == ["debias", "-"]
+    run(*command, *QUICK, input=(folder / "data.csv").read_bytes())
+    assert (folder / "table-fair.csv").exists()
+
+
+def test_json_holds_proposals_and_hints_but_no_next_step(folder):
+    shown = run("inspect", "data.csv", "--json").stdout
+    record = json.loads(shown)
+    assert (record["outcome"], record["favourable"], record["protected"]) == ("income", [">50K"], ["sex", "race"])
+    assert {one["role"] for one in record["proposals"]} == {"outcome", "favourable", "protected"}
+    assert any("--weight weight" in hint["text"] for hint in record["hints"])
+    assert "Next" not in shown
+
+
+def test_huge_domains_stay_readable(folder):
+    wide = {f"c{number}": drawn(*"abcdefgh", seed=number) for number in range(120)}
+    pl.DataFrame({"sex": drawn("f", "m"), **wide, "hired": drawn("no", "yes")}).write_csv("wide.csv")
+    assert "about 10^109 possible rows" in run("inspect", "wide.csv").stdout
+    size = json.loads(run("inspect", "wide.csv", "--json").stdout)["cost"]["domain_size"]
+    assert size == pytest.approx(4 * 8.0**120)
+    assert len(str(size)) < 25
+
+
+def test_the_favourable_level_needs_its_outcome(folder):
+    result = CliRunner().invoke(group, ["inspect", "data.csv", "--favourable", ">50K"])
+    assert result.exit_code == 2
+    assert "--outcome" in result.stderr
+
+
+# ---------------------------------------------------------------- several protected columns
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["--protected", "sex,race"],
+        ["--protected", "sex", "--protected", "race"],
+        ["--protected", " sex , race "],
+    ],
+)
+def test_protected_columns_in_one_option_or_several(folder, typed):
+    record = json.loads(run("inspect", "data.csv", "--outcome", "income", *typed, "--json").stdout)
+    assert record["protected"] == ["sex", "race"]
+
+
+@pytest.mark.parametrize(
+    "typed", [["race, ethnicity", "sex"], ["race, ethnicity,sex"], ["sex,race, ethnicity"], ["sex", "race, ethnicity"]]
+)
+def test_an_exact_name_takes_precedence_over_commas(folder, typed):
+    biased_table().rename({"race": "race, ethnicity"}).write_csv("t.csv")
+    args = [part for name in typed for part in ("--protected", name)]
+    record = json.loads(run("debias", "t.csv", "--outcome", "income", *args, *QUICK, "--json").stdout)
+    assert set(record["before"]["statistical_rate"]) == {"race, ethnicity", "sex"}
+
+
+@pytest.mark.parametrize(
+    "written", ['["race, ethnicity", "sex"]', '"race, ethnicity, sex"', '["sex", "race, ethnicity"]']
+)
+def test_config_files_take_names_with_commas(folder, written):
+    biased_table().rename({"race": "race, ethnicity"}).write_csv("t.csv")
+    (folder / "c.toml").write_text(f'outcome = "income"\nprotected = {written}\n')
+    record = json.loads(run("debias", "t.csv", "--config", "c.toml", *QUICK, "--json").stdout)
+    assert set(record["before"]["statistical_rate"]) == {"race, ethnicity", "sex"}
+
+
+# ---------------------------------------------------------------- the outcome that rates are about
+
+
+def test_headlines_name_the_outcome(folder):
+    shown = run("debias", "data.csv", *ROLES, "--favourable", ">50K", *QUICK).stdout
+    assert "statistical rate of sex, income = >50K" in shown
+    assert "income = <=50K" not in shown
+
+
+def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder):
+    shown = run("debias", "data.csv", *ROLES, *QUICK).stdout
+    table = biased_table().to_pandas()
+    for level in (">50K", "<=50K"):
+        rates = (table["income"] == level).groupby(table["sex"]).mean()
+        (line,) = [line for line in shown.splitlines() if f"statistical rate of sex, income = {level} " in line]
+        assert line.split()[-2] == f"{rates.min() / rates.max():.4f}"
+    assert "the good one is probably '>50K' (more income is better): add --favourable '>50K'" in shown
+
+
+def test_numbers_as_outcomes_are_written_alike_everywhere(folder):
+    pl.DataFrame({"sex": drawn("f", "m"), "y": [0.0, 1.0, 1.0] * 80}).write_csv("t.csv")
+    for args in (["inspect", "t.csv"], ["debias", "t.csv", "--outcome", "y", "--protected", "sex", *QUICK]):
+        shown = run(*args).stdout
+        assert "y = 1" in shown
+        assert "1.0:" not in shown
+        assert "outcome 1.0" not in shown
+
+
+# ---------------------------------------------------------------- after each command
+
+
+def test_after_debias(folder):
+    fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
+    command = printed_command(run(*fit).stdout)
+    assert command[-4:] == ["-o", "data-fair.csv", "--report", "data-report.html"]
+    assert run(*command).stdout.endswith(
+        "Next: open data-report.html and read its first page before you use the result\n"
+    )
+    command = printed_command(run(*fit, "--model", "m.fme").stdout)
+    assert command[:4] == ["report", "m.fme", "--data", "data.csv"]
+    assert "Next: open m-report.html" in run(*command, "--no-trade-off").stdout
+    assert (
+        "Next: pass the column 'fair_weight' as sample weights" in run(*fit, "--mode", "weights", "-o", "w.csv").stdout
+    )
+
+
+def test_nothing_is_said_where_programs_read(folder):
+    fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
+    assert "Next" not in run(*fit, "--json").stdout
+    piped = run(*fit, "-o", "-")
+    assert "Next" not in piped.stdout
+    assert "Next: use these rows" in piped.stderr
+    run(*fit, "--model", "m.fme", "--json")
+    assert "Next" not in run("sample", "m.fme", "-n", "5").output
+    assert "Next" not in run("verify", "m.fme", "--json").output
+
+
+def test_after_sample_and_verify(folder):
+    run("debias", "data.csv", *ROLES, *QUICK, "--model", "m.fme")
+    command = printed_command(run("verify", "m.fme").stdout)
+    assert command[:4] == ["sample", "m.fme", "-n", "1000"]
+    shown = run(*command).stdout
+    assert "wrote m-rows.csv (1,000 rows)" in shown
+    run(*printed_command(shown), "--no-trade-off")
+    assert (folder / "m-report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["--outcome", "--protected"])
+def test_a_missing_role_points_to_inspect(folder, name):
+    given = {"--outcome": "income", "--protected": "sex"}
+    typed = [part for option, value in given.items() if option != name for part in (option, value)]
+    result = CliRunner().invoke(group, ["debias", "data.csv", *typed])
+    assert result.exit_code == 2
+    assert f"Missing option '{name}'. 'fairmaxent inspect' proposes one" in result.stderr
+
+
+# ---------------------------------------------------------------- names of files
+
+
+def test_names_are_free_and_like_the_table(folder):
+    assert free_name("data.csv", "fair", ".csv") == "data-fair.csv"
+    (folder / "data-fair.csv").write_text("mine")
+    assert free_name("data.csv", "fair", ".csv") == "data-fair-2.csv"
+    biased_table().write_csv("d.tsv", separator="\t")
+    biased_table().write_parquet("d.v1.parquet")
+    biased_table().write_csv("d.strange")
+    for data, fair in (("d.tsv", "d-fair.tsv"), ("d.v1.parquet", "d.v1-fair.parquet"), ("d.strange", "d-fair.csv")):
+        command = printed_command(run("inspect", data).stdout)
+        assert command[command.index("-o") + 1] == fair
+        run(*command, *QUICK)
+
+
+def test_a_file_that_begins_like_an_option(folder):
+    (folder / "data.csv").rename(folder / "-data.csv")
+    command = printed_command(run("inspect", "--", "-data.csv").stdout)
+    assert command[1] == "./-data.csv"
+    run(*command, *QUICK)
+
+
+def test_names_that_cannot_be_typed_are_not_printed():
+    shown = next_step("go on", ["fairmaxent", "debias", "a\x1b[2Jb"])
+    assert "\x1b" not in shown
+    assert "--write-config" in shown
+    assert "\n" not in shown
