@@ -54,7 +54,7 @@ def test_titles_are_skipped_with_a_note_and_kept_in_the_form(above, put):
     table = read_table(put(above + BODY))
     assert table.frame.rows() == ROWS
     lines = above.count("\n")
-    assert [f"from line {lines + 1} on" in note for note in table.notes] == [True]
+    assert [f"is in line {lines + 1}, and" in note for note in table.notes] == [True]
     assert "skip_lines=0" in table.notes[0]
     assert "--skip-lines 0" in table.notes_spelled(as_typed)[0]
     assert table.form.title == above

@@ -5,14 +5,14 @@ import io
 import stat
 import zipfile
 
-import openpyxl
 import polars as pl
 import pytest
-from openpyxl.worksheet.datavalidation import DataValidation
 
 from clifiles import listing
 from fairmaxent import InputError, LimitError, StorageError, max_memory
 from fairmaxent.files.tables import read_table, write_table
+
+openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
 
 SHEET = "xl/worksheets/sheet1.xml"
 COLUMNS = ["name", "sex", "pay", "hired", "seen", "at", "ok", "share"]
@@ -160,7 +160,7 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     read = read_table(book([*rows, *([None, *row[:3]] for row in ROWS[:2]), [], [None, *ROWS[3][:3]]]))
     assert read.frame.rows() == [row[:3] for row in (*ROWS[:2], ROWS[3])]
     assert "row 7 of the sheet" in read.notes[1]
-    assert "from row 4 on" in read.notes[0]
+    assert "is in row 4, and" in read.notes[0]
     assert read.form.title == ((None, "Staff list"), (None, "As of", dt.date(2025, 12, 31)), ())
     assert read.form.first_column == 1
     said = read_table(book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), skip_lines=1)
@@ -431,7 +431,6 @@ def test_a_workbook_comes_back_in_its_form(book, tmp_path):
         for row in range(4, 7):
             sheet[f"C{row}"].number_format = '#,##0.00 "€"'
             sheet[f"D{row}"].number_format = "dd/mm/yyyy"
-        sheet.add_data_validation(DataValidation(type="list", formula1='"F,M"'))
 
     path = book([["Staff"], [], COLUMNS, *ROWS[:2], *ROWS[3:4]], change=change)
     read = read_table(path)

@@ -82,18 +82,6 @@ class ReadingOptions:
         )
         return self.without_dropped(replace(table, remarks=table.notes_spelled(as_typed)))
 
-    @property
-    def typed(self) -> list[str]:
-        """The options as they are typed, for a command that reads the file in the same way."""
-        tokens: list[str] = []
-        for field in fields(self):
-            value, option = getattr(self, field.name), f"--{field.name.replace('_', '-')}"
-            if isinstance(value, tuple):
-                tokens += [token for one in value for token in (option, one)]
-            elif value is not None:
-                tokens += [option, ",".join(value) if isinstance(value, list) else str(value)]
-        return tokens
-
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
         from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fairmaxent.errors import InputError, Option
 from fairmaxent.files.cell_kinds import Remark
 from fairmaxent.files.csv_text import line_start, separator_line
-from fairmaxent.files.header import some_names, title_count
+from fairmaxent.files.header import title_count, title_remark
 
 DELIMITERS = ",;\t|"
 
@@ -31,12 +31,7 @@ class Layout:
         if self.separator_line:
             yield f"{path} says in its first line what separates the cells ({self.separator_line.strip()})"
         if self.lines > bool(self.separator_line):
-            lines = "1 line" if self.lines == 1 else f"{self.lines} lines"
-            yield (
-                f"{path} was read from line {self.lines + 1} on, where the header is ({some_names(header)}); to keep "
-                f"the {lines} above it, set ",
-                Option("skip_lines", 0),
-            )
+            yield title_remark(path, f"line {self.lines + 1}", header)
 
 
 def find_layout(text: str, delimiter: str | None, skip_lines: int | None, *, has_header: bool) -> Layout:

@@ -68,6 +68,15 @@ def _fits(records: Sequence[Cells], count: int, width: int) -> bool:
     )
 
 
+def title_remark(path: str, where: str, names: Cells) -> Remark:
+    """Say that what stands above the header was taken for a title."""
+    return (
+        f"the header of {path} ({some_names(names)}) is in {where}, and what stands above it is taken for a title; if "
+        "it is not, set ",
+        Option("skip_lines", 0),
+    )
+
+
 def some_names(names: Cells) -> str:
     """The first names of a header."""
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

@@ -15,7 +15,7 @@ from fairmaxent.files.cell_kinds import MISSING, Conventions, Decimal, Remark, T
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.footer import footer_remarks
 from fairmaxent.files.form import SheetForm
-from fairmaxent.files.header import column_names, some_names, title_count
+from fairmaxent.files.header import column_names, title_count, title_remark
 from fairmaxent.files.xlsx_values import CellValue, ErrorValue, text_of_value
 from fairmaxent.files.xlsx_workbook import SheetCells, SheetName, Workbook, open_workbook
 
@@ -117,13 +117,7 @@ def _region(
     need_memory(float(_CELL_MEMORY * len(used) * len(below)), f"reading {path}", "remove cells beside the table")
     names = _names(cells.rows[header], used, path, columns, remarks)
     if titles:
-        remarks.append(
-            (
-                f"{path} was read from row {header + 1} on, where the header is ({some_names(names)}); to keep the "
-                "rows above it, set ",
-                Option("skip_lines", 0),
-            )
-        )
+        remarks.append(title_remark(path, f"row {header + 1}", names))
     remarks += _gap_remarks(below, path)
     filled = {row: dict(cells.rows[row]) for row in below} if cells.merged else cells.rows
     remarks += _fill_merged(cells, filled, below, used, path)
