@@ -1,11 +1,18 @@
-# make test sets everything up and runs every check; make demo sets everything up and runs the main job.
+# make demo installs what it needs and runs the main job. make test installs the tools of contributors beside that, and
+# runs every check; what needs an engine of its own (Spark, AIF360, the documentation's builder) is skipped unless
+# `make engines` has installed it. make test-all installs all of it, and runs the exhaustive checks too.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
 # Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
-# (others with FUZZ_SEED=1 and so on).
-PYTHON ?= python3.11
+# (others with FUZZ_SEED=1 and so on). make dist builds the packages and tries them in an empty environment.
+
+# Any Python from 3.11 on: the plain one, or else the first that has its version in its name.
+NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14 python,\
+	$(shell $(name) -c '$(NEW_ENOUGH)' 2> /dev/null && echo $(name))))
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/ready
+# Compiling every module takes longer than compiling those that are used.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 # The core of the suite, and what it needs beside the extras that users install.
 CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py
@@ -14,14 +21,33 @@ NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
-.PHONY: test test-all test-lowest fuzz lint demo bench docs clean
+.PHONY: test test-all test-lowest fuzz lint demo engines bench docs dist clean
 
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+# Each environment builds on the one before.
+$(VENV)/users: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "fairmaxent needs Python 3.11 or newer, with venv; say where it is: make PYTHON=..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) '.[cli,report,sklearn]'
 	touch $@
 
-lint: $(READY)
+$(VENV)/contributors: $(VENV)/users
+	$(INSTALL) '.[dev]'
+	touch $@
+
+$(VENV)/documentation: $(VENV)/contributors
+	$(INSTALL) '.[docs]'
+	touch $@
+
+$(VENV)/engines: $(VENV)/documentation
+	$(INSTALL) '.[engines]'
+	touch $@
+
+engines: $(VENV)/engines
+
+demo: $(VENV)/users
+	$(BIN)/fairmaxent demo --force
+
+lint: $(VENV)/contributors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,7 +56,7 @@ lint: $(READY)
 test: lint
 	$(BIN)/pytest -n 2 -m "not slow"
 
-test-all: lint
+test-all: engines lint
 	$(BIN)/pytest -n 2
 
 .venv-lowest/ready: pyproject.toml scripts/lowest.py
@@ -51,18 +77,25 @@ test-lowest: .venv-lowest/ready
 		$(MAKE) .venv-$$version/ready && .venv-$$version/bin/python -m pytest -m "not slow" -W default $(CORE) || exit 1; \
 	done
 
-fuzz: $(READY)
+fuzz: $(VENV)/contributors
 	env $(FUZZ) $(BIN)/pytest -n 2 tests/fuzz
 
-demo: $(READY)
-	$(BIN)/fairmaxent demo --force
-
-bench: $(READY)
+bench: $(VENV)/contributors
 	$(BIN)/python benchmarks/run.py
 
 # Strict: a broken link is an error.
-docs: $(READY)
+docs: $(VENV)/documentation
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# The packages as an index would get them, and a fit by the wheel alone, outside this folder.
+dist: $(VENV)/contributors
+	rm -rf dist .venv-dist
+	$(INSTALL) '.[release]'
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[cli,report,sklearn]"
+	cd .venv-dist && bin/python ../scripts/check_installed.py
+
 clean:
-	rm -rf $(VENV) .venv-* demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* dist demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,7 +1,11 @@
-"""Parts of the site that are generated: the list of decisions, the help of every command, links in docstrings."""
+"""Parts of the site that are generated: the list of decisions, the help of every command, links in docstrings.
+
+Blocks of commands also get what their copy button copies, and long lines of theirs are broken instead of cut.
+"""
 
 from __future__ import annotations
 
+import html
 import re
 from operator import attrgetter
 from pathlib import Path
@@ -14,25 +18,33 @@ import fairmaxent
 from fairmaxent.cli.group import group
 
 MARKER = "<!-- the help of every command -->"
+DECISIONS = "<!-- the list of decision records -->"
+_WIDE = 40  # characters of a line that fit on a phone
+_TAG = re.compile(r"<[^>]+>")
+_PROMPT = re.compile(r"^(\$|>>>|\.\.\.)?\s*")  # and the indentation behind it
+_CODE = re.compile(
+    r'<div class="language-(?P<language>console|pycon|text|python) highlight">(?P<open>.*?<code>)(?P<code>.*?)</code>',
+    re.S,
+)
 _ROLE = re.compile(r":(?:attr|class|func|meth):<code>([\w.]+)</code>")
 
 
 def on_config(config: Any) -> Any:
-    """List every decision record."""
-    docs = Path(config.docs_dir)
-    records = sorted(path.relative_to(docs).as_posix() for path in docs.glob("decisions/*.md"))
-    config.nav = [*config.nav, {"Decisions": records}]
+    """Show the version in the header and in titles."""
+    config.site_name = f"{config.site_name} {fairmaxent.__version__}"
     return config
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Insert the help of every command into the page that has the marker for it."""
+def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
+    """Insert the help of every command, or the list of decisions, into the page that has the marker for it."""
+    if DECISIONS in markdown:
+        markdown = markdown.replace(DECISIONS, _all_decisions(Path(config.docs_dir)))
     return markdown.replace(MARKER, _all_help()) if MARKER in markdown else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Turn the :func:`name` of a docstring into a link to the name's documentation."""
-    return _ROLE.sub(_link, html)
+    """Turn the :func:`name` of a docstring into a link to the name's documentation, and make blocks easy to copy."""
+    return _CODE.sub(_copyable, _ROLE.sub(_link, html))
 
 
 def _link(role: re.Match[str]) -> str:
@@ -44,6 +56,51 @@ def _link(role: re.Match[str]) -> str:
     except AttributeError:
         return f"<code>{name}</code>"
     return f'<code><autoref optional identifier="{identifier}">{name}</autoref></code>'
+
+
+def _all_decisions(docs: Path) -> str:
+    """A link to each record, by its title."""
+    records = sorted(docs.glob("decisions/*.md"))
+    titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
+    return "\n".join(f"- [{title}](decisions/{record.name})" for title, record in zip(titles, records, strict=True))
+
+
+# ---------------------------------------------------------------- blocks of code
+
+
+def copied_text(language: str, text: str) -> str:
+    """What the copy button of a block gives: its commands or statements, without prompts and without output.
+
+    A command goes on in the next line after a backslash, a statement in lines that begin with three dots.
+    """
+    if language not in ("console", "pycon"):
+        return text
+    kept, goes_on = [], False
+    for line in text.splitlines():
+        starts = line.startswith("$ " if language == "console" else ">>> ")
+        if starts or (goes_on if language == "console" else line.startswith("...")):
+            kept.append(line[2:] if starts and language == "console" else line if language == "console" else line[4:])
+            goes_on = line.endswith("\\")
+        else:
+            goes_on = False
+    return "\n".join(kept)
+
+
+def _copyable(block: re.Match[str]) -> str:
+    """Say what is copied from a block, and mark its long lines, unless they are rows of a table."""
+    text = html.unescape(_TAG.sub("", block["code"]))
+    copied = html.escape(copied_text(block["language"], text).rstrip(), quote=True).replace("\n", "&#10;")
+    code = "\n".join(map(_breakable, block["code"].split("\n")))
+    return f'<div class="language-{block["language"]} highlight" data-copy="{copied}">{block["open"]}{code}</code>'
+
+
+def _breakable(line: str) -> str:
+    """A line that may be broken at the edge, if it is long and its columns need not line up."""
+    text = _PROMPT.sub("", html.unescape(_TAG.sub("", line)))
+    return f'<span class="long">{line}</span>' if len(text) > _WIDE and "  " not in text else line
+
+
+# ---------------------------------------------------------------- help
 
 
 def _all_help() -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from fairmaxent.fit import pipeline
 from fairmaxent.fit.outlook import NotEstimated
 from mixed import TABLES
+
+# So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
 
 ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 

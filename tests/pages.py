@@ -95,6 +95,6 @@ def run_page(text: str, page: str) -> str:
                 complaints += run_python(block, names, page)
             elif block.language == "console":
                 complaints += run_console(block, page)
-            elif block.title:
+            elif block.language == "toml":
                 Path(block.title).write_text(block.text, encoding="utf-8")
     return complaints

@@ -52,7 +52,7 @@ def load_aif360(*names: str):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [pytest.importorskip(name, reason="AIF360 is not installed") for name in names]
+            return [pytest.importorskip(name, reason="AIF360 is not installed: make engines") for name in names]
     finally:
         logging.disable(logging.NOTSET)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
+import importlib.util
 import inspect
 import json
+import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
+import installation
 import pages
 from fairmaxent import baselines
 from fairmaxent.cli.group import group
@@ -28,22 +35,52 @@ TABLE = "census.csv"
 # ---------------------------------------------------------------- pages
 
 
+NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
+
+
 @pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    text = (pages.DOCS / page).read_text(encoding="utf-8")
+    for need in {need.distribution for need in installation.needs_of(text)}:
+        pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
     (tmp_path / TABLE).write_bytes((pages.DOCS / TABLE).read_bytes())
     monkeypatch.chdir(tmp_path)
-    complaints = pages.run_page((pages.DOCS / page).read_text(encoding="utf-8"), page)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    with others_warn() if page.startswith("coming-from/") else contextlib.nullcontext():
+        complaints = pages.run_page(text, page)
     assert not complaints, complaints
+
+
+MODULES = {name: module for module, name in installation.DISTRIBUTIONS.items()}
+
+
+@contextlib.contextmanager
+def others_warn():
+    """fairlearn and AIF360 use what pandas deprecates, and AIF360 logs what it can do without."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_every_block_is_of_a_kind_that_is_run(page):
     """What cannot be run here, such as an installation, is plain text of one line; a file has a name."""
     for block in pages.blocks_of((pages.DOCS / page).read_text(encoding="utf-8")):
-        assert block.language in ("pycon", "console", "toml", "text"), f"{page}, line {block.line}"
-        assert (block.language == "toml") == (block.title is not None), f"{page}, line {block.line}"
+        assert block.language in ("pycon", "console", "toml", "text", "python"), f"{page}, line {block.line}"
+        assert (block.language in ("toml", "python")) == (block.title is not None), f"{page}, line {block.line}"
         assert block.language != "text" or block.text.count("\n") == 1, f"{page}, line {block.line}"
+        assert block.language != "python" or block.title.endswith(NOT_RUN), f"{page}, line {block.line}"
+
+
+def test_only_the_page_about_sdv_has_code_that_is_not_run():
+    """Everything else that the pages use is installed where they are tested."""
+    with_some = [page for page in pages.PAGES if NOT_RUN in (pages.DOCS / page).read_text(encoding="utf-8")]
+    assert with_some == ["coming-from/sdv.md"]
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if not page.startswith("decisions/")])
@@ -85,6 +122,16 @@ def test_a_command_may_go_over_several_lines(tmp_path, monkeypatch):
     assert pages.run_page(f"```console\n$ fairmaxent \\\n    --version\n{shown}\n```\n", "page") == ""
 
 
+def script(name):
+    """A file of scripts/ as a module."""
+    pytest.importorskip("mkdocs", reason="MkDocs is not installed")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
 # ---------------------------------------------------------------- site
 
 
@@ -111,6 +158,7 @@ class Parts(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built as `make docs` does."""
+    pytest.importorskip("mkdocs", reason="the documentation's builder is not installed: make engines")
     folder = tmp_path_factory.mktemp("docs") / "site"
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
@@ -181,6 +229,103 @@ def test_search_knows_the_pages_without_a_server(site):
     assert {f"{page.removesuffix('.md')}.html" for page in pages.PAGES} <= {
         entry["location"].partition("#")[0] for entry in index["docs"]
     }
+
+
+def test_the_decisions_are_built_and_linked_but_not_in_the_navigation(built, site):
+    records = {f"decisions/{path.stem}.html" for path in pages.DOCS.glob("decisions/*.md")}
+    assert len(records) > 15
+    assert records <= set(built[site / "contributors.html"].links)
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert "decisions/" not in re.sub(r"<article.*?</article>", "", start, flags=re.S)
+
+
+def test_the_version_is_in_the_header(site):
+    start = (site / "index.html").read_text(encoding="utf-8")
+    header = start[start.index("<header") : start.index("</header>")]
+    assert f"fairmaxent {fairmaxent.__version__}" in re.sub(r"\s+", " ", header)
+
+
+def test_copy_buttons_copy_what_can_be_typed(site):
+    start = (site / "index.html").read_text(encoding="utf-8")
+    copied = [html.unescape(text) for text in re.findall(r'highlight" data-copy="([^"]*)"', start)]
+    assert "pip install '.[cli,report,sklearn]'" in copied
+    assert any(text.startswith("fairmaxent inspect census.csv") and "rows" not in text for text in copied)
+    assert any(text.startswith("import pandas as pd\nimport fairmaxent\n") for text in copied)
+    assert not [text for text in copied if text.startswith(("$ ", ">>>")) or "\n$ " in text or "\n>>>" in text]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "copied"),
+    [
+        ("console", "$ a \\\n    -b\nout\n$ c\nmore\n", "a \\\n    -b\nc"),
+        ("pycon", ">>> for a in b:\n...     a\n1\n>>> c\n...\n2\n", "for a in b:\n    a\nc\n"),
+        ("text", "$ left\n", "$ left\n"),
+    ],
+)
+def test_what_is_copied_from_a_block(language, text, copied):
+    assert script("docs_hooks").copied_text(language, text) == copied
+
+
+def test_the_gallery_has_the_pictures_that_its_code_draws(site, built):
+    drawn = [asset for asset in built[site / "gallery.html"].assets if asset.endswith(".svg") and "pictures" in asset]
+    text = (pages.DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert len(drawn) == sum("plot(" in block.text for block in pages.blocks_of(text))
+    for picture in drawn:
+        assert (site / picture).read_text(encoding="utf-8").count("<path") > 20
+    assert "pictures/report.html" in built[site / "gallery.html"].links
+    photographed = "pictures/report.png" in built[site / "gallery.html"].assets
+    assert photographed or not any(map(shutil.which, script("docs_gallery").BROWSERS))
+    if photographed:
+        assert (site / "pictures" / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_chromium_the_gallery_has_no_picture_of_the_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert script("docs_gallery").photograph(tmp_path, "report.html") is None
+
+
+def test_notebooks_are_pages_with_their_outputs(site, built):
+    for path in pages.DOCS.glob("notebooks/*.ipynb"):
+        page = site / "notebooks" / f"{path.stem}.html"
+        assert f"{path.stem}.ipynb" in built[page].links
+        assert "✓ reached" in page.read_text(encoding="utf-8")
+        assert [asset for asset in built[page].assets if asset.endswith(".svg") and path.stem in asset]
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+@pytest.mark.usefixtures("estimates_unasked")
+@pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_every_cell_of_a_notebook_runs(path, tmp_path, monkeypatch):
+    for need in {need.distribution for need in installation.needs_of(installation.notebook_text(path))}:
+        pytest.importorskip(MODULES.get(need, need), reason=f"the notebook needs {need}")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebooks = script("docs_notebooks")
+    shown = [shown for _, shown in notebooks.run_cells(notebooks.read_cells(path), tmp_path) if shown is not None]
+    assert len(shown) > 6
+    assert sum("<table" in cell.value for cell in shown) >= 2
+    assert any("✓ reached" in cell.value for cell in shown)
+    assert any(figure.startswith("<?xml") for cell in shown for figure in cell.figures)
+
+
+@pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_are_stored_without_outputs(path):
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert stored["nbformat"] == 4
+    for cell in stored["cells"]:
+        assert cell.get("outputs", []) == []
+        assert cell.get("execution_count") is None
+
+
+def test_a_cell_shows_its_last_line_unless_a_semicolon_ends_it(tmp_path):
+    notebooks = script("docs_notebooks")
+    cells = [notebooks.Cell("code", source) for source in ("a = 1\nprint(a)\na + 1", "a;", "b = 2", "1 / 0")]
+    running = notebooks.run_cells(cells, tmp_path)
+    assert next(running)[1] == notebooks.Shown("1\n", "<pre><code>2</code></pre>", ())
+    assert next(running)[1] == next(running)[1] == notebooks.Shown("", "", ())
+    with pytest.raises(ZeroDivisionError):
+        next(running)
 
 
 # ---------------------------------------------------------------- reference

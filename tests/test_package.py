@@ -5,11 +5,15 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import fairmaxent
 from fairmaxent import errors
+
+ROOT = Path(__file__).parent.parent
 
 HEAVY = [
     "numpy",
@@ -80,3 +84,10 @@ def test_importing_loads_no_other_library():
 
 def test_everything_works_without_pandas_and_pyarrow():
     run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]))
+
+
+def test_the_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert project["version"] == fairmaxent.__version__
+    assert f"version: {fairmaxent.__version__}\n" in citation

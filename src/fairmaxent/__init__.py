@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.inspection import inspect
     from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
 
@@ -52,6 +53,7 @@ __all__ = [
     "EvidenceError",
     "FairMaxEnt",
     "FairMaxEntError",
+    "FairScorer",
     "Fit",
     "ForbiddenError",
     "InfeasibleError",
@@ -74,6 +76,7 @@ __all__ = [
     "debias",
     "equal_opportunity",
     "equalised_odds",
+    "fair_scorer",
     "inspect",
     "load",
     "max_memory",
@@ -94,6 +97,7 @@ _HOMES = {
     "Domain": "data.domain",
     "Estimate": "fit.request",
     "FairMaxEnt": "estimator",
+    "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
@@ -103,6 +107,7 @@ _HOMES = {
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
+    "fair_scorer": "metrics.fair_scorer",
     "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",

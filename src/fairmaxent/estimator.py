@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,10 @@ ColumnOption = str | int
 
 class _NoWeightsError(InfeasibleError, AttributeError):
     """No weight per row is fair; also an AttributeError, so that code that looks at every attribute skips this one."""
+
+
+class _PipelineError(InputError, TypeError):
+    """A sampler in scikit-learn's own Pipeline; also a TypeError, which scikit-learn itself would raise."""
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
@@ -166,6 +171,22 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             return fitted.weights()
         except InfeasibleError as problem:
             raise _NoWeightsError(str(problem)) from problem
+
+    @property
+    def transform(self) -> Any:
+        """Not there: a sampler changes the number of rows and the outcome, so nothing is transformed row by row.
+
+        scikit-learn's Pipeline looks for it in each step, and then says only that it is missing; what its users need
+        is the pipeline of imbalanced-learn. Everyone else who looks finds no such attribute.
+        """
+        asking = sys._getframe(1)
+        module, function = asking.f_globals.get("__name__", ""), asking.f_code.co_name
+        if module.startswith("sklearn.") and function in ("_validate_steps", "_validate_transformers"):
+            raise _PipelineError(
+                "FairMaxEnt changes the training rows, which scikit-learn's Pipeline does not allow; use the Pipeline "
+                "or make_pipeline of imblearn.pipeline instead, with the same steps (pip install imbalanced-learn)"
+            )
+        raise AttributeError("FairMaxEnt has no transform; use fit_resample, fit_weigh or sample_weight_")
 
     def __sklearn_tags__(self) -> _SamplerTags:
         """What scikit-learn and imbalanced-learn may pass to it."""

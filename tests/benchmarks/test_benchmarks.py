@@ -246,7 +246,7 @@ def test_methods_stand_side_by_side_with_ratios(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_reweighing_of_aif360_and_ours_are_the_same_job():
-    pytest.importorskip("aif360")
+    pytest.importorskip("aif360", reason="AIF360 is not installed: make engines")
     frame = alternatives.adult(["income", "sex", "race"], 1000)
     theirs = methods.aif360_reweighing(frame)().instance_weights
     np.testing.assert_allclose(theirs, methods.own_reweighing(frame)(), rtol=1e-12)
@@ -255,7 +255,7 @@ def test_the_reweighing_of_aif360_and_ours_are_the_same_job():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_mapping_of_aif360_is_learned():
-    pytest.importorskip("aif360")
+    pytest.importorskip("aif360", reason="AIF360 is not installed: make engines")
     pytest.importorskip("cvxpy")
     learned = methods.aif360_mapping(alternatives.adult(["income", "sex", "race"], 1000))()
     np.testing.assert_allclose(learned.OpT.dfP.sum(axis=1), 1.0, atol=1e-6)

@@ -59,6 +59,7 @@ CASES = ABOUT_MODELS | {
     "random_state": Case(2, "--seed 2"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
+    "like_input": Case(True, "--like-input"),
     "mode": Case("top-up", "--mode top-up", {"rows": None}),
     "rows": Case(70, "--rows 70"),
     "iid": Case(True, "--iid"),
@@ -71,6 +72,9 @@ CASES = ABOUT_MODELS | {
     "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
+    "sheet": Case(2, "--sheet 2"),
+    "skip_lines": Case(1, "--skip-lines 1"),
+    "date_order": Case("dmy", "--date-order dmy"),
     "delimiter": Case(";", "--delimiter ';'"),
     "encoding": Case("utf-16", "--encoding utf-16"),
     "decimal": Case(".", "--decimal ."),
@@ -81,8 +85,9 @@ CASES = ABOUT_MODELS | {
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
     *("max_memory", "readable_by_others"),
-    *("config", "output", "model", "report", "force", "as_json"),
+    *("config", "output", "model", "report", "pdf", "force", "as_json"),
 }
+ABOUT_REPORTS = {"title", "author", "purpose"}  # tried with a report
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +109,11 @@ def write_table(key):
         table().write_csv("data.csv", include_header=False)
     elif key == "decimal":
         table().write_csv("data.csv", separator=";", decimal_comma=True)
+    elif key == "like_input":
+        table().write_csv("data.csv", separator=";")
+    elif key == "date_order":
+        days = pl.Series([f"0{1 + row % 3}/0{1 + row % 5}/2020" for row in range(ROWS)])
+        table().with_columns(hired=days).write_csv("data.csv")
     elif key == "keep":
         table().with_columns(person=pl.Series([f"p{row}" for row in range(ROWS)])).write_csv("data.csv")
     else:
@@ -129,7 +139,7 @@ def run(folder, options, typed=""):
 
 def plain_run(folder, key, beside):
     """What comes without the key: the same for many keys."""
-    asked = (key if key in ("columns", "decimal", "keep") else "any", repr(beside))
+    asked = (key if key in ("columns", "decimal", "keep", "like_input", "date_order") else "any", repr(beside))
     if asked not in PLAIN:
         PLAIN[asked] = run(folder, beside)
     return PLAIN[asked]
@@ -159,7 +169,7 @@ def test_other_spellings_and_keys_of_other_commands_are_known(folder):
 def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
     names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}
-    assert set(CASES) == names - EACH_TIME
+    assert set(CASES) == names - EACH_TIME - ABOUT_REPORTS
 
 
 def test_both_ways_to_relabel_matter(folder):

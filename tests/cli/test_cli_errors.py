@@ -155,7 +155,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("already has a column 'age'",)),
     Case(f"debias good.csv {OUT} --delimiter ab", 3, ("one character",)),
     Case(f"debias good.csv {OUT} --encoding klingon", 3, ("'klingon' is not known",)),
-    Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "known:", ".gz or .zst")),
+    Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "did you mean '.xlsx'?", ".gz or .zst")),
     Case(f"debias good.csv {R} -o new.parquet.gz", 3, ("already compressed",)),
     Case(f"debias good.csv {OUT} --model new.csv", 3, ("written twice",)),
     Case(f"debias good.csv {OUT} --config broken.toml", 3, ("broken.toml is not valid TOML", "line 1")),

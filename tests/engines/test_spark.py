@@ -33,7 +33,7 @@ COLUMNS = ["age", "few", "height", "sex", "city", "paid", "born", "when", "incom
 def spark(tmp_path_factory):
     """A session of its own, on this machine alone, that leaves nothing behind."""
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed: pip install pyspark")
+        pytest.skip("pyspark is not installed: make engines")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, and there is no command java")
     from pyspark.sql import SparkSession

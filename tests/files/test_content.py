@@ -247,7 +247,7 @@ def test_a_header_of_any_length_is_read(put):
 
 
 def test_a_cell_without_end_is_named(put, monkeypatch):
-    monkeypatch.setattr("fairmaxent.files.csv_reader.LONGEST_CELL", 1000)
+    monkeypatch.setattr("fairmaxent.files.csv_cells.LONGEST_CELL", 1000)
     with pytest.raises(LimitError, match=r"up to line 169.*may never be closed"):
         read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
 

@@ -354,10 +354,19 @@ def test_an_empty_line_is_no_row_of_a_single_column(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"delimiter": ";"}, {"encoding": "latin-1"}, {"decimal": ","}, {"columns": ["a"]}, {"missing": ["?"]}]
+    "options",
+    [
+        {"delimiter": ";"},
+        {"encoding": "latin-1"},
+        {"decimal": ","},
+        {"columns": ["a"]},
+        {"missing": ["?"]},
+        {"skip_lines": 0},
+        {"date_order": "dmy"},
+    ],
 )
 def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options, tmp_path):
     path = tmp_path / "table.parquet"
     pl.DataFrame({"a": [1, 2]}).write_parquet(path)
-    with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files, and .* is parquet; leave it out"):
+    with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files.*, and .* is parquet; leave it out"):
         read_table(path, **options)

@@ -4,7 +4,9 @@
 """
 
 import gzip
+import io
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from command_ends import run
 
 from clifiles import ROLES, biased_table
 
-FILES = int(os.environ.get("FUZZ_FILES", "160"))
+FILES = int(os.environ.get("FUZZ_FILES", "182"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl")
+FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "xlsx")
 PIECES = (
     b'"',
     b"\x00",
@@ -45,6 +47,13 @@ def written(folder, format):
             table.write_ipc(path)
         case "jsonl":
             table.write_ndjson(path)
+        case "xlsx":
+            openpyxl = pytest.importorskip("openpyxl", reason="it writes the workbook that is mutated")
+            book = openpyxl.Workbook()
+            for row in (("Census",), (), table.columns, *table.rows()):
+                book.active.append(row)
+            book.active.merge_cells("A1:C1")
+            book.save(path)
         case _:
             text = table.write_csv(separator="\t" if format == "tsv" else ",").encode()
             path.write_bytes(gzip.compress(text, mtime=0) if format == "csv.gz" else text)
@@ -73,6 +82,29 @@ def mutated(content, rng):
     return bytes(raw)
 
 
+def mutated_inside(content, rng):
+    """A workbook with a part that is changed, lost, or swapped with another; the archive around it is whole."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    names = sorted(parts)
+    name, other = (names[int(rng.integers(len(names)))] for _ in range(2))
+    match int(rng.integers(4)):
+        case 0:
+            del parts[name]
+        case 1:
+            parts[name], parts[other] = parts[other], parts[name]
+        case _:
+            # the sheet more often than others
+            name = "xl/worksheets/sheet1.xml" if rng.integers(2) else name
+            digits = bytes(str(int(rng.integers(10**9))), "ascii")
+            parts[name] = mutated(parts[name], rng).replace(b"1", digits, int(rng.integers(2)))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_mutated_file_is_read_or_refused(format, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
@@ -80,7 +112,8 @@ def test_a_mutated_file_is_read_or_refused(format, tmp_path, monkeypatch, capfd)
     refused = 0
     for number in range(FILES // len(FORMATS)):
         rng = np.random.default_rng([SEED, FORMATS.index(format), number])
-        path.write_bytes(mutated(content, rng))
+        change = mutated_inside if format == "xlsx" and number % 4 else mutated
+        path.write_bytes(change(content, rng))
         (command, *options), outputs = COMMANDS[number % len(COMMANDS)]
         refused += run([command, path.name, *options], tmp_path, outputs).exit_code > 0
         capfd.readouterr()  # what other libraries write to the terminal themselves

@@ -98,7 +98,7 @@ def test_two_outcomes_are_judged_as_fairlearn_does(threshold):
 
 
 def test_two_groups_are_judged_as_aif360_does():
-    aif360 = pytest.importorskip("aif360.sklearn.metrics")
+    aif360 = pytest.importorskip("aif360.sklearn.metrics", reason="AIF360 is not installed: make engines")
     truth, chances, group, weight = scored(3, groups=2)
     result = judge(truth, chances[:, 1], group, weight)
     index = pd.Index(group, name="group")

@@ -301,6 +301,7 @@ def test_every_wish_is_a_sentence():
         "u keeps the shares that it has in the data.",
         "y keeps the shares that it has in the data.",
         "Never: sex = m, x = a.",
+        "Otherwise the result is as close to the data as possible.",
     ]
 
 

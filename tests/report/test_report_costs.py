@@ -1,4 +1,4 @@
-"""Costs in a report: counted by pandas in what was delivered, shown before any verdict, and outcomes that changed."""
+"""Costs in a report: counted by pandas in what was delivered, shown on the first page, and outcomes that changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 import fairmaxent
 from fairmaxent import Relabel, debias
 from fairmaxent.fit import certificate
-from fairmaxent.report import build_report, sentences
+from fairmaxent.fit.share_text import percent
+from fairmaxent.report import build_report, sentences, tables
 from fairmaxent.report.html import to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
@@ -105,7 +106,7 @@ def test_weights_show_the_largest_one():
     frame = frame_of(4)
     fit = fitted(frame)
     report = build_report(fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False)
-    shown = {line[0]: line[-1] for line in sentences.cost_lines(report)}
+    shown = {line[0]: line[-1] for line in tables.costs_table(report).rows}
     for level, largest in pd.Series(fit.weights()).groupby(frame["z0"]).max().items():
         assert float(shown[f"z0 = {level}"]) == pytest.approx(largest, abs=0.051)
     assert "Largest weight" in to_html(report)
@@ -119,7 +120,7 @@ def test_filled_cells_have_the_share_of_the_delivered_rows():
     report = build_report(fit, data=frame, delivered=sample, trade_off=False)
     share = ((sample["z0"] == "g1") & (sample["y"] == "o1")).mean()
     assert report.costs.filled == pytest.approx(share)
-    assert f"{100 * share:.1f}\xa0% of the result has a combination" in to_markdown(report)
+    assert f"{percent(share)} of the result has a combination" in to_markdown(report)
 
 
 # ---------------------------------------------------------------- what is said first
@@ -145,14 +146,14 @@ def test_a_warning_stands_above_everything_and_no_rate_is_met_without_it():
     assert [rate.costly for rate in report.rates] == [True, True]
     assert sentences.verdict(report) == "Both rates asked for are met, but at the cost named in the warning above."
     for text in (visible(to_html(report)), to_markdown(report)):
-        places = [text.index(part) for part in (sentences.ALERTS, "race = Other", "What it costs", "met")]
+        places = [text.index(part) for part in (sentences.ALERTS, "race = Other", "What was asked", "are met")]
         assert places == sorted(places)
         assert not re.search(r"✓ met(?!, but see the warning)", text)
     assert json.loads(to_json(report))["alerts"] == list(report.alerts)
     assert not set(report.alerts) & set(report.warnings)
 
 
-def test_within_the_line_there_is_no_warning_but_the_costs_come_first():
+def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page():
     frame = frame_of(6, rows=2000)
     fit = debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0)
     report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
@@ -160,7 +161,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_come_first():
     assert [sentences.state(rate) for rate in report.rates] == [("good", "✓ met")] * 2
     for text in (visible(to_html(report)), to_markdown(report)):
         assert sentences.ALERTS not in text
-        assert text.index("Effective rows") < text.index("asked for are met") < text.index("✓ met")
+        assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")
 
 
 def test_names_in_warnings_and_changes_are_escaped():
@@ -173,7 +174,7 @@ def test_names_in_warnings_and_changes_are_escaped():
     assert "<script" not in to_markdown(report)
 
 
-def test_a_relabelled_report_says_at_the_top_whose_outcomes_were_changed():
+def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
     frame = frame_of(7)
     fit = fitted(frame, relabel=RELABEL)
     report = build_report(fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False)
@@ -187,7 +188,8 @@ def test_a_relabelled_report_says_at_the_top_whose_outcomes_were_changed():
         assert f"{up:,.0f} from o0 to o1" in line
         assert f"{down:,.0f} from o1 to o0" in line
         for text in (visible(to_html(report)), to_markdown(report)):
-            assert text.index(sentences.CHANGED[:22]) < text.index(line) < text.index("was turned into")
+            assert text.index(f"Outcomes were changed for {line}") < text.index("Appendix")
+            assert text.index(sentences.CHANGED[:22], text.index("Appendix")) < text.rindex(line)
     plain = build_report(fitted(frame), trade_off=False)
     assert plain.changed == ()
     assert "Outcomes were changed" not in to_html(plain)

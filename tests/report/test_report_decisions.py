@@ -45,7 +45,7 @@ def test_it_says_whether_the_table_is_fair_too(fit, kept):
 
 def test_other_fits_say_nothing_of_decisions(fit):
     plain = replace(fit, certificate=replace(fit.certificate, decisions=None))
-    assert all("95 % interval" not in text for text in texts(plain))
+    assert all("95% interval" not in text for text in texts(plain))
 
 
 def test_the_trade_off_tries_out_no_student_again(fit, monkeypatch):

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fairmaxent.cli.filing_options import FilingOptions
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
 from fairmaxent.cli.option_types import KEEP, NOTHING, Value, is_number
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
@@ -26,6 +27,7 @@ _NOT_IN_A_FILE = (
     "output",
     "model",
     "report",
+    "pdf",
     "force",
     "readable_by_others",
     "as_json",
@@ -100,7 +102,7 @@ _KEYS = [
     *("folds", "classifier"),  # of compare
     *(
         field.name
-        for kind in (RoleOptions, OutputOptions, DomainOptions, ReadingOptions)
+        for kind in (RoleOptions, OutputOptions, FilingOptions, DomainOptions, ReadingOptions)
         for field in fields(kind)
         if field.name not in _NOT_IN_A_FILE
     ),

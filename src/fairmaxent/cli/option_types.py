@@ -237,4 +237,5 @@ PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each
 BINS = Value("BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges")
 KIND = Value("KIND", kind_of, lambda pair: isinstance(pair[1], str), _written_of_column, "the name of a kind")
 ORDER = Value("LEVELS", order_of, _is_order, _written_of_column, "a list of levels")
+SHEET = Value("SHEET", str, lambda value: isinstance(value, str | int), str, "the name or number of a sheet")
 LEVEL = Value("LEVEL", str, _is_scalar, str, "a level, or a list of levels")

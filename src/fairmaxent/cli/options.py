@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from fairmaxent.cli import option_types
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.help import Decorator, section
 from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
-from fairmaxent.files.csv_reader import MISSING, Decimal
+from fairmaxent.files.cell_kinds import MISSING, Decimal
+from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.formats import STANDARD, FileFormat
 from fairmaxent.files.parts import parts_of
 
@@ -51,9 +52,12 @@ class ReadingOptions:
     """How a file becomes a table."""
 
     input_format: FileFormat | None
+    sheet: str | int | None
+    skip_lines: int | None
     delimiter: str | None
     encoding: str | None
     decimal: Decimal | None
+    date_order: DateOrder | None
     missing: tuple[str, ...]
     columns: list[str] | None
     drop: list[str] | None
@@ -67,26 +71,29 @@ class ReadingOptions:
         table = read_table(
             path,
             format=self.input_format,
+            sheet=self.sheet,
+            skip_lines=self.skip_lines,
             delimiter=self.delimiter,
             encoding=self.encoding,
             decimal=self.decimal,
+            date_order=self.date_order,
             missing=self.missing or MISSING,
             columns=self.columns,
         )
-        return self.without_dropped(table)
+        return self.without_dropped(replace(table, remarks=table.notes_spelled(as_typed)))
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
         from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD
         from fairmaxent.files.parquet import scan_table
-        from fairmaxent.files.tables import TableFile, refuse_csv_options
+        from fairmaxent.files.tables import TableFile, refuse_options
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         if lazy is None:
             return None
-        names = ("delimiter", "encoding", "decimal", "missing", "columns")
-        refuse_csv_options(path, "parquet", {name: getattr(self, name) for name in names})
+        names = ("sheet", "skip_lines", "delimiter", "encoding", "decimal", "date_order", "missing", "columns")
+        refuse_options(path, "parquet", {name: getattr(self, name) for name in names})
         parts = parts_of(path)
         return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
 
@@ -154,21 +161,16 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from."""
-    from fairmaxent.report import Source
+    from fairmaxent.report.source import Source, file_sha256
 
     is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
         file="stdin" if data == "-" else os.path.basename(data),
-        sha256=_sha256(data) if is_file else None,
+        sha256=file_sha256(data) if is_file else None,
         dropped=tuple(reading.drop or ()),
         domain=columns_as.said if columns_as else {},
     )
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
@@ -200,9 +202,24 @@ reading_options = taking(
         click.option(
             "--input-format", type=FORMATS, help="Format of the file; by default its content and suffix decide."
         ),
+        click.option(
+            "--sheet",
+            type=option_types.SHEET,
+            help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
+        ),
+        click.option(
+            "--skip-lines",
+            type=click.IntRange(0),
+            help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
+        ),
         click.option("--delimiter", metavar="CHAR", help="Delimiter of a CSV; detected by default."),
         click.option("--encoding", help="Encoding of a CSV; detected by default."),
         click.option("--decimal", type=click.Choice([",", "."]), help="Decimal mark of a CSV; detected by default."),
+        click.option(
+            "--date-order",
+            type=click.Choice(get_args(DateOrder)),
+            help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
+        ),
         click.option(
             "--missing",
             multiple=True,
@@ -210,7 +227,7 @@ reading_options = taking(
             help="Text of a cell that means missing; repeatable. Replaces the default: "
             f"{', '.join(mark or 'empty' for mark in MISSING)}.",
         ),
-        click.option("--columns", type=option_types.NAMES, help="Names of the columns, if the CSV has no header line."),
+        click.option("--columns", type=option_types.NAMES, help="Names of the columns, if there is no header line."),
         click.option(
             "--drop",
             type=option_types.NAMES,

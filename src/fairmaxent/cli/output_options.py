@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.filing_options import check_reports, pdf_option, refuse_without_report
 from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.options import force_option, json_option, output_format_option, readable_option, taking
@@ -14,6 +15,7 @@ from fairmaxent.cli.options import force_option, json_option, output_format_opti
 if TYPE_CHECKING:
     from fairmaxent.cli.model_estimate import EstimateChoice
     from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.tables import TableFile
     from fairmaxent.report.delivered import Mode
 
 
@@ -26,6 +28,7 @@ class OutputOptions:
 
     output: str | None
     output_format: FileFormat | None
+    like_input: bool
     mode: Mode
     rows: int | None
     iid: bool
@@ -33,6 +36,7 @@ class OutputOptions:
     estimate: EstimateChoice
     model: str | None
     report: str | None
+    pdf: str | None
     scheduler: str | None
     readable_by_others: bool
     force: bool
@@ -41,17 +45,28 @@ class OutputOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        return [target for target in (self.output, self.model, self.report) if target is not None]
+        return [target for target in (self.output, self.model, *self.reports) if target is not None]
+
+    @property
+    def reports(self) -> list[str]:
+        """The files that the report is written to."""
+        return [target for target in (self.report, self.pdf) if target is not None]
 
     @property
     def readable(self) -> list[str]:
         """The files that other users may read: the report, which holds no rows, and the others if asked."""
-        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
+        return self.targets if self.readable_by_others else self.reports
 
     @property
     def data_on_stdout(self) -> bool:
         """Whether stdout carries the table."""
         return self.output == "-"
+
+    def in_form(self, source: TableFile) -> OutputOptions:
+        """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
+        if not self.like_input or self.output is None:
+            return self
+        return replace(self, output_format=source.form.output_format(self.output, self.output_format))
 
     def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""
@@ -62,22 +77,27 @@ class OutputOptions:
             _check_scheduler(self)
         elif self.output is not None:
             output_format(self.output, self.output_format)
+        if self.like_input and self.output is None:
+            raise click.UsageError("--like-input is about the table that is written; name a file for it with -o")
         if self.data_on_stdout and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
         if self.mode != "weights" and self.weight_name != WEIGHT_NAME:
             raise click.UsageError(f"--weight-name is for --mode weights, not for --mode {self.mode}")
         if self.mode != "rows" and (self.rows is not None or self.iid):
             raise click.UsageError(f"--rows and --iid are for --mode rows, not for --mode {self.mode}")
-        if "-" in (self.model, self.report):
-            raise click.UsageError("only the table can be written to stdout; name a file for --model and --report")
-        if self.report is not None:
-            from fairmaxent.report.writer import check_path
-
-            check_path(self.report)
+        if "-" in (self.model, *self.reports):
+            raise click.UsageError(
+                "only the table can be written to stdout; name a file for --model, --report and --pdf"
+            )
+        check_reports(self.report, self.pdf)
+        if not self.reports:
+            refuse_without_report()
 
 
 def _check_scheduler(wanted: OutputOptions) -> None:
     """Refuse what workers do not do."""
+    if wanted.like_input:
+        raise click.UsageError("--like-input is not needed with --scheduler, whose workers read and write Parquet")
     if wanted.estimate in ("rows", "weights"):
         raise click.UsageError("--estimate needs the rows in memory, but with --scheduler they stay on the cluster")
     if wanted.mode != "rows":
@@ -85,9 +105,10 @@ def _check_scheduler(wanted: OutputOptions) -> None:
             f"--scheduler only works with --mode rows, not with --mode {wanted.mode}; for weights, use fit.weigh() "
             "in Python"
         )
-    if wanted.report is not None:
+    if wanted.reports:
+        option = "--pdf" if wanted.report is None else "--report"
         raise click.UsageError(
-            "--report needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
+            f"{option} needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
         )
     if wanted.data_on_stdout or wanted.output_format not in (None, "parquet"):
         raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
@@ -100,6 +121,12 @@ output_options = taking(
         "What is written",
         click.option("-o", "--output", type=click.Path(), help="Where to write the fair table; - is stdout."),
         output_format_option,
+        click.option(
+            "--like-input",
+            is_flag=True,
+            help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above "
+            "the header, sheet.",
+        ),
         click.option(
             "--mode",
             type=click.Choice(["rows", "weights", "top-up"]),
@@ -130,7 +157,8 @@ output_options = taking(
             type=click.Path(),
             help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
         ),
-        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
+        pdf_option,
         click.option(
             "--scheduler",
             metavar="ADDRESS",

@@ -12,7 +12,7 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
 from fairmaxent.cli.options import taking
 from fairmaxent.errors import ColumnError, did_you_mean
-from fairmaxent.files.csv_reader import DELIMITERS
+from fairmaxent.files.csv_layout import DELIMITERS
 
 if TYPE_CHECKING:
     from fairmaxent.files.tables import TableFile

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairmaxent.files.formats import output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.tables import as_polars
+from fairmaxent.files.xlsx_writer import check_sheet_rows
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def write_drawn(
 ) -> None:
     """Draw rows and write them as they are drawn; Parquet takes texts as categories."""
     source, schema = fit, None
-    if output_format(target, format)[0] == "parquet":
+    kind = output_format(target, format)[0]
+    if kind == "xlsx":
+        check_sheet_rows(n)
+    if kind == "parquet":
         schema = as_polars(fit.sample(1)).schema
         distribution = replace(fit.distribution, domain=with_categories(fit.domain))
         source = replace(fit, distribution=distribution)

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
-from fairmaxent.errors import Option, StorageError
+from fairmaxent.errors import LimitError, Option, StorageError
 from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
 from fairmaxent.files.interrupts import undisturbed
 
@@ -76,7 +76,7 @@ def write_errors(path: Path) -> Iterator[None]:
     """Turn the system's errors into one that names the file that was to be written."""
     try:
         yield
-    except StorageError:
+    except (StorageError, LimitError):
         raise
     except (OSError, ValueError) as problem:
         raise StorageError(f"cannot write {path}: {reason_of(problem)}; choose another location") from problem

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fairmaxent.errors import InputError, check_choice, did_you_mean
 
-FileFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl"]
+FileFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl", "xlsx"]
 Compression = Literal["uncompressed", "gzip", "zstd"]
 STANDARD = "-"  # stdin or stdout
 SUFFIXES: dict[str, FileFormat] = {
@@ -17,6 +17,7 @@ SUFFIXES: dict[str, FileFormat] = {
     ".txt": "csv",
     ".tab": "tsv",
     ".tsv": "tsv",
+    ".xlsx": "xlsx",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -46,6 +47,6 @@ def output_format(path: str | os.PathLike[str], format: FileFormat | None = None
         raise InputError(
             f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}; {compressed}"
         )
-    if compression != "uncompressed" and kind in ("parquet", "arrow"):
+    if compression != "uncompressed" and kind in ("parquet", "arrow", "xlsx"):
         raise InputError(f"{path}: {kind} files are already compressed; leave out {suffixes[0]!r}")
     return kind, compression

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairmaxent.errors import InputError, Option, StorageError
 from fairmaxent.files import atomic
+from fairmaxent.files.form import TableForm
 from fairmaxent.files.formats import STANDARD, FileFormat, output_format
 from fairmaxent.files.hidden import HiddenFolder, locked, remove_abandoned
 from fairmaxent.files.interrupts import undisturbed
@@ -81,17 +82,27 @@ class Staging:
         """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
         return self._staged[atomic.target_of(target)].temporary
 
-    def write_table(self, frame: Any, target: Name, *, format: FileFormat | None = None, schema: Any = None) -> None:
+    def write_table(
+        self,
+        frame: Any,
+        target: Name,
+        *,
+        format: FileFormat | None = None,
+        schema: Any = None,
+        form: TableForm | None = None,
+    ) -> tuple[str, ...]:
         """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
 
         ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
+        ``form`` is the form of a file that was read, for a result in the same form; what could not be kept is returned.
         """
+        if form is not None:
+            format = form.output_format(target, format)
         kind, compression = output_format(target, format)
         if target == STANDARD:
-            write_on_stdout(frame, kind, compression, schema)
-            return
+            return write_on_stdout(frame, kind, compression, schema=schema, form=form)
         with atomic.write_errors(Path(target)), atomic.open_private(self.path_for(target)) as file:
-            write_to_file(frame, file, kind, compression, schema)
+            return write_to_file(frame, file, kind, compression, schema=schema, form=form)
 
     def __enter__(self) -> Staging:
         return self

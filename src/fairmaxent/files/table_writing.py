@@ -8,15 +8,35 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.files.csv_writer import csv_in_form
+from fairmaxent.files.form import CsvForm, SheetForm, TableForm
 from fairmaxent.files.formats import Compression, FileFormat
 from fairmaxent.files.parquet import schema_record
+from fairmaxent.files.xlsx_writer import write_xlsx
 from fairmaxent.plain_text import visible
 
 
-def write_to_file(frame: Any, file: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
-    """Write a polars table or lazy frame to an open file."""
+def write_to_file(
+    frame: Any,
+    file: Any,
+    kind: FileFormat,
+    compression: Compression,
+    *,
+    schema: Any = None,
+    form: TableForm | None = None,
+) -> tuple[str, ...]:
+    """Write a polars table or lazy frame to an open file, and return what could not be kept.
+
+    ``form`` is the form of a file that was read, which the result is to have.
+    """
     polars, lazy = load_library("polars"), frame.lazy()
     try:
+        if isinstance(form, CsvForm):
+            content, notes = csv_in_form(frame, form, compression)
+            file.write(content)
+            return notes
+        if kind == "xlsx":
+            return write_xlsx(frame, file, form if isinstance(form, SheetForm) else None)
         if kind == "parquet":
             # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
             drawn = schema is not None
@@ -41,19 +61,28 @@ def write_to_file(frame: Any, file: Any, kind: FileFormat, compression: Compress
         raise StorageError(
             f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another location"
         ) from problem
+    return ()
 
 
-def write_on_stdout(frame: Any, kind: FileFormat, compression: Compression, schema: Any = None) -> None:
+def write_on_stdout(
+    frame: Any,
+    kind: FileFormat,
+    compression: Compression,
+    *,
+    schema: Any = None,
+    form: TableForm | None = None,
+) -> tuple[str, ...]:
     """Write a table to stdout; on a terminal, characters that would steer it are shown as escapes."""
     on_terminal = sys.stdout.isatty()
-    if on_terminal and kind in ("parquet", "arrow"):
+    if on_terminal and kind in ("parquet", "arrow", "xlsx"):
         raise InputError(f"{kind} is not text, and stdout is a terminal; redirect it, or choose another format")
     buffer = io.BytesIO()
-    write_to_file(frame, buffer, kind, compression, schema)
+    notes = write_to_file(frame, buffer, kind, compression, schema=schema, form=form)
     content = buffer.getvalue()
     if on_terminal:
-        content = visible(content.decode()).encode()
+        content = visible(content.decode(errors="replace")).encode()
     _write_all(sys.stdout.buffer, content)
+    return notes
 
 
 def _write_all(stream: Any, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet, Arrow and JSON lines, read and written with polars.
+"""Tables in files: CSV, TSV, Excel, Parquet, Arrow and JSON lines, read and written with polars.
 
 A CSV is read the way people mean it: encoding and delimiter are detected, spaces around a cell do not count, a few
 markers stand for a missing value, and a column holds numbers or dates only if all its cells do. Every file is written
@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.data.limits import need_memory
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line
+from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line, spelled
 from fairmaxent.files.arrow_footer import check_arrow_footer
+from fairmaxent.files.cell_kinds import MISSING, Decimal, Remark
 from fairmaxent.files.content import read_content
-from fairmaxent.files.csv_reader import MISSING, Decimal, read_csv
+from fairmaxent.files.csv_reader import read_csv
+from fairmaxent.files.date_forms import DateOrder
+from fairmaxent.files.form import TableForm
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
 from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.staging import Staging
+from fairmaxent.files.xlsx_reader import read_xlsx
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
-    b"PK\x03\x04": "an Excel workbook or zip archive; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook, or one with a password; save it as .xlsx without one, or as CSV",
     b"%PDF": "a PDF document; export the table as CSV",
     b"SQLite format 3": "a database; export the table as CSV",
     b"BZh": "compressed with bzip2; decompress it first",
@@ -36,13 +39,27 @@ _FOREIGN = {
 }
 
 
+_MEANT_FOR = {"sheet": "Excel workbooks", "delimiter": "CSV files", "encoding": "CSV files"}
+_PARQUET = TableForm("parquet")
+
+
 @dataclass(frozen=True, eq=False)
 class TableFile:
     """A table that was read, and what the user should know about how it was read."""
 
     frame: Any  # a polars DataFrame, or a LazyFrame if it is not in memory
-    notes: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     whole: Any = None  # the same table with the columns that were left out; None: no column was
+    form: TableForm = _PARQUET  # how it is written, so that a result can be written like it
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks as sentences, with options as Python spells them."""
+        return self.notes_spelled(str)
+
+    def notes_spelled(self, spell: Callable[[Option], str]) -> tuple[str, ...]:
+        """The remarks as sentences, with their options spelled by ``spell``."""
+        return tuple(remark if isinstance(remark, str) else spelled(remark, spell) for remark in self.remarks)
 
 
 # ---------------------------------------------------------------- reading
@@ -55,8 +72,11 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: Decimal | None = None,
+    date_order: DateOrder | None = None,
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
+    skip_lines: int | None = None,
+    sheet: str | int | None = None,
 ) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
@@ -68,41 +88,58 @@ def read_table(
     delimiter, encoding
         Of a CSV; detected by default.
     decimal
-        Decimal mark of a CSV. By default a point; if the comma does not separate cells, also a comma, in a column whose
-        cells are all such numbers.
+        Decimal mark of numbers in text. By default a point; if the comma does not separate cells, also a comma, in a
+        column whose cells are all such numbers.
+    date_order
+        Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as dates if
+        one of its days, or another column, shows the order.
     missing
-        Cells of a CSV that stand for a missing value.
+        Cells of a CSV or a sheet that stand for a missing value.
     columns
-        Names of the columns, for a CSV without a header.
+        Names of the columns, for a CSV or a sheet without a header.
+    skip_lines
+        How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else can be
+        meant.
+    sheet
+        Name or number of the sheet of a workbook; by default the first that holds a table.
     """
     if format is not None:
         check_choice("format", format, FileFormat)
     content = read_content(path)
     kind = format or _format_of(content, path)
+    written: dict[str, Any] = {
+        "decimal": decimal,
+        "date_order": date_order,
+        "missing": missing,
+        "columns": columns,
+        "skip_lines": skip_lines,
+    }
+    in_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    form = TableForm(kind)
+    remarks: list[Remark] = []
     if kind in ("csv", "tsv"):
-        frame, notes = read_csv(
-            content,
-            str(path),
-            delimiter="\t" if kind == "tsv" and delimiter is None else delimiter,
-            encoding=encoding,
-            decimal=decimal,
-            missing=missing,
-            columns=columns,
-        )
+        refuse_options(path, kind, {"sheet": sheet})
+        if kind == "tsv" and delimiter is None:
+            in_text["delimiter"] = "\t"
+        frame, remarks, form = read_csv(content, str(path), format=kind, **written, **in_text)
+    elif kind == "xlsx":
+        refuse_options(path, kind, in_text)
+        frame, remarks, form = read_xlsx(content, str(path), sheet=sheet, **written)
     else:
-        given = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "columns": columns}
-        refuse_csv_options(path, kind, given | {"missing": None if missing is MISSING else missing})
-        frame, notes = _read_typed(content, kind, path), []
+        given = {**in_text, **written, "sheet": sheet}
+        refuse_options(path, kind, given | {"missing": None if missing is MISSING else missing})
+        frame = _read_typed(content, kind, path)
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
-    return TableFile(frame, tuple(notes))
+    return TableFile(frame, tuple(remarks), form=form)
 
 
-def refuse_csv_options(path: object, kind: FileFormat, given: Mapping[str, object]) -> None:
-    """Refuse options of a CSV for a file that stores its columns and types itself; None or empty was not given."""
+def refuse_options(path: object, kind: FileFormat, given: Mapping[str, object]) -> None:
+    """Refuse options that do not apply to a file of this kind; None or empty was not given."""
     for name, value in given.items():
-        if value:
-            raise InputError(Option(name), f" is for CSV files, and {path} is {kind}; leave it out")
+        if value not in (None, (), []):
+            what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
+            raise InputError(Option(name), f" is for {what}, and {path} is {kind}; leave it out")
 
 
 def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
@@ -111,6 +148,8 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
             raise StorageError(f"{path} is {what}")
     if content.startswith(b"PAR1"):
         return "parquet"
+    if content.startswith(b"PK\x03\x04"):
+        return "xlsx"
     if content.startswith(b"ARROW1"):
         return "arrow"
     suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
@@ -163,12 +202,20 @@ def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: 
 
 
 def write_table(
-    frame: Any, path: str | os.PathLike[str], *, format: FileFormat | None = None, force: bool = False
-) -> None:
-    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets format and compression."""
-    output_format(path, format)
+    frame: Any,
+    path: str | os.PathLike[str],
+    *,
+    format: FileFormat | None = None,
+    form: TableForm | None = None,
+    force: bool = False,
+) -> tuple[str, ...]:
+    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets format and compression.
+
+    ``form``, of a table that was read, writes the table in the same form; what could not be kept is returned.
+    """
+    output_format(path, format if form is None else form.output_format(path, format))
     with Staging([path], force=force) as staging:
-        staging.write_table(frame, path, format=format)
+        return staging.write_table(frame, path, format=format, form=form)
 
 
 def as_polars(frame: Any) -> Any:

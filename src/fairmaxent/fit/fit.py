@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +23,10 @@ from fairmaxent.files.staging import Staging
 from fairmaxent.fit import storage
 from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence
+from fairmaxent.fit.group_changes import group_changes, summary_frame
+from fairmaxent.fit.group_plot import Plotted, draw_groups
 from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.overview import Overview
 from fairmaxent.fit.top_up import missing_rows
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
@@ -51,8 +55,11 @@ class Fit(Learned):
     """
 
     def __repr__(self) -> str:
-        outcome, *protected = self.roles.names
-        return f"<Fit of {outcome!r} by {protected}, {self.table.size} rows>\n{self.certificate}"
+        return str(Overview.of(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return Overview.of(self).html()
 
     @property
     def distinct_rows(self) -> Table:
@@ -154,6 +161,35 @@ class Fit(Learned):
         """
         rng = self._generator(random_state)
         return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
+
+    def summary(self, *, confidence: float = 0.95) -> Any:
+        """Each group before and after, as a frame of the library that the data came in.
+
+        One row for each group and each outcome that is compared: how many rows the group has in the data
+        (``rows``), its share before and after, the factor by which its average row counts more or less
+        (``weight_factor``), and its rate of the outcome before and after. The rate before has an interval; the one
+        after is exact, because it is taken from the fitted distribution. :meth:`uncertainty` says how different it
+        might have been with another sample of people.
+        """
+        return summary_frame(self, group_changes(self, confidence=confidence))
+
+    def plot(self, what: Plotted = "rates", *, ax: Any = None) -> Any:
+        """Draw each group before and after, with what was asked for; needs matplotlib.
+
+        ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``, how large each group is. Draws
+        on ``ax``, or on a new figure, and returns the matplotlib Axes; ``fit.plot().figure.savefig("rates.png")``
+        saves it.
+        """
+        return draw_groups(self, group_changes(self), what, ax)
+
+    def report(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report for readers who did not run the fit: ``.html``, ``.md`` or ``.json``.
+
+        The options are those of :func:`fairmaxent.report.write_report`; pass ``data=`` the table that the fit was made
+        from, so that copies of real rows can be counted.
+        """
+        # The report is made from a fit, so it is a layer above, and found by name, as the package finds it.
+        importlib.import_module("fairmaxent.report").write_report(self, path, **options)
 
     def write_sample(
         self,

@@ -1,19 +1,39 @@
-"""How remarks and certificates write shares and multiples."""
+"""How remarks, certificates and reports write shares and multiples."""
 
 from __future__ import annotations
 
+import math
+
 _READABLE = 1e15  # longer numbers are written with an exponent
 
+# In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
+_SLACK = 1e-6
 
-def percent(share: float) -> str:
-    """Write a share, with more digits if it is small.
 
-    >>> percent(0.2), percent(0.0002), percent(1e-7), percent(0.0)
-    ('20.0%', '0.02%', '<0.01%', '0.0%')
+def percent(share: float | None) -> str:
+    """Write a share, with more digits if it is small; a dash if there is none.
+
+    >>> percent(0.2), percent(0.0002), percent(1e-7), percent(0.0), percent(None)
+    ('20.0%', '0.02%', '<0.01%', '0.0%', '–')
+    >>> percent(1 / 16), percent(1 / 16 - 1e-12), percent(1 / 16 + 1e-12)
+    ('6.3%', '6.3%', '6.3%')
     """
+    if share is None:
+        return "–"
     if 0 < share < 0.0001:
         return "<0.01%"
-    return f"{share:.{2 if 0 < share < 0.001 else 1}%}"
+    digits = 2 if 0 < share < 0.001 else 1
+    return f"{rounded(100 * share, digits):.{digits}f}%"
+
+
+def rounded(value: float, digits: int) -> float:
+    """Round as people do, a half away from zero, so that equal values computed in two ways look equal.
+
+    >>> rounded(6.25, 1), rounded(-6.25, 1), rounded(6.2499999999, 1), rounded(6.24, 1)
+    (6.3, -6.3, 6.3, 6.2)
+    """
+    step = 10.0**digits
+    return math.copysign(math.floor(abs(value) * step + 0.5 + _SLACK) / step, value)
 
 
 def times(multiple: float) -> str:
@@ -24,4 +44,5 @@ def times(multiple: float) -> str:
     """
     if multiple >= _READABLE:
         return f"{multiple:.0e}"
-    return f"{multiple:,.{1 if multiple < 9.95 else 0}f}"
+    digits = 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"

@@ -173,7 +173,8 @@ class _Trials:
         scores = self._scores(np.concatenate(chances))
         rehearsed = self._decided(scores, weight, group)
         everybody = self._train(self.people, self.soft, offsets, keeps_means=keeps_means)
-        more = self._among(everybody, self.people) - np.mean(taught, axis=0)
+        # Pooled, because a group of one or two people is missing from some folds.
+        more = _shares(self._among(everybody, self.people)) - _shares(np.sum(taught, axis=0))
         decided = _moved(rehearsed, more)
         sums = (tally(group, power, decided.shape[1]) for power in (weight, weight**2))
         shortfall = self.wish.shortfall(decided, np.nan_to_num(effective_rows(*sums)))
@@ -185,8 +186,8 @@ class _Trials:
         return self.student.learn(people.lesson(people.size, counted))
 
     def _among(self, predict: Predict, people: People) -> Reals:
-        """Share of each group decided each way, among these people (outcomes × groups)."""
-        return _shares(self._decided(self._scores(predict(people.inputs)), people.weight, people.group))
+        """Weight of these people of each group decided each way (outcomes × groups)."""
+        return self._decided(self._scores(predict(people.inputs)), people.weight, people.group)
 
     def _scores(self, chances: Reals) -> Reals:
         return np.asarray(np.log(np.maximum(checked(self.student, chances), FLOOR)) - self.wish.handicap)

@@ -256,8 +256,12 @@ def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) ->
     """Stretch the scores around the threshold until the mean is nearest to the wanted one."""
     from scipy.optimize import minimize_scalar
 
+    # One row per outcome: numpy is slow to reduce along an axis of two.
+    by_outcome, start = np.ascontiguousarray(scores.T), handicap[:, None]
+
     def miss(logarithm: float) -> float:
-        mean = share @ _softmax(np.exp(logarithm) * scores + handicap)
+        stretched = np.exp(logarithm) * by_outcome + start
+        mean = np.exp(stretched - log_sum_exp(stretched, axis=0)) @ share
         return float(np.abs(mean - wanted).sum())
 
     most = np.log(_STEEPEST)

@@ -6,6 +6,7 @@ import importlib.metadata
 import math
 import platform
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from fairmaxent.errors import InputError, spelled
@@ -16,11 +17,13 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
+from fairmaxent.report.counting import Counting, counting
 from fairmaxent.report.delivered import Mode, absences, deliver
 from fairmaxent.report.delivered_costs import DeliveredCosts, delivered_costs
+from fairmaxent.report.filing import Filing, filed
 from fairmaxent.report.rates import Reached, reached
 from fairmaxent.report.repeat_call import call
-from fairmaxent.report.request_text import wishes
+from fairmaxent.report.request_text import outcomes_compared, wishes
 from fairmaxent.report.shares import Grouping, Marginal, Move, groupings, largest_moves, marginals
 from fairmaxent.report.source import Source
 from fairmaxent.report.trade_off import TradeOff, trade_off
@@ -30,7 +33,9 @@ from fairmaxent.report.trade_off import TradeOff, trade_off
 class Report:
     """What was asked for, what was reached, what changed, what it costs, and how to repeat it."""
 
+    filing: Filing
     outcome: str
+    favourable: str  # the outcomes that the statistical rate compares, in words
     protected: tuple[str, ...]
     rows: int
     distinct_rows: int  # as combinations of levels
@@ -39,6 +44,7 @@ class Report:
     alerts: tuple[str, ...]  # costs beyond the line, with their remedies: the first thing that is said
     changed: tuple[str, ...]  # for how many people of each group the outcome was changed, and in which direction
     costs: DeliveredCosts
+    counting: Counting
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
     warnings: tuple[str, ...]  # everything else that a careful reader should know
@@ -57,6 +63,7 @@ class Report:
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
     advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
+    not_estimated: str | None  # why it is not known how a model will decide; None: it is known, or nobody asked
     call: str
     versions: dict[str, str]
 
@@ -76,17 +83,24 @@ def build_report(
     seed: int | None = None,
     source: Source | None = None,
     trade_off: bool = True,
+    title: str | None = None,
+    author: str | None = None,
+    purpose: str | None = None,
+    date: datetime | None = None,
 ) -> Report:
     """Compute everything a report shows; the options are those of :func:`write_report`."""
     if not isinstance(fit, Fit):
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
+    filing = filed(title=title, author=author, purpose=purpose, date=date)
     if data is not None:
         check_data(fit, data)
     made = deliver(fit, delivered, mode=mode, iid=iid, seed=seed)
     origin = Source() if source is None else source
     columns = marginals(fit)
     return Report(
+        filing=filing,
         outcome=fit.roles.names[0],
+        favourable=outcomes_compared(fit),
         protected=fit.roles.names[1:],
         rows=fit.table.size,
         distinct_rows=fit.table.distinct,
@@ -95,6 +109,7 @@ def build_report(
         alerts=tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate)),
         changed=() if fit.certificate.costs is None else tuple(changed_lines(fit.certificate.costs)),
         costs=delivered_costs(fit, made, data),
+        counting=counting(fit, made.table),
         wishes=wishes(fit),
         rates=reached(fit, made),
         warnings=(*absences(fit, made.table), *(spelled(remark, str) for remark in other_remarks(fit.certificate))),
@@ -113,6 +128,7 @@ def build_report(
         seed=made.seed,
         source=origin,
         advice=_advice(fit.certificate),
+        not_estimated=_not_estimated(fit.certificate),
         call=call(fit, made, origin),
         versions=_versions(fit),
     )
@@ -129,6 +145,11 @@ def _advice(certificate: Certificate) -> str | None:
     if known is None or not unfair:
         return None
     return f"Its decisions are expected to be less fair than wanted{spelled(remedy_remark(known, unfair[0]), str)}."
+
+
+def _not_estimated(certificate: Certificate) -> str | None:
+    missing = certificate.not_estimated
+    return None if missing is None or not missing.why else spelled(missing.why, str)
 
 
 def _versions(fit: Fit) -> dict[str, str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Line = tuple[str, str, str, str]  # what, wanted, reached, 95 % interval
+Line = tuple[str, str, str, str]  # what, wanted, reached, 95% interval
 
-HEAD = ("Decisions", "Wanted", "Reached", "95 % interval")
+HEAD = ("Decisions", "Wanted", "Reached", "95% interval")
 
 
 def how(known: Mapping[str, Any]) -> str:

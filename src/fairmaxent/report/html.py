@@ -8,10 +8,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import DependencyError
+from fairmaxent.fit.share_text import percent
 from fairmaxent.plain_text import isolated
-from fairmaxent.report import decisions, model_estimate, number_text, sentences, svg
+from fairmaxent.report import decisions, model_estimate, number_text, sentences, svg, tables
 from fairmaxent.report.build import Report
+from fairmaxent.report.first_page import first_page, left_out_alerts
 from fairmaxent.report.shares import Grouping, Marginal, Shift
+from fairmaxent.report.text_table import TextTable
 from fairmaxent.report.trade_off import TradeOffPoint, Varied
 
 if TYPE_CHECKING:
@@ -49,25 +52,32 @@ class Picture:
     svg: Any
 
 
-def to_html(report: Report) -> str:
-    """Render the report."""
+def to_html(report: Report, *, paper: str | None = None) -> str:
+    """Render the report; without a size of paper, it is printed on whatever there is."""
     environment = _environment()
     here = files("fairmaxent.report")
     template = environment.from_string(here.joinpath("report.html").read_text(encoding="utf-8"))
     return template.render(
         report=report,
+        first=first_page(report),
+        alerts=left_out_alerts(report),
         words=sentences,
+        tables=tables,
         number_text=number_text,
         student=model_estimate,
         decisions=decisions,
-        style=_trusted(here.joinpath("report.css").read_text(encoding="utf-8")),
+        style=_trusted(_style(here.joinpath("report.css").read_text(encoding="utf-8"), paper)),
         groups=[_group_bars(grouping, report.outcome) for grouping in report.groupings],
         columns=[_column_bars(column) for column in report.marginals[:SHOWN_COLUMNS]],
-        others=report.marginals[SHOWN_COLUMNS:],
+        others=_columns_table(report.marginals[SHOWN_COLUMNS:]),
         shown_warnings=SHOWN_WARNINGS,
         maps=_maps(report),
         curves=_curves(report),
     )
+
+
+def _style(css: str, paper: str | None) -> str:
+    return css if paper is None else f"{css}@page {{ size: {paper}; }}\n"
 
 
 def _environment() -> Environment:
@@ -80,7 +90,7 @@ def _environment() -> Environment:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
-    environment.filters["percent"] = number_text.percent
+    environment.filters["percent"] = percent
     return environment
 
 
@@ -98,8 +108,14 @@ def _trusted(text: str) -> Any:
 
 def _column_bars(column: Marginal) -> Bars:
     role = "" if column.role == "other" else f"{column.role}, "
-    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {number_text.percent(column.distance)}"
+    about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}"
     return _bars(column.name, about, column.shifts, SHOWN_LEVELS, shares=True)
+
+
+def _columns_table(columns: Sequence[Marginal]) -> TextTable:
+    rows = tuple((column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in columns)
+    label = number_text.more(len(columns), "column")
+    return TextTable(label, ("Column", "Kind", "Levels", "Distance"), rows, words=(1,))
 
 
 def _group_bars(grouping: Grouping, outcome: str) -> Bars:

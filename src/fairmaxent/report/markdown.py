@@ -6,9 +6,12 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairmaxent.fit.share_text import percent
 from fairmaxent.plain_text import isolated, visible
-from fairmaxent.report import decisions, model_estimate, number_text, sentences
+from fairmaxent.report import decisions, model_estimate, sentences, tables
 from fairmaxent.report.build import Report
+from fairmaxent.report.first_page import FirstPage, first_page, left_out_alerts
+from fairmaxent.report.text_table import TextTable
 
 # Characters that would begin markup; each is written as text.
 _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
@@ -16,93 +19,72 @@ _MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
 
 def to_markdown(report: Report) -> str:
     """Render the report."""
-    blocks = [
-        f"# Fairness report: {text(sentences.title(report))}",
-        *_top(report),
-        *_sections(report),
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join([*_first_page(first_page(report)), "## Appendix", *_sections(report)]) + "\n"
 
 
-def _top(report: Report) -> Iterator[str]:
-    """What must be known first: warnings about costs, changed outcomes, the costs; only then what was reached."""
-    if report.alerts:
-        yield from (f"**{text(sentences.ALERTS)}**", _list(report.alerts))
-    if report.changed:
-        yield from (text(sentences.CHANGED), _list(report.changed))
-    yield from (text(sentences.summary(report)), "## What it costs", *_costs(report))
-    yield text(sentences.verdict(report))
-
-
-def _costs(report: Report) -> Iterator[str]:
-    changes = sentences.changed_shares(report)
-    if changes:
-        yield _list(changes)
-    yield text(sentences.costs_note(report))
-    lines = sentences.cost_lines(report)
-    if lines:
-        yield table(sentences.cost_heads(report), lines)
-    hidden = sentences.hidden_costs(report)
-    if hidden is not None:
-        yield text(hidden)
+def _first_page(page: FirstPage) -> Iterator[str]:
+    yield f"# Fairness report: {text(page.title)}"
+    filed = (("Author", page.author), ("Written", page.date), ("Purpose", page.purpose))
+    yield _list(f"{name}: {value}" for name, value in filed)
+    yield text(page.summary)
+    if page.alerts:
+        yield from (f"**{text(sentences.ALERTS)}**", _list(page.alerts))
+    for answer in page.answers:
+        yield f"## {answer.question}"
+        yield _list(answer.lines) if len(answer.lines) > 1 else text("".join(answer.lines))
+        if answer.table is not None:
+            yield table(answer.table)
+        yield from map(text, answer.notes)
+    yield from ("## Files and versions", _list(f"{name}: {value}" for name, value in page.record))
 
 
 def _sections(report: Report) -> Iterator[str]:
-    yield from ("## What was asked for", _list(report.wishes))
-    yield from ("## What was reached", text(sentences.rates_note(report)), _rates(report))
+    yield from ("### Everything that was asked for", _list(report.wishes))
+    yield from ("### The rates in detail", text(sentences.rates_note(report)), table(tables.rates_table(report)))
     if report.warnings:
         yield from (text(sentences.WARNINGS), _list(report.warnings))
-    yield from ("## The groups, and the outcome in them", *_groups(report))
-    yield from ("## A model trained on this", *_model(report))
-    yield from ("## What changed most", text(sentences.MOVES), _moves(report))
-    yield from ("## Every column", text(sentences.MARGINALS), *_columns(report))
-    yield from ("## Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
-    yield from ("## Trade-off", *_trade_off(report))
-    yield from ("## Copies of real rows", text(sentences.copies_note(report)))
+    yield from ("### The costs in detail", *_costs(report))
+    yield from ("### The groups and their outcomes", *_groups(report))
+    yield from ("### A model trained on this", *_model(report))
+    yield from ("### What changed most", text(sentences.MOVES), table(tables.moves_table(report)))
+    yield from ("### Every column", text(sentences.MARGINALS), *_columns(report))
+    yield from ("### Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
+    yield from ("### Trade-off", *_trade_off(report))
+    yield from ("### Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
         yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)
-    lines = sentences.certificate_lines(report)
-    yield from ("## Certificate", text(sentences.CERTIFICATE), table(("Quantity", "Value", "Meaning"), lines))
-    yield from ("## Limits of the method", _list(sentences.LIMITS))
-    yield "## How to repeat it"
-    data = sentences.data_file(report)
-    if data is not None:
-        yield text(data)
+    yield from ("### Certificate", text(sentences.CERTIFICATE), table(tables.certificate_table(report)))
+    yield from ("### Limits of the method", _list(sentences.LIMITS))
+    yield "### How to repeat it"
     if report.source.command is not None:
         yield _code(report.source.command)
     yield from (
         sentences.call_note(report),
         _code(report.call),
-        text(sentences.versions(report)),
+        text(sentences.seed(report)),
         text(sentences.footer(report)),
     )
 
 
-def _rates(report: Report) -> str:
-    drawn = report.mode == "rows"
-    heads = ["Rate", "Wanted", "Before", "Achieved", sentences.DELIVERED_NAMES[report.mode], "State", "Worst before"]
-    rows = [
-        (
-            f"{sentences.RATE_NAMES[rate.kind]}, {rate.grouping}",
-            sentences.wanted(rate),
-            f"{rate.before:.4f}",
-            f"{rate.achieved:.4f}",
-            sentences.delivered(rate),
-            sentences.state(rate)[1],
-            rate.worst_before,
-            *([sentences.interval(rate)] if drawn else []),
-        )
-        for rate in report.rates
-    ]
-    return table([*heads, *(["Independent draws"] if drawn else [])], rows)
+def _costs(report: Report) -> Iterator[str]:
+    yield from map(_list, filter(None, (left_out_alerts(report), sentences.changed_shares(report))))
+    if report.changed:
+        yield from (text(sentences.CHANGED), _list(report.changed))
+    yield text(sentences.costs_note(report))
+    costs = tables.costs_table(report)
+    if costs.rows:
+        yield table(costs)
+    hidden = sentences.hidden_costs(report)
+    if hidden is not None:
+        yield text(hidden)
 
 
 def _groups(report: Report) -> Iterator[str]:
     for grouping in report.groupings:
         what = "size" if grouping.outcome is None else f"{report.outcome} = {grouping.outcome}"
-        yield f"### {text(f'{grouping.name}: {what}')}"
+        yield f"#### {text(f'{grouping.name}: {what}')}"
         rows = [(shift.label, f"{shift.rows:,}", *_change(shift.before, shift.after)) for shift in grouping.shifts]
-        yield table(("Group", "Rows", "Before", "After"), rows)
+        yield lines_table(("Group", "Rows", "Before", "After"), rows)
 
 
 def _model(report: Report) -> Iterator[str]:
@@ -110,69 +92,47 @@ def _model(report: Report) -> Iterator[str]:
     tried = report.certificate["decisions"]
     if tried is not None:
         yield text(decisions.how(tried))
-        yield table(decisions.HEAD, list(decisions.lines(tried)))
+        yield table(tables.decisions_table(tried))
     known = report.certificate["downstream"]
     if known is None:
         yield text(model_estimate.NOT_ESTIMATED)
         return
-    yield text(model_estimate.how(known))
-    rows = [
-        (name, *map(model_estimate.number, values), meaning) for name, meaning, *values in model_estimate.lines(known)
-    ]
-    yield table(("Expected", "Before", "After", "Meaning"), rows)
+    yield text(model_estimate.how(known, favourable=report.favourable))
+    yield table(tables.model_table(known, report.favourable))
     advice = report.advice
     if advice is not None:
         yield text(advice)
     yield model_estimate.ONE_NOTION
 
 
-def _moves(report: Report) -> str:
-    rows = [
-        (move.column, move.level, *_change(move.before, move.after), number_text.points(move.before, move.after))
-        for move in report.moves
-    ]
-    return table(("Column", "Level", "Before", "After", "Change, points"), rows)
-
-
 def _columns(report: Report) -> Iterator[str]:
     for column in report.marginals:
-        yield f"### {text(column.name)}"
-        yield text(f"{column.role}, {column.kind}, distance {number_text.percent(column.distance)}")
+        yield f"#### {text(column.name)}"
+        yield text(f"{column.role}, {column.kind}, distance {percent(column.distance)}")
         levels = [(shift.label, *_change(shift.before, shift.after)) for shift in column.shifts]
-        yield table(("Level", "Before", "After"), levels)
+        yield lines_table(("Level", "Before", "After"), levels)
 
 
 def _pairs(report: Report) -> Iterator[str]:
     pairs = report.associations
-    yield "Pairs that changed most:"
-    rows = [(f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}") for pair in pairs.shifts]
-    yield table(("Columns", "Before", "After"), rows)
+    yield from ("Pairs that changed most:", table(tables.pairs_table(report)))
     for when, matrix in (("Before", pairs.before), ("After", pairs.after)):
         yield f"{when}:"
         lines = [
             (name, *(f"{value:.2f}" for value in values)) for name, values in zip(pairs.names, matrix, strict=True)
         ]
-        yield table(("", *pairs.names), lines)
+        yield lines_table(("", *pairs.names), lines)
 
 
 def _trade_off(report: Report) -> Iterator[str]:
     if report.trade_off.skipped is not None:
         yield f"The trade-off was not computed: {text(report.trade_off.skipped)}."
         return
-    yield text(sentences.TRADE_OFF)
-    rows = []
-    for point in report.trade_off.points:
-        name = f"{point.varied} = {point.value:g}" + (" (this fit)" if point.is_this_fit else "")
-        if point.effective_rows is None:
-            rows.append((name, f"not possible: {point.problem}", "", ""))
-        else:
-            distance = "–" if point.distance is None else f"{point.distance:.4f}"
-            rows.append((name, distance, f"{point.effective_rows:,.0f}", number_text.percent(point.seen)))
-    yield table(("Varied", "Distance", "Effective rows", "Seen combinations"), rows)
+    yield from (text(sentences.TRADE_OFF), table(tables.trade_off_table(report)))
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:
-    return number_text.percent(before), number_text.percent(after)
+    return percent(before), percent(after)
 
 
 def text(raw: str) -> str:
@@ -184,8 +144,13 @@ def text(raw: str) -> str:
     return _MARKUP.sub(r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False))
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table; every cell is text."""
+def table(shown: TextTable) -> str:
+    """Write a table."""
+    return lines_table(shown.heads, shown.rows)
+
+
+def lines_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table from its lines; every cell is text."""
     lines = [heads, ["---"] * len(heads), *rows]
     written = [[cell if number == 1 else text(cell) for cell in line] for number, line in enumerate(lines)]
     return "\n".join(f"| {' | '.join(line)} |" for line in written)

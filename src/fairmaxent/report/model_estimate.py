@@ -42,12 +42,12 @@ _MEANINGS = {
     "auc": ("AUC", "how well it ranks people: 0.5 is chance, 1 is perfect"),
     "by_predictions": (
         "Statistical rate of its predictions",
-        "lowest share of yes in any group divided by the highest",
+        "lowest share of {} among its predictions in any group, divided by the highest",
     ),
-    "by_probabilities": ("Statistical rate of its probabilities", "the same for the mean probability of yes"),
+    "by_probabilities": ("Statistical rate of its probabilities", "the same for the mean probability of {}"),
     "equal_opportunity": (
         "Equal opportunity",
-        "how equally often it recognises people who have the outcome, across groups",
+        "how equally often it recognises people who have {}, across groups",
     ),
     "equalised_odds": ("Equalised odds", "the same, and how equally often it mistakes other people for them"),
     "calibration_gap": (
@@ -60,11 +60,13 @@ MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")
 _BY_GROUPING = tuple(_MEANINGS)[2:]
 
 
-def lines(known: Mapping[str, Any], kinds: tuple[str, ...] = tuple(_MEANINGS)) -> Iterator[Line]:
-    """Each quantity before and after, those that compare groups once per grouping."""
+def lines(
+    known: Mapping[str, Any], kinds: tuple[str, ...] = tuple(_MEANINGS), *, favourable: str = "the outcome"
+) -> Iterator[Line]:
+    """Each quantity before and after, those that compare groups once per grouping; meanings name the outcome."""
     before, after = known["before"], known["after"]
     for kind in kinds:
-        name, meaning = _MEANINGS[kind]
+        name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
         if kind not in _BY_GROUPING:
             yield name, meaning, _expected(before, kind), _expected(after, kind)
             continue
@@ -81,9 +83,13 @@ def _expected(outlook: Mapping[str, Any], kind: str, grouping: str | None = None
 
 def number(expected: Expected) -> str:
     """Write one of these numbers, with its range; a dash if there is nothing to compare."""
-    if expected.value is None:
-        return "–"
-    return f"{expected.value:.3f}{f' ({range_text(expected)})' if expected.span else ''}"
+    has_range = expected.value is not None and expected.span is not None
+    return f"{short(expected)}{f' ({range_text(expected)})' if has_range else ''}"
+
+
+def short(expected: Expected) -> str:
+    """Write one of these numbers without its range."""
+    return "–" if expected.value is None else f"{expected.value:.3f}"
 
 
 def range_text(expected: Expected) -> str:
@@ -91,7 +97,7 @@ def range_text(expected: Expected) -> str:
     return "–" if expected.span is None else f"{expected.span[0]:.2f} to {expected.span[1]:.2f}"
 
 
-def how(known: Mapping[str, Any]) -> str:
+def how(known: Mapping[str, Any], *, favourable: str = "the outcome") -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
     trained = "the drawn rows" if known["output"] == "rows" else "the weighted rows"
     blind = ", without the protected columns" if known["blind"] else ""
@@ -99,11 +105,18 @@ def how(known: Mapping[str, Any]) -> str:
     labels = "" if known["refitted"] else " The outcomes it learned were those that the fit gave to everybody."
     return (
         f"Before: {known['student']} trained on the original data{blind}. After: the same model trained on {trained}. "
-        f"Both decide about people in the original data, and say yes if the probability is above "
-        f"{known['threshold']:g}. This is an estimate: people were split into {known['folds']} folds{again}, and each "
-        f"fold was judged by models that had not seen it.{labels} {_ranges(known)}Another kind of model may behave "
+        f"Both decide about people in the original data: they predict {_decision(known, favourable)}. This "
+        f"is an estimate: people were split into {known['folds']} folds{again}, and each fold was judged by "
+        f"models that had not seen it.{labels} {_ranges(known)}Another kind of model may behave "
         "differently."
     )
+
+
+def _decision(known: Mapping[str, Any], favourable: str) -> str:
+    """What a model predicts; another threshold than a half is for one of two outcomes."""
+    if known["threshold"] == 0.5:
+        return "the likeliest outcome"
+    return f"{favourable} if its probability is above {known['threshold']:g}"
 
 
 def _ranges(known: Mapping[str, Any]) -> str:

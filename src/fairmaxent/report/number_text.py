@@ -1,6 +1,8 @@
-"""How the report writes numbers."""
+"""How the report writes numbers, and cuts texts; shares are written as in remarks and certificates."""
 
 from __future__ import annotations
+
+from fairmaxent.fit.share_text import rounded
 
 
 def nats(distance: float) -> str:
@@ -21,19 +23,6 @@ def more(count: int, what: str) -> str:
     return f"{count:,} more {what}{'s' if count != 1 else ''}"
 
 
-def percent(share: float | None) -> str:
-    r"""Write a share for people, on one line.
-
-    >>> percent(0.12345), percent(0.0004), percent(1e-9), percent(0.0), percent(None)
-    ('12.3\xa0%', '0.04\xa0%', '<\xa00.01\xa0%', '0.0\xa0%', '–')
-    """
-    if share is None:
-        return "–"
-    if 0 < share < 0.0001:
-        return "<\u00a00.01\u00a0%"
-    return f"{100 * share:.{2 if 0 < share < 0.001 else 1}f}\u00a0%"
-
-
 def points(before: float | None, after: float | None) -> str:
     """Write a change of a share in percentage points, with its sign.
 
@@ -42,5 +31,56 @@ def points(before: float | None, after: float | None) -> str:
     """
     if before is None or after is None:
         return "–"
-    change = round(100 * (after - before), 1)
+    change = rounded(100 * (after - before), 1)
     return f"{change:+.1f}".replace("-", "−") if change else "0.0"
+
+
+def factor(multiple: float) -> str:
+    """Write how many times as large a share is; below ten with two digits.
+
+    >>> factor(0.2234), factor(1.0), factor(2.24), factor(1240.3)
+    ('0.22', '1.0', '2.2', '1,240')
+    """
+    digits = 2 if multiple < 0.995 else 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"
+
+
+def short_name(name: str, most: int) -> str:
+    """Cut long names of columns and levels in their middle; of "column = level", each side for itself.
+
+    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
+    ('reli…dent = none at all', 'sex = f, age = 9')
+    """
+    if len(name) <= most:
+        return name
+    pairs = [pair.partition(" = ") for pair in name.split(", ")]
+    room = max(most // len(pairs), 12)
+    return ", ".join(
+        f"{_middle_cut(column, room * 2 // 5)} = {_middle_cut(level, room * 3 // 5)}"
+        if level
+        else _middle_cut(column, room)
+        for column, _, level in pairs[: max(most // 12, 1)]
+    )
+
+
+def _middle_cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 3 // 5
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a long text after a sentence, or else after a word.
+
+    >>> shortened("It is short.", 20), shortened("First this. Then that, and more.", 20)
+    ('It is short.', 'First this. …')
+    >>> shortened("one two three four", 12)
+    'one two …'
+    """
+    if len(text) <= most:
+        return text
+    room = text[: most - 1]
+    stop = room.rfind(". ")
+    kept = room[: stop + 1] if stop >= most // 3 else room[: max(room.rfind(" "), most // 3)]
+    return f"{kept} …"

@@ -9,6 +9,7 @@ from fairmaxent.fit.request import PaperRequest, Relabel, Request
 from fairmaxent.report.rates import is_targeted
 
 _OUTCOMES = 3  # outcome levels named before the rest is counted
+_EACH = ("each level of ", "each of ")
 _BASES = {
     "tree": "a model of the same rows that keeps the strongest relations between columns",
     "product": "a model of the same rows that keeps only each column's own shares",
@@ -30,24 +31,31 @@ def _rates(fit: Fit) -> Iterator[str]:
                 if rate == 1
                 else f"The smallest group of {name} is at least {rate:.3g} times as large as the largest."
             )
+    outcomes = outcomes_compared(fit)
     for name, rate in wanted["statistical_rate"].items():
         if rate is not None:
             yield (
-                f"{_outcomes(fit)} equally common in all groups of {name}."
+                f"{_sentence(outcomes)} is equally common in all groups of {name}."
                 if rate == 1
-                else f"{_outcomes(fit)} at least {rate:.3g} times as common in each group of {name} as in any other."
+                else f"{_sentence(outcomes)} is at least {rate:.3g} times as common in each group of {name} as in any "
+                "other."
             )
 
 
-def _outcomes(fit: Fit) -> str:
-    """Name the outcomes that the statistical rate compares, with the verb."""
+def outcomes_compared(fit: Fit) -> str:
+    """Name the outcomes that the statistical rate compares: one, several, or each level."""
     outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
     if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
-        return f"Each level of {outcome.name} is"
+        return f"{_EACH[0]}{outcome.name}"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
     if len(levels) == 1:
-        return f"{shown} is"
-    return f"Each of {shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'} is"
+        return shown
+    return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
+
+
+def _sentence(outcomes: str) -> str:
+    """Begin a sentence with outcomes; a column's name stays as it is."""
+    return f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
 
 
 def _targets(request: Request | PaperRequest) -> Iterator[str]:
@@ -84,9 +92,10 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield f"Kept, even if they look like identifiers: {kept}."
     if request.weight is not None:
         yield f"Rows are weighted by the design weights in {request.weight}."
+    yield "Otherwise the result is as close to the data as possible."
     yield (
-        f"Otherwise the result is as close to the data as possible. A share of {request.base_share:.3g} comes from the "
-        f"base {request.base!r}, {_BASES[request.base]}; it makes combinations possible that no row has."
+        f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
+        "combinations possible that no row has."
     )
 
 

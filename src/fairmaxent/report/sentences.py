@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairmaxent.fit.cost_text import worst_groups
-from fairmaxent.fit.share_text import times
+from fairmaxent.fit.share_text import percent
 from fairmaxent.report.build import Report
-from fairmaxent.report.number_text import more, nats, percent
+from fairmaxent.report.number_text import more
 from fairmaxent.report.rates import Reached
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
@@ -33,7 +33,6 @@ COUNTED_COPIES = (
 )
 EXPECTED_COPIES = "Expected copies is how often one real row is expected among the rows."
 COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
-WORST_CELL = "Worst cell"
 WARNINGS = "What you should know about these data and this fit:"
 GROUPS = "Before: in the data, with the number of rows. After: in the fitted distribution, exactly."
 MOVES = "The levels whose share of the rows changed most, among all columns."
@@ -89,7 +88,7 @@ CALL = "In Python, with the table as frame; if you passed your own Domain, label
 READ_CALL = "In Python, with the complete table of the file as frame:"
 _MEASURED = {
     "rows": "The next column is counted in the drawn rows; the same number of independent draws would fall into the "
-    "interval 95 % of the time.",
+    "interval 95% of the time.",
     "weights": "The next column is computed from the weighted rows.",
     "top-up": "The next column is counted in the old and the added rows together.",
 }
@@ -102,8 +101,14 @@ _SCATTER = "Independent draws vary, and their rates are below the exact ones; ro
 
 
 def title(report: Report) -> str:
-    """Name the report by its columns."""
-    return f"{report.outcome} by {', '.join(report.protected)}"
+    """The title that was given, or the outcome and the columns whose groups are compared."""
+    return report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
+
+
+def rate_name(report: Report, rate: Reached) -> str:
+    """Name a rate, with what it is about."""
+    about = f", {report.favourable}" if rate.kind == "statistical_rate" else ""
+    return f"{RATE_NAMES[rate.kind]} of {rate.grouping}{about}"
 
 
 def summary(report: Report) -> str:
@@ -124,8 +129,8 @@ def verdict(report: Report) -> str:
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
     if exactly == len(asked):
-        short = f"{met or 'none'} of {len(asked)} by the {rows}{_gap(asked)}"
-        return f"{which} met by the distribution, {short}{reminder}."
+        short = f"the {rows} meet {met or 'none'} of {len(asked)}{_gap(asked)}"
+        return f"{which} met by the distribution; {short}{reminder}."
     return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
 
 
@@ -134,7 +139,7 @@ def _gap(asked: list[Reached]) -> str:
     short = [rate for rate in asked if not rate.met]
     if any(rate.from_target or rate.delivered is None for rate in short):
         return ""
-    return f" (short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most)"
+    return f" and are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most"
 
 
 def delivery(report: Report) -> str:
@@ -186,32 +191,6 @@ def costs_note(report: Report) -> str:
     return f"{text} {COUNTED_COPIES if report.costs.counted else EXPECTED_COPIES}"
 
 
-def cost_heads(report: Report) -> tuple[str, ...]:
-    """The columns of the costs."""
-    copies = "Most copies" if report.costs.counted else "Expected copies"
-    last = "Largest weight" if report.mode == "weights" else copies
-    return "Group", "Rows", "Before", "After", "Effective rows", last
-
-
-def cost_lines(report: Report) -> list[tuple[str, ...]]:
-    """Each group, those that rest on least if there are many, and the worst cell."""
-    costs = report.costs
-    if costs.worst_cell is None:
-        return []
-    named = [*((group.name, group) for group in worst_groups(costs.groups)), (WORST_CELL, costs.worst_cell)]
-    return [
-        (
-            f"{name}: {cost.name}" if name is WORST_CELL else name,
-            f"{cost.rows:,}",
-            percent(cost.before),
-            percent(cost.after),
-            times(cost.effective_rows),
-            times(cost.largest_weight if report.mode == "weights" else cost.most_copies),
-        )
-        for name, cost in named
-    ]
-
-
 def hidden_costs(report: Report) -> str | None:
     """Count the groups that are not shown."""
     hidden = len(report.costs.groups) - len(worst_groups(report.costs.groups))
@@ -230,51 +209,6 @@ def rates_note(report: Report) -> str:
     if not any(rate.met_exactly and not rate.met for rate in report.rates):
         return text
     return f"{text} {_SCATTER if report.iid else _SHORT[report.mode]}"
-
-
-def certificate_lines(report: Report) -> list[tuple[str, str, str]]:
-    """Name, value and meaning of each promised quantity."""
-    certificate = report.certificate
-    bound = certificate["multiplier_bound"]
-    asked = any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates)
-    guarantee = (
-        "Guaranteed statistical rate",
-        f"{certificate['bound']:.4f}",
-        f"Theorem 4.5, with δ = {certificate['delta']:.1e}",
-    )
-    return [
-        (
-            "Solver",
-            f"{certificate['method']}, {certificate['status']} after {certificate['iterations']} iterations",
-            "how the optimum was found",
-        ),
-        (
-            "Residual",
-            f"{certificate['residual']:.1e}",
-            "largest difference between a wanted and an achieved expectation",
-        ),
-        (
-            "Distance to the prior",
-            nats(certificate["distance"]["to_prior"]),
-            "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)",
-        ),
-        (
-            "Distance from the data",
-            nats(certificate["distance"]["from_data"]),
-            "KL(data‖p*): how far from the original table",
-        ),
-        (
-            "Effective rows",
-            f"{certificate['effective_rows']:,.0f} of {report.rows:,}",
-            "equally weighted rows that carry as much information as the fair weights (Kish)",
-        ),
-        *([guarantee] if asked else []),
-        (
-            "Size of the multipliers",
-            f"{certificate['multiplier_norm']:.3g}" + ("" if bound is None else f", at most {bound:.3g}"),
-            "‖λ*‖₂; the bound is Lemma 4.2",
-        ),
-    ]
 
 
 def copy_lines(report: Report) -> list[tuple[str, str]]:
@@ -320,21 +254,11 @@ def copies_note(report: Report) -> str:
     return f"{drawn} Raw values were not compared, because the table itself was not available; a fit keeps only levels."
 
 
-def versions(report: Report) -> str:
-    """List the software that was used, and the seed."""
-    listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+def seed(report: Report) -> str:
+    """Say with which seed new rows were drawn."""
     if report.mode == "weights":
-        return f"Software: {listed}. Nothing is random."
-    seed = "of the new rows: not known here" if report.seed is None else f"of the new rows: {report.seed}"
-    return f"Software: {listed}. Seed {seed}."
-
-
-def data_file(report: Report) -> str | None:
-    """Name the file of the data, with a digest that identifies it."""
-    source = report.source
-    if source.file is None:
-        return None
-    return f"Data: {source.file}" + ("." if source.sha256 is None else f", SHA-256 {source.sha256}.")
+        return "Nothing is random."
+    return f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
 
 
 def call_note(report: Report) -> str:

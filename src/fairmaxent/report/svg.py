@@ -17,7 +17,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
 
 
 def heat_map(names: Sequence[str], matrix: Matrix, *, title: str) -> str:
-    """Draw a square of cells, the stronger the darker; each cell says its value when pointed at."""
+    """Draw a square of cells, the stronger the deeper; each cell says its value when pointed at.
+
+    How deep the strongest is says the page, which keeps the numbers readable on it in light and in dark.
+    """
     cell = max(18, min(30, 460 // len(names)))
     shown = [shorten(name) for name in names]
     margin = 10 + _LETTER * max(map(len, shown))
@@ -69,11 +72,10 @@ def shorten(name: str) -> str:
 
 def _cell(svg: ElementTree.Element, x: float, y: float, size: int, value: float, pair: str) -> None:
     shape = _add(svg, "rect", x=x + 0.5, y=y + 0.5, width=size - 1.0, height=size - 1.0, **{"class": "cell"})
-    shape.set("fill-opacity", f"{0.04 + 0.96 * value:.2f}")
+    shape.set("style", f"--strength:{0.04 + 0.96 * value:.2f}")
     _add(shape, "title").text = f"{pair}: {value:.3f}"
     if size >= 24:
-        kind = "on" if value > 0.5 else "off"
-        _text(svg, f"{100 * value:.0f}", x + size / 2, y + size / 2 + 3.5, anchor="middle", kind=kind)
+        _text(svg, f"{100 * value:.0f}", x + size / 2, y + size / 2 + 3.5, anchor="middle")
 
 
 def _svg(width: float, height: float, title: str) -> ElementTree.Element:
@@ -95,9 +97,8 @@ def _text(
     anchor: str = "start",
     turn: str | None = None,
     full: str | None = None,
-    kind: str = "off",
 ) -> None:
-    element = _add(svg, "text", x=x, y=y, **{"text-anchor": anchor, "class": kind})
+    element = _add(svg, "text", x=x, y=y, **{"text-anchor": anchor})
     element.text = text
     if turn is not None:
         element.set("transform", turn)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.filing_options import FilingOptions, check_reports, filing_options, pdf_option
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
@@ -14,6 +17,8 @@ from fairmaxent.cli.text import cell_text, say, step
 if TYPE_CHECKING:
     from fairmaxent.report.delivered import Mode
 
+_DEFAULT = "report.html"
+
 
 @click.command()
 @click.argument("model", type=click.Path(), metavar="MODEL")
@@ -21,10 +26,9 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=click.Path(),
-    default="report.html",
-    show_default=True,
-    help="Where to write the report: .html, .md or .json.",
+    help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
 )
+@pdf_option
 @click.option("--data", type=click.Path(), help="The table that the model was made from, to count copies exactly.")
 @click.option("--sample", type=click.Path(), help="The rows that were drawn or added; by default new ones are drawn.")
 @click.option(
@@ -40,15 +44,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Fit a few more times, to show what other options would cost.",
 )
+@filing_options
 @force_option
 @reading_options
 def command(
     model: str,
-    output: str,
+    output: str | None,
+    pdf: str | None,
     data: str | None,
     sample: str | None,
     mode: Mode,
     trade_off: bool,  # noqa: FBT001 (click passes it by name)
+    filing: FilingOptions,
     force: bool,  # noqa: FBT001
     reading: ReadingOptions,
 ) -> None:
@@ -59,14 +66,17 @@ def command(
     """
     from fairmaxent.files.staging import Staging
     from fairmaxent.fit.fit import load
-    from fairmaxent.report import write_report
-    from fairmaxent.report.writer import check_path
+    from fairmaxent.report import Source, build_report
+    from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import save_report
 
-    check_path(output)
-    refuse_overwriting([model, data, sample], [output])
+    output = _DEFAULT if output is None and pdf is None else output
+    check_reports(output, pdf)
+    targets = [path for path in (output, pdf) if path is not None]
+    refuse_overwriting([model, data, sample], targets)
     if mode == "weights" and sample is not None:
         raise click.UsageError("--mode weights draws no rows; leave --sample out")
-    with Staging([output], force=force, readable=[output]) as staging:
+    with Staging(targets, force=force, readable=targets) as staging:
         with step(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame
@@ -74,8 +84,19 @@ def command(
             scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
             real = None if data is None else (scanned or reading.read(data)).frame
         with step("writing"):
-            origin = None if data is None else source_of(data, reading, None, None)
-            staged = staging.path_for(output)
-            write_report(fit, staged, data=real, delivered=drawn, mode=mode, source=origin, trade_off=trade_off)
-    say(f"wrote {cell_text(output)}", data_on_stdout=False)
-    say(f"\n{next_step(f'open {output} and read its first page before you use the result')}", data_on_stdout=False)
+            files = {"Fair table": sample, "Model": model}
+            written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
+            origin = Source() if data is None else source_of(data, reading, None, None)
+            report = build_report(
+                fit,
+                data=real,
+                delivered=drawn,
+                mode=mode,
+                source=replace(origin, written=tuple(written)),
+                trade_off=trade_off,
+                **asdict(filing),
+            )
+            for path in targets:
+                save_report(report, staging.path_for(path))
+    say("\n".join(f"wrote {cell_text(path)}" for path in targets), data_on_stdout=False)
+    say(f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}", data_on_stdout=False)

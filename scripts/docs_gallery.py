@@ -1,0 +1,124 @@
+"""The gallery: its code is run while the site is built, and the pictures that it draws are put below it.
+
+The report is shown as it is, and as a picture where Chromium is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+from docs_notebooks import svg_of
+
+PAGE = "gallery.md"
+_BLOCK = re.compile(
+    r"^```pycon\n(?P<code>.*?)^```\n|^<!-- (?P<kind>notebook|report): (?P<name>[\w.]+) -->\n", re.M | re.S
+)
+_HEADING = re.compile(r"^##+ (.+)$", re.M)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_SIZE = 1380, 1500
+
+# A page of a screen and a page of a phone, side by side.
+_FRAMES = """<!doctype html><style>
+body { margin: 0; padding: 20px; background: #dfe3e8; display: flex; gap: 20px; }
+iframe { border: 0; height: 1460px; background: white; box-shadow: 0 1px 6px #0005; }
+</style><iframe src="REPORT" width="890"></iframe><iframe src="REPORT" width="430"></iframe>
+"""
+
+log = logging.getLogger("mkdocs.hooks.gallery")
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Run the page's code in a folder of its own and put what it makes below it."""
+    if page.file.src_uri != PAGE:
+        return markdown
+    os.environ.setdefault("MPLBACKEND", "agg")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(Path(config.docs_dir) / "census.csv", folder)
+        gallery = _Gallery(folder)
+        with contextlib.chdir(folder):
+            markdown = _BLOCK.sub(lambda block: gallery.shown(block, markdown), markdown)
+    for path, content in gallery.made.items():
+        files.append(File.generated(config, path, content=content))
+    return markdown
+
+
+@dataclass
+class _Gallery:
+    """What has been made so far, by path in the site."""
+
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    made: dict[str, str | bytes] = field(default_factory=dict)
+
+    def shown(self, block: re.Match[str], markdown: str) -> str:
+        """A block, and what it makes."""
+        if block["kind"] == "notebook":
+            return f'<div class="value">{self.names[block["name"]]._repr_html_()}</div>\n'.replace("\n<", "<")
+        if block["kind"] == "report":
+            return self._report(block["name"])
+        for example in doctest.DocTestParser().get_examples(block["code"]):
+            exec(compile(example.source, PAGE, "single"), self.names)
+        about = _HEADING.findall(markdown[: block.start()])[-1]
+        return block[0] + "".join(f"\n![{about}]({path})\n" for path in self._figures())
+
+    def _figures(self) -> Iterator[str]:
+        """Save every open figure."""
+        from matplotlib import pyplot
+
+        for number in pyplot.get_fignums():
+            path = f"pictures/gallery-{len(self.made) + 1}.svg"
+            self.made[path] = svg_of(pyplot.figure(number))
+            yield path
+        pyplot.close("all")
+
+    def _report(self, name: str) -> str:
+        """A link to the report, and its picture."""
+        self.made[f"pictures/{name}"] = (self.folder / name).read_bytes()
+        link = f"[Open this report](pictures/{name})"
+        picture = photograph(self.folder, name)
+        if picture is None:
+            return f"{link}.\n"
+        self.made["pictures/report.png"] = picture
+        return f"{link}. Its beginning, on a screen and on a phone:\n\n![The report](pictures/report.png)\n"
+
+
+def photograph(folder: Path, name: str) -> bytes | None:
+    """A picture of a page in Chromium; None where there is none, or where it fails."""
+    browser = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if browser is None:
+        log.info("no Chromium here: the gallery has no picture of the report")
+        return None
+    frames, picture = folder / "frames.html", folder / "report.png"
+    frames.write_text(_FRAMES.replace("REPORT", name), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"]
+    size = f"--window-size={_SIZE[0]},{_SIZE[1]}"
+    command = [
+        browser,
+        *options,
+        size,
+        f"--user-data-dir={folder / 'profile'}",
+        f"--screenshot={picture}",
+        frames.as_uri(),
+    ]
+    try:
+        subprocess.run(command, capture_output=True, timeout=60, check=True)
+        return picture.read_bytes()
+    except (OSError, subprocess.SubprocessError) as problem:
+        log.info("Chromium took no picture of the report: %s", problem)
+        return None

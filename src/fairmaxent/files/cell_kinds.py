@@ -1,0 +1,279 @@
+"""Cells of text as values: each column gets the type that all its cells have, and notes say how it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fairmaxent.data.frames import load_library
+from fairmaxent.errors import Option, check_choice, cut
+from fairmaxent.files.amounts import LOOKED_AT, Amounts, read_amounts
+from fairmaxent.files.date_forms import WORDS, DateOrder, WrittenDates, moment_form, written_dates
+from fairmaxent.files.form import ColumnForm, DateForm, NumberForm
+
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+Decimal = Literal[",", "."]
+Remark = str | tuple[object, ...]
+
+_Parser = Callable[[Any, Any], Any]
+_BOTH = ".,"
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What is known about how cells are written: the separator of a CSV, and what the user says."""
+
+    separator: str = ""
+    decimal: Decimal | None = None
+    date_order: DateOrder | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal is not None:
+            check_choice("decimal", self.decimal, Decimal)
+        if self.date_order is not None:
+            check_choice("date_order", self.date_order, DateOrder)
+
+    @property
+    def marks(self) -> str:
+        """Which decimal marks numbers may have. If the comma separates cells, it is not one unless asked for."""
+        return self.decimal or ("." if self.separator == "," else _BOTH)
+
+
+@dataclass(eq=False)
+class Typed:
+    """Columns with their types, how they are written, and what to say about them."""
+
+    columns: dict[str, Any]
+    parsers: dict[str, _Parser | None]
+    forms: dict[str, ColumnForm] = field(default_factory=dict)
+    markers: Mapping[str, str] = field(default_factory=dict)  # of missing values, by column, if it has only one
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def frame(self) -> Any:
+        """The columns as a table."""
+        return load_library("polars").DataFrame(list(self.columns.values()))
+
+    def names_of(self, *parsers: _Parser) -> list[str]:
+        """The columns that were read by one of these."""
+        return [name for name, parse in self.parsers.items() if parse in parsers]
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns that are text so far."""
+        return [name for name, parse in self.parsers.items() if parse is None and name not in self.forms]
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark of the file, if a number shows it."""
+        marks = {form.decimal for form in self.forms.values() if isinstance(form, NumberForm) and form.decimals}
+        if "," in marks or self.names_of(*_COMMA_NUMBERS):
+            return ","
+        return "." if marks or self.names_of(_number) else None
+
+
+def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) -> Typed:
+    """Strip spaces, read markers as missing, and give each column the type that all its cells have."""
+    polars = load_library("polars")
+    stripped = cells.select(polars.all().str.strip_chars())
+    present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
+    markers = _marker_counts(stripped, [marker for marker in missing if marker])
+    typed = _inferred(present, conventions.marks)
+    if conventions.marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
+        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise.
+        american = _is_american(present, typed)
+        typed = _inferred(present, "." if american else ",.")
+        conventions = Conventions(conventions.separator, "." if american else ",", conventions.date_order)
+    typed.markers = {
+        name: marker
+        for marker, by_name in markers.items()
+        for name, count in by_name.items()
+        if count == present[name].null_count()
+    }
+    typed.remarks += missing_remarks(markers)
+    typed.remarks += _european_remarks(typed)
+    _read_amounts(present, typed, conventions)
+    _read_dates(present, typed, conventions)
+    _add_plain_forms(present, typed)
+    return typed
+
+
+# ---------------------------------------------------------------- missing values
+
+
+def _marker_counts(stripped: Any, markers: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How often each marker stands for a missing value, by column."""
+    marked = [column for column in stripped if column.is_in(list(markers)).any()]
+    counts = {marker: {column.name: int((column == marker).sum()) for column in marked} for marker in markers}
+    return {marker: {name: count for name, count in by_name.items() if count} for marker, by_name in counts.items()}
+
+
+def missing_remarks(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Say which markers were read as a missing value, in which columns, and how often."""
+    for marker, by_name in counts.items():
+        if by_name:
+            columns = ", ".join(f"{name} {count:,}" for name, count in by_name.items())
+            yield f"{marker!r} was read as missing ({columns})"
+
+
+# ---------------------------------------------------------------- kinds
+
+
+def _inferred(present: Any, marks: str) -> Typed:
+    polars = load_library("polars")
+    pairs = {column.name: _infer(column, polars, marks) for column in present}
+    return Typed({name: column for name, (column, _) in pairs.items()}, {name: how for name, (_, how) in pairs.items()})
+
+
+def _infer(column: Any, polars: Any, marks: str) -> tuple[Any, _Parser | None]:
+    """The column as integers, numbers, Booleans, dates or times if every cell is one, else as text."""
+    cells = column.drop_nulls()
+    numbers = [parse for mark in marks for parse in (_COMMA_NUMBERS if mark == "," else (_number,))]
+    for parse in (_whole, *numbers, *_OTHERS):
+        if len(cells) and parse(cells[:1], polars).null_count() == 0:
+            parsed = parse(column, polars)
+            if parsed.null_count() == column.null_count():
+                return parsed, parse
+    return column, None
+
+
+def _european_remarks(typed: Typed) -> Iterator[str]:
+    """Say which columns were read by European conventions."""
+    numbers, dates = typed.names_of(*_COMMA_NUMBERS), typed.names_of(_european_date)
+    if numbers:
+        yield f"a comma was read as the decimal mark, and a point as the thousands separator ({', '.join(numbers)})"
+    if dates:
+        yield f"dates were read as day.month.year ({', '.join(dates)})"
+
+
+def _is_american(present: Any, typed: Typed) -> bool:
+    """Whether commas must separate thousands: one amount is written such as 1,234.50, and no column says otherwise."""
+    amounts = (read_amounts(present[name], _BOTH) for name in typed.texts)
+    if not any(amount is not None and amount.is_decisive and amount.form.decimal == "." for amount in amounts):
+        return False
+    return all(present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS))
+
+
+def _read_amounts(present: Any, typed: Typed, conventions: Conventions) -> None:
+    """Read the columns of text that hold amounts."""
+    marks = conventions.decimal or (",." if typed.decimal == "," else _BOTH)
+    read = {name: read_amounts(present[name], marks) for name in typed.texts}
+    amounts = {name: amount for name, amount in read.items() if amount is not None}
+    decisive = {amount.form.decimal for amount in amounts.values() if amount.is_decisive}
+    if decisive == {","} and marks == _BOTH:  # then the other columns are probably written in the same way
+        amounts = {name: read_amounts(present[name], ",.") or amount for name, amount in amounts.items()}
+    by_form: dict[object, list[tuple[str, Amounts]]] = {}
+    for name, amount in amounts.items():
+        typed.columns[name], typed.forms[name] = amount.column, amount.form
+        form = amount.form
+        by_form.setdefault((form.decimal, form.group, form.prefix, form.suffix), []).append((name, amount))
+    for same in by_form.values():
+        name, amount = same[0]
+        cells = present[name]
+        value = amount.column.filter(cells == amount.example)[0]
+        names = ", ".join(name for name, _ in same)
+        typed.remarks.append(f"numbers such as {cut(amount.example)!r} were read as {value} ({names})")
+
+
+def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
+    """Read the columns of text that hold dates; those that allow both orders follow the others."""
+    candidates = {name: dates for name in typed.texts if (dates := written_dates(present[name])) is not None}
+    clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
+    evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
+    assumed, why = conventions.date_order, ""
+    if assumed is None and len(evidence) == 1:
+        assumed, why = evidence.pop(), ", like other dates in the file"
+    if assumed is None and not evidence and (typed.decimal == "," or typed.names_of(_european_date)):
+        assumed, why = "dmy", ", like the European numbers or dates in the file"
+    for name, dates in candidates.items():
+        order = clear.get(name, assumed)
+        read = dates.read(order) if order in dates.orders and order is not None else None
+        if read is not None and order is not None:
+            typed.columns[name], typed.forms[name] = read
+            reason = "" if name in clear else why
+            typed.remarks.append(f"dates were read as {WORDS[order].format(dates.mark)}{reason} ({name})")
+        elif len(dates.orders) > 1:
+            typed.remarks.append(_unclear(name, dates))
+
+
+def _unclear(name: str, dates: WrittenDates) -> Remark:
+    return (
+        f"{name} was read as text, because {dates.example} can be day{dates.mark}month{dates.mark}year or "
+        f"month{dates.mark}day{dates.mark}year; set ",
+        Option("date_order", "dmy"),
+        " or ",
+        Option("date_order", "mdy"),
+    )
+
+
+def _add_plain_forms(present: Any, typed: Typed) -> None:
+    """Record how the first cells of the other numbers and dates are written."""
+    for name, parse in typed.parsers.items():
+        cells = present[name].head(LOOKED_AT).drop_nulls()
+        if parse is _number or parse in _COMMA_NUMBERS:
+            mark = "." if parse is _number else ","
+            decimals = cells.str.extract(rf"[{mark}](\d+)$").str.len_chars().fill_null(0).min() or 0
+            group = "." if mark == "," and _has_groups(present[name]) else ""
+            typed.forms[name] = NumberForm(mark, group, decimals=int(decimals))
+        elif parse is _european_date:
+            padded = cells.str.contains(r"^\d\d\.\d\d\.").all()
+            typed.forms[name] = DateForm("%d.%m.%Y" if padded else "%-d.%-m.%Y")
+        elif parse is _time:
+            typed.forms[name] = moment_form(cells)
+
+
+def _has_groups(column: Any) -> bool:
+    return bool(column.str.contains(r"\.\d{3}").any())
+
+
+# ---------------------------------------------------------------- parsers
+
+
+def _whole(column: Any, polars: Any) -> Any:
+    """Integers; 007 is a code, not a number."""
+    return column.set(column.str.contains(_CODE), None).cast(polars.Int64, strict=False)
+
+
+def _number(column: Any, polars: Any) -> Any:
+    return column.set(column.str.contains(_CODE), None).cast(polars.Float64, strict=False)
+
+
+def _thousands(column: Any, polars: Any) -> Any:
+    """Integers such as 1.234, with points that separate thousands."""
+    text = column.set(~column.str.contains(_POINTED), None).str.replace_all(".", "", literal=True)
+    return text.cast(polars.Int64, strict=False)
+
+
+def _comma_number(column: Any, polars: Any) -> Any:
+    """Numbers such as 1,5 or 1.234,5."""
+    text = column.set(~column.str.contains(_COMMA), None).str.replace_all(".", "", literal=True)
+    return text.str.replace(",", ".", literal=True).cast(polars.Float64, strict=False)
+
+
+def _truth(column: Any, polars: Any) -> Any:
+    return column.replace_strict({"true": True, "false": False}, default=None, return_dtype=polars.Boolean)
+
+
+def _date(column: Any, polars: Any) -> Any:
+    return column.set(~column.str.contains(_DAY), None).str.to_date("%Y-%m-%d", strict=False)
+
+
+def _european_date(column: Any, polars: Any) -> Any:
+    return column.set(~column.str.contains(_EUROPEAN_DAY), None).str.to_date("%d.%m.%Y", strict=False)
+
+
+def _time(column: Any, polars: Any) -> Any:
+    text = column.set(~column.str.contains(_MOMENT), None).str.replace(" ", "T")
+    return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
+
+
+_CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
+_DAY = r"^\d{4}-\d\d-\d\d$"
+_MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+_POINTED = r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$"
+_COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?$"
+_COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
+_EUROPEAN_DAY = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
+_COMMA_NUMBERS = (_thousands, _comma_number)
+_OTHERS = (_truth, _date, _european_date, _time)

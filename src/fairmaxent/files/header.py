@@ -1,0 +1,99 @@
+"""The header of a table, and the titles that offices write above it: recognised only if nothing else can be meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fairmaxent.errors import ColumnError, Option
+from fairmaxent.files.cell_kinds import Remark
+
+MOST_TITLES = 20
+"""How many records above a header are looked at."""
+
+_VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a number, an amount, a date or a time
+_ENOUGH = 3  # rows that can show that a line is one of them
+_MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
+
+Cells = Sequence[str]
+
+
+def title_count(records: Sequence[Cells]) -> int:
+    """Return how many of the first records stand above the header: 0 unless that is unambiguous.
+
+    A title has at most half of the table's cells, all at the left. The header comes directly after the titles; each
+    of its cells is filled, none is a number or a date, no two are equal, and none occurs again below. Most
+    records after it, and the first of them, have as many cells.
+
+    >>> title_count([["Staff 2025"], ["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
+    1
+    >>> title_count([["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
+    0
+    """
+    for count in range(min(MOST_TITLES, len(records) - 2) + 1):
+        width = len(records[count])
+        if count and _is_header(records[count]) and _fits(records, count, width):
+            return count
+        if not _may_be_title(records[count], records):
+            return 0
+    return 0
+
+
+def _may_be_title(record: Cells, records: Sequence[Cells]) -> bool:
+    """Whether it has at most half of the cells of a table (two of three), and only at the left."""
+    width = max(map(len, records))
+    filled = [bool(cell.strip()) for cell in record]
+    count = sum(filled)
+    is_left = all(filled[:count])
+    # "name," can be a header of two columns, one without a name.
+    few = count <= ((width + 1) // 2 if width > 2 else len(record) == 1)
+    return few and is_left
+
+
+def _is_header(record: Cells) -> bool:
+    names = [cell.strip() for cell in record]
+    return len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_VALUE.fullmatch, names))
+
+
+def _fits(records: Sequence[Cells], count: int, width: int) -> bool:
+    """Whether the record after the titles is as wide as all records below, and does not look like one of them."""
+    below = records[count + 1 :]
+    as_wide = [len(record) == width for record in below]
+    if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
+        return False
+    if len(below) < _ENOUGH:
+        return all(len(record) < width for record in records[:count])
+    return not any(
+        name.strip() == cell.strip() for record in below for name, cell in zip(records[count], record, strict=False)
+    )
+
+
+def title_remark(path: str, where: str, names: Cells) -> Remark:
+    """Say that what stands above the header was taken for a title."""
+    return (
+        f"the header of {path} ({some_names(names)}) is in {where}, and what stands above it is taken for a title; if "
+        "it is not, set ",
+        Option("skip_lines", 0),
+    )
+
+
+def some_names(names: Cells) -> str:
+    """The first names of a header."""
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
+    """Names without spaces around them; a column without a name is numbered."""
+    names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
+    unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
+    if unnamed:
+        remarks.append(f"{path} has columns without a name, which are called {', '.join(unnamed)} here")
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            raise ColumnError(
+                f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
+                "If the first line holds data instead of names, name the columns with ",
+                Option("columns"),
+            )
+    return names

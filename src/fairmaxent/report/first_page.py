@@ -1,0 +1,309 @@
+"""The first page: the answers that a busy reader looks for, in the same words in every form of the report.
+
+It must fit on one sheet of paper, so each answer shows a few lines; the appendix has the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fairmaxent.errors import cut
+from fairmaxent.fit.costs import GroupCost
+from fairmaxent.fit.share_text import percent, times
+from fairmaxent.report import model_estimate, sentences
+from fairmaxent.report.build import Report
+from fairmaxent.report.number_text import factor, more, short_name, shortened
+from fairmaxent.report.prohibitions import prohibitions
+from fairmaxent.report.rates import Reached
+from fairmaxent.report.text_table import TextTable
+
+APPENDIX = "in the appendix"
+_ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
+_HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
+_MOST = 3200  # characters in all that fit on a sheet in normal print
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question: sentences, and a table if numbers say it better."""
+
+    key: str
+    question: str
+    lines: tuple[str, ...]
+    table: TextTable | None = None
+    notes: tuple[str, ...] = ()  # what is said below the table
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """What the report is filed under, the warnings, the answers, and what identifies the result."""
+
+    title: str
+    author: str
+    date: str
+    purpose: str
+    summary: str
+    alerts: tuple[str, ...]  # costs beyond the line
+    answers: tuple[Answer, ...]
+    record: tuple[tuple[str, str], ...]  # files with their digests, and versions
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its text needs smaller print to fit on a sheet."""
+        texts = [self.title, self.author, self.purpose, self.summary, *self.alerts]
+        for answer in self.answers:
+            texts += [*answer.lines, *answer.notes]
+            texts += [] if answer.table is None else [cell for row in answer.table.rows for cell in row]
+        return sum(map(len, texts)) > _MOST
+
+
+def first_page(report: Report) -> FirstPage:
+    """Take the answers from the report."""
+    return FirstPage(
+        title=cut(sentences.title(report), _TITLE),
+        author=cut(report.filing.author or "not stated", _TITLE),
+        date=report.filing.date,
+        purpose=shortened(report.filing.purpose or "not stated", _ALERT),
+        summary=sentences.summary(report),
+        alerts=tuple(shortened(alert, _ALERT) for alert in _first(report.alerts, _ALERTS, "warning")),
+        answers=(
+            Answer("asked", "What was asked", tuple(_asked(report))),
+            _reached(report),
+            _costs(report),
+            _model(report),
+            Answer("copies", "Copies of real people", tuple(_copies(report))),
+            Answer("not-for", "Do not use this", tuple(prohibitions(report))),
+        ),
+        record=tuple(_record(report)),
+    )
+
+
+def left_out_alerts(report: Report) -> tuple[str, ...]:
+    """All warnings about costs, if the first page has no room for all that they say."""
+    shown = first_page(report).alerts
+    return () if shown == report.alerts else report.alerts
+
+
+def _first(lines: Sequence[str], shown: int, what: str) -> Iterator[str]:
+    """The first lines, and how many there are more; one line is not left out to say so."""
+    kept = lines if len(lines) <= shown else lines[: shown - 1]
+    yield from kept
+    if len(kept) < len(lines):
+        yield f"{more(len(lines) - len(kept), what)} {APPENDIX}."
+
+
+def _asked(report: Report) -> Iterator[str]:
+    return (shortened(wish, _LINE) for wish in _first(report.wishes, _WISHES, "point"))
+
+
+# ---------------------------------------------------------------- what was reached
+
+
+def _reached(report: Report) -> Answer:
+    """The rates asked for, those that are not met first; all of them if none was asked for."""
+    asked = [rate for rate in report.rates if rate.wanted is not None]
+    rates = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
+    shown = rates if len(rates) <= _RATES else rates[: _RATES - 1]
+    after = sentences.DELIVERED_NAMES[report.mode]
+    table = TextTable(
+        "Rates that were reached",
+        ("1 means equal", "Wanted", "Data", after, "State"),
+        tuple(
+            (
+                _meaning(report, rate),
+                sentences.wanted(rate),
+                f"{rate.before:.4f}",
+                sentences.delivered(rate),
+                sentences.state(rate)[1],
+            )
+            for rate in shown
+        ),
+        words=(4,),
+        state=4,
+        states=tuple(sentences.state(rate)[0] for rate in shown),
+    )
+    left = len(rates) - len(shown)
+    return Answer(
+        "reached",
+        "What was reached",
+        (sentences.verdict(report),),
+        table,
+        (f"{more(left, 'rate')} {APPENDIX}.",) if left else (),
+    )
+
+
+def _meaning(report: Report, rate: Reached) -> str:
+    """What a rate compares, in plain words, with its name."""
+    grouping, outcome = short_name(rate.grouping, _NAME), short_name(report.favourable, _NAME)
+    if rate.kind == "statistical_rate":
+        return f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
+    return f"How equal in size the groups of {grouping} are (representation rate)"
+
+
+# ---------------------------------------------------------------- what it cost, and whom
+
+
+def _costs(report: Report) -> Answer:
+    groups = sorted(report.costs.groups, key=lambda group: group.effective_rows)
+    chosen = groups if len(groups) <= _GROUPS else groups[: _GROUPS - 1]
+    left = len(groups) - len(chosen)
+    shown = [group for group in report.costs.groups if group in chosen]
+    return Answer(
+        "costs",
+        "What it cost, and whom",
+        tuple(_cost_lines(report)),
+        _group_table(report, shown) if shown else None,
+        (f"{more(left, 'group')} {APPENDIX}.",) if left else (),
+    )
+
+
+def _cost_lines(report: Report) -> Iterator[str]:
+    for share in report.costs.outcomes if len(report.costs.outcomes) == 1 else ():
+        before, after = percent(share.before), percent(share.after)
+        kept = f"as common as in the data ({before})" if before == after else f"{after} of the result, {before} before"
+        yield f"{short_name(share.outcome, _NAME)} is {kept}."
+    if report.changed:
+        for change in _first(report.changed, _CHANGES, "group"):
+            yield f"Outcomes were changed for {shortened(change, _LINE)}"
+    elif report.counting.most is not None and report.counting.least is not None:
+        yield from _who_counts(report)
+    if report.costs.filled:
+        yield sentences.FILLED.format(percent(report.costs.filled))
+    if not report.costs.groups:
+        yield sentences.COSTS_UNKNOWN
+
+
+def _who_counts(report: Report) -> Iterator[str]:
+    most, least = report.counting.most, report.counting.least
+    if most is None or least is None:
+        return
+    if factor(most.times) == factor(least.times):
+        yield "Everyone counts the same as in the data."
+        return
+    names = [short_name(cell.name, 2 * _NAME) for cell in (most, least)]
+    yield (
+        f"Those with {names[0]} count most: {factor(most.times)} times their share of the data. Those with {names[1]} "
+        f"count least: {factor(least.times)} times."
+    )
+
+
+def _group_table(report: Report, groups: Sequence[GroupCost]) -> TextTable:
+    rates = {outcome.group: outcome for outcome in report.counting.outcomes}
+    weights = report.mode == "weights"
+    last = "Largest weight" if weights else "Most copies" if report.costs.counted else "Expected copies"
+    rate = short_name(report.favourable, _HEAD)
+    heads = ("Group", "Rows", "Share before", "Share after", *([f"{rate} before", f"{rate} after"] if rates else []))
+    return TextTable(
+        "What it cost each group",
+        (*heads, "Effective rows", last),
+        tuple(
+            (
+                short_name(group.name, _NAME),
+                f"{group.rows:,}",
+                percent(group.before),
+                percent(group.after),
+                *([percent(rates[group.name].before), percent(rates[group.name].after)] if rates else []),
+                times(group.effective_rows),
+                times(group.largest_weight if weights else group.most_copies),
+            )
+            for group in groups
+        ),
+    )
+
+
+# ---------------------------------------------------------------- what a model will do
+
+
+def _model(report: Report) -> Answer:
+    known, tried = report.certificate["downstream"], report.certificate["decisions"]
+    question = "What a model trained on this will do"
+    if known is None and tried is None:
+        why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
+        return Answer("model", question, (f"{model_estimate.NOT_ESTIMATED}{why}",))
+    if known is None:
+        return Answer("model", question, tuple(_decided(report)))
+    trained = "new rows" if known["output"] == "rows" else "weighted rows"
+    kinds = ("by_predictions", "accuracy")
+    lines = list(model_estimate.lines(known, kinds))
+    compared, accuracy = lines[:-1], lines[-1]
+    shown = compared if len(compared) <= _GROUPINGS else compared[: _GROUPINGS - 1]
+    table = TextTable(
+        "What a model is expected to do",
+        ("Expected", "Trained on the data", f"On the {trained}", "95% of measurements"),
+        tuple(
+            (
+                name,
+                model_estimate.short(before),
+                model_estimate.short(after),
+                model_estimate.range_text(after),
+            )
+            for name, _, before, after in (*(_about(report, line) for line in shown), accuracy)
+        ),
+    )
+    left = len(compared) - len(shown)
+    notes = [] if report.advice is None else [shortened(report.advice, _ALERT)]
+    notes += [f"{more(left, 'rate')} {APPENDIX}."] if left else []
+    head = f"An estimate for {known['student']}, on people that it has not seen:"
+    return Answer("model", question, (head,), table, tuple(notes))
+
+
+def _about(report: Report, line: model_estimate.Line) -> model_estimate.Line:
+    """Name the outcome that a rate of predictions is about."""
+    name, meaning, before, after = line
+    grouping, outcome = short_name(name.partition(", ")[2], _NAME), short_name(report.favourable, _NAME)
+    about = f"How equally often it predicts {outcome} in the groups of {grouping} (1 means equal)"
+    return about, meaning, before, after
+
+
+def _decided(report: Report) -> Iterator[str]:
+    """What the student of a relabelled fit decided, if nothing else is known."""
+    tried = report.certificate["decisions"]
+    for rate in tried["rates"][:_GROUPINGS]:
+        reached = "–" if rate["rate"] is None else f"{rate['rate']:.3f}"
+        yield (
+            f"{tried['student']} decided about people it had not learned from: the statistical rate of its decisions "
+            f"for {short_name(rate['grouping'], _NAME)} ({short_name(report.favourable, _NAME)}) was {reached}."
+        )
+
+
+# ---------------------------------------------------------------- copies, and what identifies the result
+
+
+def _copies(report: Report) -> Iterator[str]:
+    copies = report.copies
+    if copies is None:
+        yield sentences.copies_note(report)
+        return
+    new = "added" if report.mode == "top-up" else "new"
+    first = copies.rows < report.new_rows
+    rows = f"the first {copies.rows:,}" if first else f"{copies.rows:,}"
+    if copies.same_values is None or copies.same_values_as_one is None:
+        yield (
+            f"About {percent(copies.same_levels)} of {rows} {new} rows have the same levels as a real row in every "
+            "column. Exact copies were not counted, because the data were not given."
+        )
+    else:
+        yield (
+            f"{percent(copies.same_values)} of {rows} {new} rows ({round(copies.same_values * copies.rows):,}) have "
+            f"exactly the values of a real row; {percent(copies.same_values_as_one)} those of a row that occurs once, "
+            "which may point to a person."
+        )
+    if copies.same_levels > 0:
+        yield "Treat the new rows the way you would treat the data."
+
+
+def _record(report: Report) -> Iterator[tuple[str, str]]:
+    source = report.source
+    if source.file is not None:
+        yield "Data", _named(source.file, source.sha256)
+    for file in source.written:
+        yield file.what, _named(file.name, file.sha256)
+    if source.file is None and not source.written:
+        yield "Files", "none: the table was passed in Python"
+    listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    yield "Made with", listed
+
+
+def _named(name: str, digest: str | None) -> str:
+    return f"{short_name(name, _NAME)}{'' if digest is None else f', SHA-256 {digest}'}"

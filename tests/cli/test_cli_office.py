@@ -1,0 +1,253 @@
+"""Office files on the command line: from `inspect` to a fair file of the same form."""
+
+import csv
+import datetime as dt
+import io
+import json
+import shlex
+import stat
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from fairmaxent.cli.group import group
+from fairmaxent.files.tables import read_table
+
+openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
+
+ROWS = 160
+ROLES = "--outcome Zusage --protected Geschlecht --favourable ja"
+DEBIAS = f"{ROLES} --representation-rate 1 --estimate none --seed 1"
+
+
+def people():
+    """Applicants as plain values; men get a yes more often."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["männlich", "weiblich"], ROWS, p=[0.7, 0.3])
+    yes = rng.random(ROWS) < np.where(sex == "männlich", 0.6, 0.3)
+    return pl.DataFrame(
+        {
+            "Geschlecht": sex,
+            "Gehalt": (rng.integers(80_000, 900_000, ROWS) * 5 / 100).round(2),
+            "Quote": (rng.integers(0, 4000, ROWS) / 100).round(2),
+            "Eintritt": [dt.date(2010, 1, 13) + dt.timedelta(days=int(days)) for days in rng.integers(0, 5000, ROWS)],
+            "Zusage": np.where(yes, "ja", "nein"),
+        }
+    )
+
+
+def german(number, suffix=""):
+    return f"{number:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".") + suffix
+
+
+def text_of(rows, *, delimiter=";", end="\r\n"):
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=delimiter, lineterminator=end).writerows(rows)
+    return buffer.getvalue()
+
+
+def german_rows(currency=""):
+    return [[row[0], german(row[1], currency), german(row[2]), f"{row[3]:%d.%m.%Y}", row[4]] for row in people().rows()]
+
+
+def american_rows():
+    return [[row[0], f"${row[1]:,.2f}", f"{row[2]:.2f}%", f"{row[3]:%m/%d/%Y}", row[4]] for row in people().rows()]
+
+
+def write_workbook(path):
+    """An Excel workbook with a title line, formats and a second sheet."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Bewerbungen"
+    for row in (["Bewerbungen 2025"], ["Stand:", dt.date(2025, 12, 31)], [], people().columns, *people().rows()):
+        sheet.append(row)
+    for row in range(5, 5 + ROWS):
+        sheet[f"B{row}"].number_format = '#,##0.00 "€"'
+        sheet[f"D{row}"].number_format = "dd/mm/yyyy"
+    book.create_sheet("Notizen")["A1"] = "vertraulich"
+    book.save(path)
+
+
+HEADER = people().columns
+TEXTS = {
+    "german.csv": text_of([HEADER, *german_rows()]).encode("utf-8-sig"),
+    "sep.csv": b"sep=;\r\n" + text_of([HEADER, *german_rows()]).encode(),
+    "money.csv": text_of([["Applications 2025"], [], HEADER, *american_rows()], delimiter=",", end="\n").encode(),
+    "latin.csv": text_of([["Bewerbungen; Größe"], HEADER, *german_rows(" €")]).encode("cp1252"),
+}
+FILES = [*TEXTS, "book.xlsx"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in TEXTS.items():
+        (tmp_path / name).write_bytes(content)
+    write_workbook(tmp_path / "book.xlsx")
+    return tmp_path
+
+
+def run(line, code=0):
+    result = CliRunner().invoke(group, shlex.split(line), prog_name="fairmaxent")
+    assert result.exit_code == code, result.stderr
+    return result
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_form_holds_the_same_table(name, folder):
+    assert read_table(folder / name).frame.equals(people())
+    seen = json.loads(run(f"inspect {name} {ROLES} --json").stdout)
+    assert seen["rows"] == ROWS
+    kinds = [column["kind"] for column in seen["columns"]]
+    assert kinds == ["categorical", "numeric", "numeric", "date", "categorical"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_fair_file_has_the_form_of_the_input(name, folder):
+    fair = f"fair.{name.rsplit('.')[-1]}"
+    run(f"debias {name} {DEBIAS} --like-input -o {fair}")
+    run(f"debias {name} {DEBIAS} -o plain.parquet")
+    table, source = read_table(folder / fair), read_table(folder / name)
+    assert table.frame.equals(pl.read_parquet("plain.parquet"))
+    assert table.form == source.form if name != "book.xlsx" else table.form.columns == source.form.columns
+    counts = table.frame["Geschlecht"].value_counts().rows()
+    assert sorted(counts) == [("männlich", ROWS // 2), ("weiblich", ROWS // 2)]
+    assert stat.S_IMODE((folder / fair).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(name, folder):
+    printed = run(f"inspect {name}").stdout.splitlines()[-1].strip()
+    program, _, line = printed.partition(" ")
+    assert program == "fairmaxent"
+    run(f"{line} --estimate none")
+    fair = folder / name.replace(".", "-fair.")
+    table, source = read_table(fair), read_table(folder / name)
+    assert sorted(table.frame["Geschlecht"].value_counts()["count"]) == [ROWS // 2, ROWS // 2]
+    assert type(table.form) is type(source.form)
+    assert table.form.columns == source.form.columns
+    assert (folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")).exists()
+
+
+def records(path, encoding, delimiter):
+    """What Python's csv module reads."""
+    with open(path, encoding=encoding, newline="") as file:
+        return list(csv.reader(file, delimiter=delimiter))
+
+
+def test_a_german_file_comes_back_german(folder):
+    run(f"debias german.csv {DEBIAS} --like-input -o fair.csv")
+    content = (folder / "fair.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfGeschlecht;Gehalt;")
+    assert content.count(b"\r\n") == content.count(b"\n") == ROWS + 1
+    known = {tuple(row) for row in german_rows()}
+    shapes = {(len(row), row[1][-3], row[2][-3], row[3][2]) for row in records("fair.csv", "utf-8-sig", ";")[1:]}
+    assert shapes == {(5, ",", ",", ".")}
+    copies = sum(tuple(row) in known for row in records("fair.csv", "utf-8-sig", ";")[1:])
+    assert copies > ROWS // 2  # drawn rows that copy one of the input are written as it is, character by character
+
+
+def test_a_separator_line_money_and_latin_1_come_back(folder):
+    run(f"debias sep.csv {DEBIAS} --like-input -o fair.csv")
+    assert (folder / "fair.csv").read_bytes().startswith(b"sep=;\r\nGeschlecht;")
+    run(f"debias money.csv {DEBIAS} --like-input -o fair2.csv")
+    title, empty, header, *rows = records("fair2.csv", "utf-8", ",")
+    assert (title, empty, header) == (["Applications 2025"], [], HEADER)
+    assert all(row[1].startswith("$") and row[1][-3] == "." and row[2].endswith("%") for row in rows)
+    assert all(dt.datetime.strptime(row[3], "%m/%d/%Y") for row in rows)
+    run(f"debias latin.csv {DEBIAS} --like-input -o fair3.csv")
+    title, header, *rows = records("fair3.csv", "cp1252", ";")
+    assert (title, header) == (["Bewerbungen; Größe"], HEADER)
+    assert {row[0] for row in rows} == {"männlich", "weiblich"}
+    assert all(row[1].endswith(" €") for row in rows)
+
+
+def test_a_workbook_comes_back_as_a_workbook(folder):
+    result = run(f"debias book.xlsx {DEBIAS} --like-input -o fair.xlsx")
+    assert "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen', set --sheet" in result.stdout
+    assert (
+        "is in row 4, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in result.stdout
+    )
+    assert "column widths and the other sheets of the input were not kept" in result.stdout
+    book = openpyxl.load_workbook("fair.xlsx")
+    assert book.sheetnames == ["Bewerbungen"]
+    rows = list(book.active.iter_rows(values_only=True))
+    assert rows[0][0] == "Bewerbungen 2025"
+    assert rows[1][:2] == ("Stand:", dt.datetime(2025, 12, 31))
+    assert rows[3] == tuple(HEADER)
+    assert len(rows) == ROWS + 4
+    assert {tuple(map(type, row)) for row in rows[4:]} <= {
+        (str, kind, other, dt.datetime, str) for kind in (int, float) for other in (int, float)
+    }
+    assert book.active["B5"].number_format == '#,##0.00 "€"'
+    assert book.active["D5"].number_format == "dd/mm/yyyy"
+
+
+def test_weights_are_written_with_the_decimal_mark_of_the_file(folder):
+    run(f"debias german.csv {ROLES} --mode weights --estimate none --like-input -o fair.csv")
+    rows = records("fair.csv", "utf-8-sig", ";")[1:]
+    assert [row[:5] for row in rows] == [list(map(str, row)) for row in german_rows()]
+    weights = read_table(folder / "fair.csv").frame["fair_weight"]
+    assert [float(row[5].replace(",", ".")) for row in rows] == weights.to_list()
+    assert weights.mean() == pytest.approx(1)
+
+
+def test_other_outputs_of_the_same_form(folder):
+    run(f"debias german.csv {DEBIAS} --mode top-up --like-input -o more.csv.gz")
+    assert read_table(folder / "more.csv.gz").form == read_table(folder / "german.csv").form
+    result = run(f"debias latin.csv {DEBIAS} --like-input -o -")
+    assert result.stdout_bytes.startswith('"Bewerbungen; Größe"\r\n'.encode("cp1252"))
+    people().write_parquet("people.parquet")
+    run(f"debias people.parquet {DEBIAS} --like-input -o fair.parquet")
+    assert pl.read_parquet("fair.parquet").schema == people().schema
+
+
+def test_other_formats_become_workbooks_and_back(folder):
+    run(f"debias german.csv {DEBIAS} -o fair.xlsx --model model.fme")
+    for name in ("more.xlsx", "more.parquet"):
+        run(f"sample model.fme -n 50 --seed 1 -o {name}")
+    assert read_table(folder / "more.xlsx").frame.equals(read_table(folder / "more.parquet").frame)
+    run("report model.fme -o report.html --data german.csv --sample fair.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says"),
+    [
+        (
+            f"debias book.xlsx {DEBIAS} --like-input -o fair.csv",
+            3,
+            "--like-input writes xlsx, as the input is, and fair.csv is to be csv; name a file that ends in .xlsx",
+        ),
+        (f"debias german.csv {DEBIAS} --like-input", 2, "name a file for it with -o"),
+        (f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out", 2, "--like-input is not needed"),
+        (f"inspect german.csv {ROLES} --sheet 2", 3, "--sheet is for Excel workbooks, and german.csv is csv"),
+        (
+            f"inspect book.xlsx {ROLES} --sheet Bewerbung",
+            3,
+            "--sheet is 'Bewerbung', which book.xlsx does not have; did you mean 'Bewerbungen'?",
+        ),
+        (f"inspect book.xlsx {ROLES} --sheet 2", 3, "no rows"),
+        (f"inspect book.xlsx {ROLES} --encoding latin-1", 3, "--encoding is for CSV files"),
+        (f"inspect book.xlsx {ROLES} --max-memory 10kB", 3, "--max-memory"),
+        ("sample model.fme -n 2000000 -o big.xlsx", 3, "at most 1,048,576 rows"),
+    ],
+)
+def test_refusals_are_one_line_and_leave_nothing(line, code, says, folder):
+    if line.startswith("sample"):
+        run(f"debias german.csv {DEBIAS} --model model.fme")
+    before = sorted(folder.iterdir())
+    result = run(line, code)
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_config_file_keeps_how_a_file_is_read(folder):
+    run(f"inspect book.xlsx {ROLES} --sheet 1 --skip-lines 3 --write-config fair.toml")
+    text = (folder / "fair.toml").read_text()
+    assert 'sheet = "1"' in text
+    assert "skip_lines = 3" in text
+    run("debias book.xlsx --config fair.toml --like-input -o fair.xlsx --estimate none")
+    assert openpyxl.load_workbook("fair.xlsx").active["A1"].value == "Bewerbungen 2025"

@@ -1,0 +1,338 @@
+"""Text files as offices write them: titles, sep=, amounts, dates, encodings; and written back in the same form."""
+
+import csv
+import datetime as dt
+import gzip
+
+import polars as pl
+import pytest
+
+from fairmaxent import InputError, StorageError
+from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.files.tables import read_table, write_table
+
+BODY = "name;sex;pay\nAnn;F;10\nBob;M;20\nCem;M;30\nDee;F;40\n"
+ROWS = [("Ann", "F", 10), ("Bob", "M", 20), ("Cem", "M", 30), ("Dee", "F", 40)]
+
+GERMAN = "".join(
+    [
+        "Personal der Größe 2025\r\nStand: 31.12.2025;vertraulich\r\n\r\n",
+        "Name;Geschlecht;Gehalt;Eintritt;Quote;Stück;Bemerkung\r\n",
+        "Müller;w;1.234,50 €;01.03.2019;0,25;1.200;k. A.\r\n",
+        'Öz;m;-12.000,00 €;31.12.2020;1,50;950;"a;b"\r\n',
+        "Weiß;w;0,00 €;15.07.2021;-3,75;12.000;NA\r\n",
+        "Jäger;m;999,99 €;02.02.2022;10,00;0;k. A.\r\n",
+    ]
+)
+AMERICAN = (
+    'sep=,\nname,sex,pay,hired,rate,units\n"Doe, J.",F,"$1,234.50",12/31/2019,12.5%,"1,200"\n'
+    'Roe,M,"-$12,000.00",01/05/2020,7.0%,950\nPoe,F,$0.75,07/15/2021,0.5%,"1,234,567"\n'
+)
+FRENCH = (
+    "nom\tsexe\tsalaire\tentrée\nDupont\tF\t1\u202f234,50 €\t31/12/2019 08:30\n"
+    "Petit\tM\t12\u202f000,00 €\t05/01/2020 17:05\nRoux\tF\t950,25 €\t15/07/2021 00:00\n"
+)
+SWISS = "name;sex;pay;due\nAnn;F;CHF 1'234.50;1.3.2020\nBob;M;CHF -250.00;12.11.2021\nCem;M;CHF 12'000.05;3.4.2022\n"
+PLAIN = "a,b,c,d\n1,2.50,x,2020-01-02 10:00:00\n2,0.25,y,2020-01-03 11:30:00\n3,,NA,2020-01-04 12:00:05\n"
+
+
+# ---------------------------------------------------------------- above and below the table
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Staff list 2025\n",
+        "Staff list 2025\n\n",
+        "\n\nStaff list 2025\nprinted by HR\n\n",
+        "Staff list 2025;;\n;;\n",
+        '"Staff list; 2025"\n',
+        "Staff, sex, pay and more\n",
+    ],
+)
+def test_titles_are_skipped_with_a_note_and_kept_in_the_form(above, put):
+    table = read_table(put(above + BODY))
+    assert table.frame.rows() == ROWS
+    lines = above.count("\n")
+    assert [f"is in line {lines + 1}, and" in note for note in table.notes] == [True]
+    assert "skip_lines=0" in table.notes[0]
+    assert "--skip-lines 0" in table.notes_spelled(as_typed)[0]
+    assert table.form.title == above
+    assert table.form.is_office
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        (BODY, ["name", "sex", "pay"]),
+        ("\n\n" + BODY, ["name", "sex", "pay"]),
+        # a header of which only one column has a name: what follows are rows, because F occurs again
+        ("name;;\nAnn;F;yes\nBob;F;no\nCem;M;no\nDee;M;yes\n", ["name", "column_2", "column_3"]),
+        (";a;b\n0;x;1\n1;y;2\n2;z;3\n3;x;4\n", ["column_1", "a", "b"]),
+        ("name;\nAnn;F\nBob;M\nCem;F\n", ["name", "column_2"]),
+        ("title;;\n1;2;3\n4;5;6\n7;8;9\n", ["title", "column_2", "column_3"]),
+        ("word\none\ntwo\nthree\nfour\n", ["word"]),
+    ],
+)
+def test_what_may_be_a_header_is_no_title(text, header, put):
+    assert read_table(put(text)).frame.columns == header
+
+
+def test_lines_to_skip_can_be_said(put):
+    path = put("a;b;c\n" + BODY)
+    assert read_table(path).frame.columns == ["a", "b", "c"]
+    said = read_table(path, skip_lines=1)
+    assert (said.frame.rows(), said.notes) == (ROWS, ())
+    titled = put("Staff\n" + BODY)
+    with pytest.raises(StorageError, match=r"line 2: 3 cells, but there is 1 column \(Staff\).* or skip_lines"):
+        read_table(titled, skip_lines=0, delimiter=";")
+    with pytest.raises(InputError, match="no table after the 99 lines"):
+        read_table(path, skip_lines=99)
+    with pytest.raises(InputError, match="skip_lines is -1"):
+        read_table(path, skip_lines=-1)
+
+
+def test_lines_are_numbered_as_in_the_file(put):
+    with pytest.raises(StorageError, match="line 8: 2 cells"):
+        read_table(put("Staff\n\n" + BODY + "Eve;F\n"))
+
+
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;", '"sep=;"', "sep=; "])
+def test_the_line_that_says_the_separator_is_no_header(first, put):
+    table = read_table(put(f"{first}\n{BODY.replace('Ann', 'Ann, A., B.')}"))
+    assert table.frame.columns == ["name", "sex", "pay"]
+    assert table.frame["name"][0] == "Ann, A., B."
+    assert "first line" in table.notes[0]
+    assert read_table(put(f"{first}\n{BODY}"), delimiter=",").frame.width == 1
+
+
+def test_a_separator_line_and_titles(put):
+    table = read_table(put(f"sep=;\nStaff\n\n{BODY}"))
+    assert table.frame.rows() == ROWS
+    assert (table.form.separator_line, table.form.title) == ("sep=;", "Staff\n\n")
+    assert read_table(put(f"sep=;\nStaff\n\n{BODY}"), skip_lines=3).frame.rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("last", "says"),
+    [
+        ("Total;;100\n", "'Total'"),
+        ("Summe:;;100\n", "'Summe'"),
+        (";Grand total;100\n", "'Grand total'"),
+        ("Source: HR;;\n", "only has 'Source: HR'"),
+        ("Totally;F;1\n", None),
+        ("Ann;;100\n", None),
+    ],
+)
+def test_sums_and_remarks_below_are_read_with_a_note(last, says, put):
+    table = read_table(put(BODY + last))
+    assert len(table.frame) == 5
+    assert [says in note for note in table.notes] == ([True] if says else [])
+
+
+def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
+    table = read_table(put(BODY + ";;\n;;\n"))
+    assert table.frame.rows() == ROWS
+    assert table.notes[-1].startswith("2 empty rows were left out")
+    assert len(read_table(put("a;b\n1;2\n;\n3;4\n")).frame) == 3  # in between they are rows
+
+
+# ---------------------------------------------------------------- amounts
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1,234.50", "12.00", "-1,000,000.25"], [1234.5, 12.0, -1000000.25]),
+        (["1,234", "500", "12,345,678"], [1234, 500, 12345678]),
+        (["$1,234", "$5", "-$12"], [1234, 5, -12]),
+        (["$ 1,234.5", "$ -5.25", "$0"], [1234.5, -5.25, 0.0]),
+        (["€ 1.234,50", "€ 5", "€ 0,25"], [1234.5, 5.0, 0.25]),
+        (["1.234 €", "12.500 €", "7 €"], [1234, 12500, 7]),  # money has no three decimals
+        (["0,759 €", "1,659 €", "2 €"], [0.759, 1.659, 2.0]),  # unless nothing else fits
+        (["1 234,50", "12", "1 000 000,5"], [1234.5, 12.0, 1000000.5]),
+        (["1\u00a0234", "12", "1\u00a0000\u00a0000"], [1234, 12, 1000000]),
+        (["1'234.50", "12", "1'000'000"], [1234.5, 12.0, 1000000.0]),
+        (["CHF 1'234.50", "CHF 12", "CHF 3"], [1234.5, 12.0, 3.0]),
+        (["Fr. 1'234.50", "Fr. 12", "Fr. 3"], [1234.5, 12.0, 3.0]),
+        (["100 kr", "1 234 kr", "7 kr"], [100, 1234, 7]),
+        (["12.5 %", "100 %", "0.25 %"], [12.5, 100.0, 0.25]),
+        (["£5", "€5", "£6"], ["£5", "€5", "£6"]),  # different currencies are not one number
+        (["$1,23", "$4,567.00", "$1"], ["$1,23", "$4,567.00", "$1"]),
+        (["1,234", "007", "1,000"], ["1,234", "007", "1,000"]),
+        (["ABC 123", "ABC 124", "ABC 1"], ["ABC 123", "ABC 124", "ABC 1"]),
+        (["1,23", "4,56", "7,89"], ["1,23", "4,56", "7,89"]),  # in a file whose cells are separated by commas
+        (["12,34,567", "1,234", "1"], ["12,34,567", "1,234", "1"]),
+        (["1,234.5.6", "1,234", "1"], ["1,234.5.6", "1,234", "1"]),
+    ],
+)
+def test_amounts_are_numbers_if_all_of_a_column_is(cells, values, put):
+    lines = "".join(f'"{cell}",x\n' for cell in [*cells[:2], "", *cells[2:]])
+    table = read_table(put(f"a,b\n{lines}"))
+    assert table.frame["a"].to_list() == [*values[:2], None, *values[2:]]
+    assert any("were read as" in note and "(a)" in note for note in table.notes) == (values != cells)
+    if values != cells:
+        assert table.form.columns["a"].is_plain is False
+
+
+def test_the_note_shows_a_cell_and_its_value(put):
+    assert read_table(put('a,b\n€ 5,1\n"€ 1.234,50",2\n')).notes == (
+        "numbers such as '€ 1.234,50' were read as 1234.5 (a)",
+    )
+
+
+def test_one_amount_decides_what_the_comma_means_elsewhere(put):
+    american = read_table(put("a;b;c\n1,234;$1,234.50;1.5\n2,500;$2.00;2.5\n"))
+    assert american.frame.rows() == [(1234, 1234.5, 1.5), (2500, 2.0, 2.5)]
+    european = read_table(put("a;b\n1,234;x\n2,500;y\n"))
+    assert european.frame["a"].to_list() == [1.234, 2.5]
+    assert read_table(put("a;b\n1,234;x\n2,500;y\n"), decimal=".").frame["a"].to_list() == [1234, 2500]
+
+
+# ---------------------------------------------------------------- dates
+
+
+DAYS = [dt.date(2020, 2, 1), dt.date(2020, 12, 31)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "days", "order"),
+    [
+        (["01/02/2020", "31/12/2020"], DAYS, "day/month/year"),
+        (["2/1/2020", "12/31/2020"], DAYS, "month/day/year"),
+        (["1-2-2020", "31-12-2020"], DAYS, "day-month-year"),
+        (["1.2.2020", "31.12.2020"], DAYS, "day.month.year"),
+        (["31/12/2020", "12/31/2020"], None, None),
+        (["31/02/2020", "30/12/2020"], None, None),
+        (["01/02/20", "31/12/20"], None, None),
+        (["1/2-2020", "31/12-2020"], None, None),
+    ],
+)
+def test_a_day_after_the_12th_shows_the_order(cells, days, order, put):
+    table = read_table(put("a,b\n" + "".join(f"{cell},x\n" for cell in cells)))
+    assert table.frame["a"].to_list() == (days or cells)
+    assert [order in note for note in table.notes] == ([True] if order else [])
+
+
+def test_dates_that_can_be_read_in_two_ways_stay_text_and_the_note_says_how_to_read_them(put):
+    path = put("a,b\n01/02/2020,x\n03/04/2020,y\n")
+    table = read_table(path)
+    assert table.frame["a"].to_list() == ["01/02/2020", "03/04/2020"]
+    assert "date_order='dmy' or date_order='mdy'" in table.notes[0]
+    assert "--date-order dmy or --date-order mdy" in table.notes_spelled(as_typed)[0]
+    assert read_table(path, date_order="dmy").frame["a"].to_list() == [dt.date(2020, 2, 1), dt.date(2020, 4, 3)]
+    assert read_table(path, date_order="mdy").frame["a"].to_list() == [dt.date(2020, 1, 2), dt.date(2020, 3, 4)]
+    with pytest.raises(InputError, match="date_order is 'ymd'"):
+        read_table(path, date_order="ymd")
+
+
+def test_another_column_shows_the_order(put):
+    told = read_table(put("a,b\n01/02/2020,12/31/2020\n03/04/2020,01/01/2020\n"))
+    assert told.frame["a"].to_list() == [dt.date(2020, 1, 2), dt.date(2020, 3, 4)]
+    assert "like other dates in the file (a)" in told.notes[0]
+    european = read_table(put("a;b\n01/02/2020;1,5\n03/04/2020;2,5\n"))
+    assert european.frame["a"].to_list() == [dt.date(2020, 2, 1), dt.date(2020, 4, 3)]
+    torn = read_table(put("a,b,c\n01/02/2020,12/31/2020,31/12/2020\n03/04/2020,12/30/2020,30/12/2020\n"))
+    assert torn.frame["a"].dtype == pl.String
+
+
+def test_times_of_day_are_read_with_the_date(put):
+    frame = read_table(put("a;b\n31.12.2020 08:30;1/2/2020 23:59:59\n1.1.2021 17:05;12/31/2020 0:00:00\n")).frame
+    assert frame["a"].to_list() == [dt.datetime(2020, 12, 31, 8, 30), dt.datetime(2021, 1, 1, 17, 5)]
+    assert frame["b"].to_list() == [dt.datetime(2020, 1, 2, 23, 59, 59), dt.datetime(2020, 12, 31)]
+
+
+# ---------------------------------------------------------------- written in the same form
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (GERMAN, "cp1252"),
+        (GERMAN, "utf-8-sig"),
+        (GERMAN, "utf-16"),
+        (AMERICAN, "utf-8"),
+        (FRENCH, "utf-8"),
+        (SWISS, "ascii"),
+        (PLAIN, "utf-8"),
+        (BODY.replace("\n", "\r\n"), "utf-8"),
+        (f"sep=;\nStaff\n\n{BODY}", "utf-8"),
+    ],
+)
+def test_a_table_comes_back_byte_for_byte(text, encoding, put, tmp_path):
+    content = text.encode(encoding)
+    table = read_table(put(content))
+    notes = write_table(table.frame, tmp_path / "back.csv", form=table.form)
+    assert (tmp_path / "back.csv").read_bytes() == content
+    assert notes == ()
+    again = read_table(tmp_path / "back.csv")
+    assert again.frame.equals(table.frame)
+    assert again.form == table.form
+
+
+def test_a_german_file_holds_what_pythons_csv_module_reads_there(put):
+    frame = read_table(put(GERMAN.encode("cp1252"))).frame
+    rows = list(csv.DictReader(GERMAN.split("\r\n\r\n", 1)[1].splitlines(), delimiter=";"))
+    assert frame["Name"].to_list() == [row["Name"] for row in rows]
+    for column in ("Gehalt", "Quote", "Stück"):
+        plain = [float(row[column].rstrip("€ ").replace(".", "").replace(",", ".")) for row in rows]
+        assert frame[column].to_list() == plain
+    assert frame["Eintritt"].to_list() == [dt.datetime.strptime(row["Eintritt"], "%d.%m.%Y").date() for row in rows]
+
+
+def test_new_values_and_columns_are_written_by_the_marks_of_the_file_and_lose_no_digit(put, tmp_path):
+    table = read_table(put(GERMAN.encode("cp1252")))
+    frame = table.frame.with_columns(
+        pl.Series("Gehalt", [1234567.125, -0.001, 1e-7, None]), pl.Series("fair_weight", [0.1 + 0.2, 1.0, 1e15, 0.25])
+    )
+    write_table(frame, tmp_path / "new.csv", form=table.form)
+    lines = (tmp_path / "new.csv").read_text(encoding="cp1252").splitlines()[4:]
+    cells = [line.split(";") for line in lines]
+    assert [row[2] for row in cells] == ["1.234.567,125 €", "-0,001 €", "0,0000001 €", ""]
+    assert [row[-1] for row in cells] == ["0,30000000000000004", "1", "1,0000000000000000E+15", "0,25"]
+    assert lines[1].endswith('"a;b";1')
+    assert read_table(tmp_path / "new.csv").frame.equals(frame)
+
+
+def test_what_the_encoding_cannot_hold_is_written_as_utf_8_with_a_note(put, tmp_path):
+    table = read_table(put(GERMAN.encode("cp1252")))
+    frame = table.frame.with_columns(Name=pl.Series(["Łuk", "b", "c", "d"]))
+    assert write_table(frame, tmp_path / "new.csv", form=table.form) == (
+        "cp1252 has no character 'Ł', so the table was written as utf-8",
+    )
+    assert read_table(tmp_path / "new.csv").frame.equals(frame)
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst"])
+def test_a_compressed_file_has_the_same_form(suffix, put, tmp_path):
+    table = read_table(put(gzip.compress(GERMAN.encode()), "data.csv.gz"))
+    write_table(table.frame, tmp_path / f"back.{suffix}", form=table.form)
+    back = read_table(tmp_path / f"back.{suffix}")
+    assert back.frame.equals(table.frame)
+    assert suffix.endswith("zst") or back.form == table.form
+    written = write_table(table.frame, tmp_path / "b.csv.zst", form=read_table(put(GERMAN.encode("cp1252"))).form)
+    assert written == ("files compressed with zstd are written as utf-8, not as cp1252",)
+
+
+def test_a_file_without_a_header_comes_back_without_one(put, tmp_path):
+    table = read_table(put("1;x\n2;y\n"), columns=["a", "b"])
+    write_table(table.frame, tmp_path / "back.csv", form=table.form)
+    assert (tmp_path / "back.csv").read_text() == "1;x\n2;y\n"
+
+
+def test_the_format_of_the_input_is_kept_and_another_name_is_refused(put, tmp_path):
+    table = read_table(put(BODY))
+    write_table(table.frame, tmp_path / "back", form=table.form)
+    assert (tmp_path / "back").read_text() == BODY
+    with pytest.raises(InputError, match=r"like_input writes csv, .* is to be parquet; .* ends in \.csv"):
+        write_table(table.frame, tmp_path / "back.parquet", form=table.form)
+    with pytest.raises(InputError, match="is to be xlsx"):
+        write_table(table.frame, tmp_path / "back", form=table.form, format="xlsx")
+
+
+def test_ordinary_files_are_no_office_files(put):
+    assert not read_table(put(PLAIN)).form.is_office
+    assert not read_table(put(PLAIN.replace(",", "\t"))).form.is_office
+    for office in (BODY, f"Staff\n{BODY}", AMERICAN, "a,b\n$1,2\n$2,3\n", "a,b\n31/12/2020,2\n30/11/2020,3\n"):
+        assert read_table(put(office)).form.is_office, office
+    assert read_table(put(PLAIN.encode("utf-8-sig"))).form.is_office

@@ -1,0 +1,454 @@
+"""Excel workbooks: read as openpyxl reads them, written so that openpyxl reads the same, refused if hostile."""
+
+import datetime as dt
+import io
+import stat
+import zipfile
+
+import polars as pl
+import pytest
+
+from clifiles import listing
+from fairmaxent import InputError, LimitError, StorageError, max_memory
+from fairmaxent.files.tables import read_table, write_table
+
+openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
+
+SHEET = "xl/worksheets/sheet1.xml"
+COLUMNS = ["name", "sex", "pay", "hired", "seen", "at", "ok", "share"]
+ROWS = [
+    ("Ann", "F", 1200, dt.date(2019, 3, 1), dt.datetime(2020, 1, 1, 8, 30), dt.time(8, 30), True, 0.1 + 0.2),
+    ("Bob", "M", 950, dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 17, 5, 3), dt.time(17, 5), False, 1e-9),
+    ("=1+1", "M", -3, dt.date(2024, 2, 29), dt.datetime(1905, 1, 1), dt.time(0), True, 1e300),
+    (
+        "http://example.org",
+        "F",
+        10**14,
+        dt.date(1900, 3, 1),
+        dt.datetime(2020, 1, 3, 23, 59, 59, 999000),
+        None,
+        None,
+        -2.5,
+    ),
+    (None, None, None, None, None, dt.time(23, 59, 59), False, None),
+]
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Make a workbook with openpyxl out of sheets of rows, and return its path."""
+
+    def book(*sheets, name="book.xlsx", change=lambda book: None):
+        made = openpyxl.Workbook()
+        made.remove(made.active)
+        for number, rows in enumerate(sheets, 1):
+            sheet = made.create_sheet(f"Sheet {number}")
+            for row in rows:
+                sheet.append(row)
+        change(made)
+        made.save(tmp_path / name)
+        return tmp_path / name
+
+    return book
+
+
+def altered(path, parts):
+    """Replace parts of a workbook: each by a text, or by what a function makes of it; None removes it."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for name, new in parts.items():
+        content[name] = new(content[name].decode()) if callable(new) else new
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in content.items():
+            if part is not None:
+                archive.writestr(name, part)
+    return path
+
+
+def table(rows=ROWS):
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row", infer_schema_length=None)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_a_workbook_is_read_with_its_types(book):
+    read = read_table(book([COLUMNS, *ROWS]))
+    # openpyxl writes 1+1 as a formula, whose value nobody has computed, and numbers with 15 digits
+    as_written = table().with_columns(
+        name=pl.Series(["Ann", "Bob", None, "http://example.org", None]), share=pl.Series([0.3, *table()["share"][1:]])
+    )
+    assert read.frame.equals(as_written)
+    assert read.frame.schema == table().schema
+    assert [note.split(";")[0] for note in read.notes] == [
+        "formulas without a stored value were read as missing (name 1)"
+    ]
+
+
+def with_shared_texts(path, texts, cells):
+    """A workbook as Excel writes it: cells refer to texts in a part of their own."""
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
+    relation = f'<Relationship Id="rId99" Type="{kind}" Target="sharedStrings.xml"/></Relationships>'
+    shared = [["<c t='s'><v>%d</v></c>" % number for number in row] for row in cells]  # noqa: UP031
+    rows = "".join(f"<row>{''.join(row)}</row>" for row in shared)
+    return altered(
+        path,
+        {
+            SHEET: f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
+            "xl/sharedStrings.xml": f"<sst>{''.join(f'<si>{text}</si>' for text in texts)}</sst>",
+            "xl/_rels/workbook.xml.rels": lambda text: text.replace("</Relationships>", relation),
+        },
+    )
+
+
+def test_texts_that_cells_share_are_read_rich_or_plain(book):
+    rich = "<r><t>ri</t></r><r><rPr><b/></rPr><t>ch</t></r><rPh><t>not said</t></rPh>"
+    texts = ["<t>a</t>", "<t>b</t>", rich, "<t>two\nlines _x0041_</t>", "<t>&lt;&amp;&gt;</t>", "<t/>"]
+    path = with_shared_texts(book([["a"]]), texts, [[0, 1], [2, 2], [3, 5], [4, 2]])
+    expected = {"a": ["rich", "two\nlines A", "<&>"], "b": ["rich", None, "rich"]}
+    assert read_table(path).frame.to_dict(as_series=False) == expected
+
+
+def test_cells_need_no_references_and_names_may_have_prefixes(book):
+    path = book([["a", "b"], ["x", 1], ["y", 2]])
+    space = 'xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    header = "<x:row><x:c t='str'><x:v>a</x:v></x:c><x:c t='str'><x:v>b</x:v></x:c></x:row>"
+    cells = f"{header}<x:row><x:c/><x:c><x:v>5</x:v></x:c></x:row>"
+    altered(path, {SHEET: f"<x:worksheet {space}><x:sheetData>{cells}</x:sheetData></x:worksheet>"})
+    assert read_table(path).frame.to_dict(as_series=False) == {"a": [None], "b": [5]}
+
+
+def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(book):
+    read = read_table(book([["a", "b", "c"], [1.0, 1.5, "x"], ["NA", "#N/A", "?"], [3, 2, "#DIV/0!"]]))
+    assert read.frame.rows() == [(1, 1.5, "x"), (None, None, None), (3, 2.0, None)]
+    assert read.notes[:4] == (
+        "'NA' was read as missing (a 1)",
+        "'#N/A' was read as missing (b 1)",
+        "'?' was read as missing (c 1)",
+        "'#DIV/0!' was read as missing (c 1)",
+    )
+    assert read_table(book([["a", "b"], [1, "x"], [-9, "y"]]), missing=["x"]).frame["b"].to_list() == [None, "y"]
+
+
+def test_texts_are_read_as_those_of_a_csv(book):
+    rows = [
+        ["code", "pay", "due", "n", "mix"],
+        ["007", "1.234,50 €", "31.12.2020", "12", 1],
+        ["010", "5,00 €", "1.1.2021", "7", "x"],
+    ]
+    read = read_table(book(rows))
+    assert read.frame.rows() == [
+        ("007", 1234.5, dt.date(2020, 12, 31), 12, "1"),
+        ("010", 5.0, dt.date(2021, 1, 1), 7, "x"),
+    ]
+    assert "numbers and text are mixed, so these columns were read as text (mix)" in read.notes
+    assert "numbers stored as text were read as numbers (pay, n)" in read.notes
+
+
+@pytest.mark.parametrize("from_1904", [False, True])
+def test_days_count_from_1900_or_1904(from_1904, book):
+    def change(made):
+        made.epoch = openpyxl.utils.datetime.CALENDAR_MAC_1904 if from_1904 else made.epoch
+
+    days = [dt.date(2020, 2, 29), dt.date(1904, 1, 2), dt.date(9999, 12, 31)]
+    path = book([["day", "n"], *([day, 1] for day in days)], change=change)
+    assert read_table(path).frame["day"].to_list() == days
+
+
+def test_titles_empty_columns_and_empty_rows_around_the_table(book):
+    rows = [[None, "Staff list"], [None, "As of", dt.date(2025, 12, 31)], [], [None, *COLUMNS[:3]]]
+    read = read_table(book([*rows, *([None, *row[:3]] for row in ROWS[:2]), [], [None, *ROWS[3][:3]]]))
+    assert read.frame.rows() == [row[:3] for row in (*ROWS[:2], ROWS[3])]
+    assert "row 7 of the sheet" in read.notes[1]
+    assert "is in row 4, and" in read.notes[0]
+    assert read.form.title == ((None, "Staff list"), (None, "As of", dt.date(2025, 12, 31)), ())
+    assert read.form.first_column == 1
+    said = read_table(book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), skip_lines=1)
+    assert said.frame.rows() == [("x", "F", 1)]
+    with pytest.raises(InputError, match="no table after 99 rows"):
+        read_table(book([["a", "b"], [1, 2]]), skip_lines=99)
+
+
+def test_columns_can_be_named_if_there_is_no_header(book):
+    path = book([["x", 1], ["y", 2]])
+    assert read_table(path, columns=["a", "b"]).frame.rows() == [("x", 1), ("y", 2)]
+    with pytest.raises(InputError, match="2 columns and 3 names"):
+        read_table(path, columns=["a", "b", "c"])
+
+
+def test_merged_cells_each_have_the_value_that_people_see(book):
+    rows = [["dept", "name", "sex"], ["A", "Ann", "F"], [None, "Bob", "M"], ["B", "Cem", None], [None, "Dee", "F"]]
+
+    def change(made):
+        made.active.merge_cells("A2:A3")
+        made.active.merge_cells("A4:A5")
+
+    read = read_table(book(rows, change=change))
+    assert read.frame["dept"].to_list() == ["A", "A", "B", "B"]
+    assert read.frame["sex"].to_list() == ["F", "M", None, "F"]
+    assert "2 merged ranges" in read.notes[0]
+
+
+def test_a_total_below_the_table_gets_a_note(book):
+    assert "begins with 'Total'" in read_table(book([["a", "b"], ["x", 1], ["Total", 1]])).notes[-1]
+
+
+# ---------------------------------------------------------------- sheets
+
+
+def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book):
+    cover, staff, more = [["About this workbook"], ["by HR"]], [["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]]
+    path = book(cover, staff, more)
+    read = read_table(path)
+    assert read.frame.rows() == [("x", 1)]
+    assert "has 3 sheets, and 'Sheet 2' was read; to read 'Sheet 1', 'Sheet 3', set sheet" in read.notes[0]
+    assert read.form.sheet == "Sheet 2"
+    for sheet in ("Sheet 3", 3, "3"):
+        chosen = read_table(path, sheet=sheet)
+        assert (chosen.frame.rows(), chosen.notes) == ([("y", 2)], ())
+    for sheet in ("Sheet 9", 4, 0, "-1"):
+        with pytest.raises(InputError, match=f"sheet is {sheet!r}, which .* does not have"):
+            read_table(path, sheet=sheet)
+
+
+def test_hidden_sheets_are_read_only_if_asked_for(book):
+    def change(made):
+        made.worksheets[0].sheet_state = "hidden"
+
+    path = book([["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]], change=change)
+    assert read_table(path).frame["a"].to_list() == ["y"]
+    assert read_table(path, sheet="Sheet 1").frame["a"].to_list() == ["x"]
+
+
+def test_an_empty_workbook_is_refused(book):
+    with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
+        read_table(book([]))
+    with pytest.raises(InputError, match="no rows"):
+        read_table(book([["a", "b"]]))
+
+
+def test_options_of_other_files_are_refused(book, put):
+    path = book([["a", "b"], ["x", 1]])
+    with pytest.raises(InputError, match=r"delimiter is for CSV files, and .* is xlsx"):
+        read_table(path, delimiter=";")
+    with pytest.raises(InputError, match=r"sheet is for Excel workbooks, and .* is csv"):
+        read_table(put("a,b\n1,2\n"), sheet=1)
+
+
+# ---------------------------------------------------------------- hostile files
+
+
+def test_a_bomb_is_refused_before_it_is_inflated(book, monkeypatch):
+    monkeypatch.setattr("fairmaxent.files.xlsx_package.FREELY_INFLATED", 1 << 20)
+    path = book([["a", "b"], ["x", 1]])
+    altered(path, {SHEET: b"<worksheet><sheetData>" + b" " * (1 << 22)})
+    with pytest.raises(LimitError, match="once decompressed"):
+        read_table(path)
+    with max_memory("1MB"), pytest.raises(LimitError, match="max_memory"):
+        read_table(book([["a", "b"], *([f"text {n}", n] for n in range(9000))]))
+
+
+def test_one_cell_far_away_does_not_fill_memory(book):
+    def change(made):
+        made.active["XFD1048576"] = "far"
+
+    read = read_table(book([["a", "b"], ["x", 1]], change=change))
+    assert read.frame.shape == (2, 3)
+    rows = [["a", "b"], *(["x", 1] for _ in range(3000))]
+    wide = [[None] * 16_000 + ["far"]]
+    with max_memory("100MB"):
+        assert read_table(book([*rows, *wide])).frame.shape == (3001, 3)
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({SHEET: "<!DOCTYPE a [<!ENTITY b 'c'>]><worksheet/>"}, "it declares entities"),
+        ({SHEET: '<?xml version="1.0" encoding="utf-7"?><worksheet/>'}, "its encoding is utf-7"),
+        ({SHEET: "<worksheet><sheetData>"}, "no element found"),
+        ({SHEET: "<worksheet><row><c r='ZZZ1'><v>1</v></c></row></worksheet>"}, "there is no cell ZZZ1"),
+        ({SHEET: "<worksheet><row><c r='1'><v>1</v></c></row></worksheet>"}, "there is no cell 1"),
+        ({SHEET: "<worksheet><row><c r='A1' t='s'><v>99</v></c></row></worksheet>"}, "no text number 99"),
+        ({SHEET: "<worksheet><row><c r='A1' t='s'><v>-1</v></c></row></worksheet>"}, "no text number -1"),
+        ({SHEET: None}, "'Sheet 1' is missing"),
+        ({"xl/workbook.xml": None}, "not an Excel workbook"),
+        ({"xl/workbook.xml": "<workbook/>"}, "not an Excel workbook with sheets"),
+        ({"[Content_Types].xml": None}, "zip archive"),
+        ({"mimetype": "x", "content.xml": "x"}, "OpenDocument"),
+        (
+            {"_rels/.rels": lambda text: text.replace("xl/workbook.xml", "xl/workbook.bin"), "xl/workbook.bin": "x"},
+            "xlsb",
+        ),
+    ],
+)
+def test_damaged_and_foreign_archives_are_refused_in_one_line(parts, says, book):
+    with pytest.raises(StorageError, match=says) as refusal:
+        read_table(altered(book([["a", "b"], ["x", 1]]), parts))
+    assert "\n" not in str(refusal.value)
+
+
+def test_cut_and_encrypted_workbooks_are_refused(book, put):
+    content = book([["a", "b"], ["x", 1]]).read_bytes()
+    with pytest.raises(StorageError, match="damaged Excel workbook"):
+        read_table(put(content[: len(content) // 2], "half.xlsx"))
+    flagged = bytearray(content)
+    for start in (b"PK\x03\x04", b"PK\x01\x02"):  # the flag of each entry that says it is encrypted
+        at = flagged.find(start)
+        while at >= 0:
+            flagged[at + (6 if start.endswith(b"\x04") else 8)] |= 1
+            at = flagged.find(start, at + 4)
+    with pytest.raises(StorageError, match=r"damaged Excel workbook .*encrypted"):
+        read_table(put(bytes(flagged), "secret.xlsx"))
+    with pytest.raises(StorageError, match="old Excel workbook, or one with a password"):
+        read_table(put(b"\xd0\xcf\x11\xe0" + b"\0" * 600, "old.xls"))
+
+
+def test_too_many_parts_and_overlapping_ranges_take_no_time(book):
+    path = book([["a", "b"], *(["x", 1] for _ in range(50))])
+    ranges = '<mergeCell ref="A1:XFD1048576"/>' * 20_000
+    altered(path, {SHEET: lambda text: text.replace("</sheetData>", f"</sheetData><mergeCells>{ranges}</mergeCells>")})
+    assert len(read_table(path).frame) == 50
+    with zipfile.ZipFile(path, "a") as archive:
+        for number in range(10_001):
+            archive.writestr(f"junk/{number}", b"")
+    with pytest.raises(LimitError, match="parts, and the limit is 10,000"):
+        read_table(path)
+
+
+def test_names_of_parts_are_never_paths_of_this_computer(book, tmp_path):
+    (tmp_path / "outside.xml").write_text("<worksheet><row><c t='str'><v>secret</v></c></row></worksheet>")
+    path = book([["a", "b"], ["x", 1]])
+    outside = f'Target="{tmp_path}/outside.xml"'
+    relations = "xl/_rels/workbook.xml.rels"
+    altered(path, {relations: lambda text: text.replace('Target="/xl/worksheets/sheet1.xml"', outside)})
+    with pytest.raises(StorageError, match="missing"):
+        read_table(path)
+    external = 'TargetMode="External" Target="file:///etc/passwd"'
+    altered(path, {relations: lambda text: text.replace(outside, external)})
+    with pytest.raises(StorageError, match="not an Excel workbook with sheets"):
+        read_table(path)
+
+
+def test_macros_are_not_read_and_not_kept(book, tmp_path):
+    path = altered(book([["a", "b"], ["x", 1], ["y", 2]], name="book.xlsm"), {"xl/vbaProject.bin": b"program"})
+    read = read_table(path)
+    assert read.frame.rows() == [("x", 1), ("y", 2)]
+    notes = write_table(read.frame, tmp_path / "back.xlsx", form=read.form)
+    assert "macros of the input were not kept" in notes[0]
+    assert b"vbaProject" not in (tmp_path / "back.xlsx").read_bytes()
+    with pytest.raises(InputError, match=r"'\.xlsm' is not known; did you mean '\.xlsx'"):
+        write_table(read.frame, tmp_path / "back.xlsm")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def test_what_is_written_is_what_openpyxl_reads(tmp_path):
+    path = tmp_path / "table.xlsx"
+    assert write_table(table(), path) == ()
+    sheet = openpyxl.load_workbook(path).active
+    header, *rows = sheet.iter_rows(values_only=True)
+    assert header == tuple(COLUMNS)
+    as_moments = [
+        tuple(dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value for value in row)
+        for row in ROWS
+    ]
+    assert rows == as_moments
+    assert {cell.data_type for cell in sheet["A"] if cell.value} == {"s"}  # no formula, although one begins with =
+    assert all(cell.hyperlink is None for row in sheet for cell in row)
+    assert sheet["D2"].number_format == "yyyy-mm-dd"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert read_table(path).frame.equals(table())
+    assert read_table(path).notes == ()
+
+
+def test_the_same_table_is_the_same_file(tmp_path):
+    for name in ("a.xlsx", "b.xlsx"):
+        write_table(table(), tmp_path / name)
+    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+
+
+def test_texts_of_any_kind_come_back(tmp_path):
+    texts = [
+        "<&>\"'",
+        " spaces ",
+        "a\nb\tc\r\nd",
+        "\x00\x01\x1f\x7f",
+        "_x0041_",
+        "=cmd|' /C calc'!A0",
+        "@x",
+        "ü€😀\ufffe",
+        "-",
+    ]
+    frame = pl.DataFrame({"<name> & \x02": texts, "n": range(len(texts))})
+    write_table(frame, tmp_path / "t.xlsx")
+    cells = openpyxl.load_workbook(tmp_path / "t.xlsx").active["A"][1:]
+    assert {cell.data_type for cell in cells} == {"s"}
+    back = read_table(tmp_path / "t.xlsx").frame
+    assert [name.strip() for name in frame.columns] == back.columns
+    assert back.to_series().to_list() == [text.strip() for text in texts]
+
+
+def test_what_a_sheet_cannot_hold_is_written_as_text_with_a_note(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "id": [10**15, 1],
+            "born": [dt.date(1899, 12, 31), dt.date(2000, 1, 1)],
+            "seen": [dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.datetime(2020, 1, 2)],
+            "most": [float("inf"), 1.5],
+            "none": [float("nan"), 2.5],
+        }
+    )
+    (note,) = write_table(frame, tmp_path / "t.xlsx")
+    assert (
+        note == "a sheet cannot hold the numbers or dates of 'id', 'born', 'seen', 'most', so they were written as text"
+    )
+    back = read_table(tmp_path / "t.xlsx").frame
+    assert back.select("born", "seen").equals(frame.select("born", "seen"))
+    assert back["id"].to_list() == ["1000000000000000", "1"]
+    assert back["none"].to_list() == [None, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (pl.DataFrame({"a": ["x" * 32_768]}), "at most 32,767 characters, and one in column 'a' has 32,768"),
+        (pl.DataFrame({"a": pl.int_range(1_048_576, eager=True)}), "at most 1,048,576 rows"),
+        (pl.DataFrame({f"c{n}": [1] for n in range(16_385)}), "at most 16,384 columns"),
+    ],
+)
+def test_what_is_too_large_for_a_sheet_is_refused_and_leaves_nothing(frame, says, tmp_path):
+    with pytest.raises(LimitError, match=says):
+        write_table(frame, tmp_path / "t.xlsx")
+    assert listing(tmp_path) == {}
+
+
+def test_a_workbook_comes_back_in_its_form(book, tmp_path):
+    def change(made):
+        sheet = made.active
+        sheet.title = "Personal <2025>"
+        sheet.merge_cells("A1:C1")
+        for row in range(4, 7):
+            sheet[f"C{row}"].number_format = '#,##0.00 "€"'
+            sheet[f"D{row}"].number_format = "dd/mm/yyyy"
+
+    path = book([["Staff"], [], COLUMNS, *ROWS[:2], *ROWS[3:4]], change=change)
+    read = read_table(path)
+    notes = write_table(read.frame, tmp_path / "back.xlsx", form=read.form)
+    (note,) = notes
+    assert note.endswith("were written; colours, column widths and merged cells of the input were not kept")
+    before, after = (openpyxl.load_workbook(one).active for one in (path, tmp_path / "back.xlsx"))
+    assert after.title == "Personal <2025>"
+    values = [list(sheet.iter_rows(values_only=True)) for sheet in (before, after)]
+    assert values[0] == values[1]
+    for cell in ("C4", "D4", "D6", "E4"):
+        assert after[cell].number_format == before[cell].number_format
+    again = read_table(tmp_path / "back.xlsx")
+    assert again.frame.equals(read.frame)
+    assert again.form.columns == read.form.columns
+
+
+def test_a_lazy_table_and_a_stream_can_be_written(tmp_path):
+    write_table(table().lazy(), tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").frame.equals(table())
+    assert zipfile.ZipFile(io.BytesIO((tmp_path / "t.xlsx").read_bytes())).testzip() is None

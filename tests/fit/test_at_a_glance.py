@@ -1,0 +1,243 @@
+"""A fit at a glance: its summary as a frame, its plot, its report, and what a notebook shows."""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fairmaxent
+from fairmaxent import report
+from fairmaxent.fit import group_plot, pipeline
+from fairmaxent.fit.pipeline import debias
+from tables import random_frame
+
+mpl.use("Agg")
+
+HOSTILE = "<script>alert(1)</script>$\\frac{$ \u202e&\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return random_frame(np.random.default_rng(3), (2, 3), 2)
+
+
+@pytest.fixture(scope="module")
+def fit(frame):
+    return debias(frame, "y", ["z0", "z1"], favourable="o1", representation_rate=0.9, statistical_rate=0.8)
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left():
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+# ---------------------------------------------------------------- summary
+
+
+def test_a_summary_is_what_a_group_by_gives(frame, fit):
+    weights = fit.weights()
+    summary = fit.summary().set_index(["column", "group"])
+    assert len(summary) == 5
+    for column in ("z0", "z1"):
+        for group, rows in frame.groupby(column):
+            line, inside = summary.loc[(column, group)], (frame[column] == group).to_numpy()
+            favoured = (frame["y"] == "o1").to_numpy()
+            assert line["outcome"] == "o1"
+            assert line["rows"] == len(rows)
+            assert line["share_before"] == pytest.approx(inside.mean())
+            assert line["share_after"] == pytest.approx((weights * inside).sum() / len(frame), abs=1e-7)
+            assert line["weight_factor"] == pytest.approx(weights[inside].mean(), abs=1e-7)
+            assert line["rate_before"] == pytest.approx(favoured[inside].mean())
+            assert line["rate_after"] == pytest.approx(
+                (weights * inside * favoured).sum() / (weights * inside).sum(), abs=1e-7
+            )
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_its_intervals_are_those_of_the_metric(frame, groups):
+    weighted = frame.assign(w=np.random.default_rng(1).uniform(0.5, 3, len(frame)))
+    fit = debias(weighted, "y", ["z0", "z1"], groups=groups, weight="w")
+    rate = fairmaxent.statistical_rate(weighted, "y", ["z0", "z1"], groups=groups, weight="w", confidence=0.9)
+    expected = {(group.columns, group.group, group.outcome): (group.rate, *group.interval) for group in rate.groups}
+    for line in fit.summary(confidence=0.9).to_dict("records"):
+        shown = (line["rate_before"], line["rate_before_low"], line["rate_before_high"])
+        names = (tuple(line[name].split(" × ")) for name in ("column", "group"))
+        assert shown == pytest.approx(expected.pop((*names, line["outcome"])), abs=1e-9)
+    assert not expected
+
+
+@pytest.mark.parametrize(("convert", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
+def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
+    summary = debias(convert(frame), "y", ["z0", "z1"], favourable="o1", representation_rate=0.9, statistical_rate=0.8)
+    summary = summary.summary()
+    assert isinstance(summary, kind)
+    measured = summary.to_pandas()
+    pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
+
+
+def test_missing_values_have_a_row_but_no_interval(frame):
+    holes = frame.assign(z0=frame["z0"].where(frame.index % 10 > 0), y=frame["y"].where(frame.index % 7 > 0))
+    summary = debias(holes, "y", "z0", favourable="o1").summary()
+    known = holes.dropna(subset=["z0", "y"])
+    rates = (known["y"] == "o1").groupby(known["z0"]).mean()
+    assert summary["rate_before"].iloc[:2].tolist() == pytest.approx(rates.tolist())
+    assert summary["rate_before_low"].isna().tolist() == [False, False, True]
+    assert summary["rows"].sum() == len(holes)
+
+
+def test_the_fits_of_files_and_of_the_paper_have_a_summary_too(fit, frame, tmp_path):
+    fit.save(tmp_path / "model.fme")
+    pd.testing.assert_frame_equal(fairmaxent.load(tmp_path / "model.fme").summary(), fit.summary())
+    coded = frame[["y", "z0", "x0"]]
+    assert len(fairmaxent.paper.fit(coded, outcome="y", protected="z0").summary()) == 4  # two groups, two outcomes
+
+
+# ---------------------------------------------------------------- what people see
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert all(name in ("style", "colspan") for name, _ in attrs)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_notebook_shows_what_was_asked_reached_paid_and_comes_next(fit):
+    page = _Tags()
+    page.feed(fit._repr_html_())
+    for text in ("representation rate of z0", "0.90", "✓ reached", "equally weighted rows (of 500)", "fit.report("):
+        assert text in page.text
+    assert "short" not in page.text
+    assert repr(fit).count("\n") < 20
+
+
+def test_a_rate_that_was_not_reached_is_marked(frame):
+    short = debias(frame, "y", ["z0", "z1"], favourable="o1", largest_weight=1.01)
+    assert "✗ short" in short._repr_html_()
+    assert "(short)" in repr(short)
+
+
+def test_names_from_data_are_never_markup(frame):
+    hostile = frame.rename(columns={"z0": HOSTILE}).assign(y=frame["y"].where(frame["y"] == "o0", HOSTILE))
+    fit = debias(hostile, "y", HOSTILE, favourable=HOSTILE)
+    page = _Tags()
+    page.feed(fit._repr_html_())
+    assert set(page.tags) <= {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+    for steering in ("\x1b", "\u202e"):
+        assert steering not in repr(fit)
+        assert steering not in page.text
+    axes = fit.plot()
+    axes.figure.draw_without_rendering()  # a formula that is none would raise here
+    assert "$\\frac{$" in axes.get_title()
+
+
+def test_nothing_is_trained_just_to_show_a_fit(frame, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("an estimate was made")
+
+    monkeypatch.setattr(pipeline, "estimated_by_default", refuse)
+    fit = debias(frame, "y", "z0")
+    assert "estimated" not in repr(fit) + fit._repr_html_()
+    with pytest.raises(AssertionError, match="an estimate was made"):
+        str(fit.certificate)
+
+
+def test_an_estimate_that_was_asked_for_is_shown(frame):
+    fit = debias(frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree"))
+    assert "a model's decisions for z0, estimated" in repr(fit)
+    shown = next(line for line in repr(fit).splitlines() if "estimated" in line)
+    assert f"{fit.certificate.downstream.after.by_predictions['z0']:.2f}" in shown
+
+
+# ---------------------------------------------------------------- plot
+
+
+def _drawn(axes, marker):
+    """Values of the points with a marker, from top to bottom."""
+    points = [line for line in axes.lines if line.get_marker() == marker]
+    return [float(line.get_xdata()[0]) for line in sorted(points, key=lambda line: line.get_ydata()[0])]
+
+
+@pytest.mark.parametrize(("what", "name"), [("rates", "rate"), ("shares", "share")])
+def test_a_plot_shows_before_after_and_what_was_asked_for(fit, what, name):
+    axes, summary = fit.plot(what), fit.summary()
+    assert [text.get_text() for text in axes.get_yticklabels()] == summary["group"].tolist()
+    assert _drawn(axes, "o") == pytest.approx(summary[f"{name}_before"].tolist())
+    assert _drawn(axes, "D") == pytest.approx(summary[f"{name}_after"].tolist())
+    asked = {"rates": 0.8, "shares": 0.9}[what]
+    bands = [band.get_datalim(axes.transData) for band in axes.collections]
+    highest = summary.groupby("column")[f"{name}_after"].max()
+    assert sorted(band.x0 for band in bands) == pytest.approx(sorted(asked * highest))
+    assert sorted(band.x1 for band in bands) == pytest.approx(sorted(highest))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert {"before", "after", "asked for"} <= set(labels)
+    assert ("95 % interval before" in labels) == (what == "rates")
+
+
+def test_a_plot_goes_on_the_axes_given(fit):
+    from matplotlib import pyplot
+
+    _, (first, second) = pyplot.subplots(2)
+    assert fit.plot(ax=first) is first
+    assert fit.plot("shares", ax=second) is second
+    assert len(pyplot.get_fignums()) == 1
+
+
+def test_equal_groups_have_a_line_and_nothing_asked_no_band(frame):
+    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1").plot("shares"))
+    assert "asked for" in _labels(debias(frame, "y", "z0", favourable="o1").plot())
+    target = {"z0": {"g0": 0.5, "g1": 0.5}}
+    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1", target=target).plot("shares"))
+
+
+def _labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
+    frame = random_frame(np.random.default_rng(5), (6,), 2)
+    fit = debias(frame, "y", "z0", favourable="o1")
+    monkeypatch.setattr(group_plot, "MOST_LINES", 2)
+    axes, summary = fit.plot(), fit.summary()
+    change = (summary["rate_after"] - summary["rate_before"]).abs()
+    shown = [text.get_text() for text in axes.get_yticklabels()]
+    assert shown == summary["group"][change.rank(ascending=False) <= 2].tolist()
+    assert "4 groups with smaller changes are not shown" in axes.get_title()
+
+
+def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(fairmaxent.DependencyError, match="pip install matplotlib"):
+        fit.plot()
+
+
+def test_another_word_for_what_is_refused(fit):
+    with pytest.raises(fairmaxent.InputError, match="what is 'rate'; did you mean 'rates'"):
+        fit.plot("rate")
+
+
+# ---------------------------------------------------------------- report
+
+
+def test_a_report_is_the_one_of_the_report_module(fit, frame, tmp_path):
+    fit.report(tmp_path / "one.json", data=frame, trade_off=False)
+    report.write_report(fit, tmp_path / "other.json", data=frame, trade_off=False)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
+    with pytest.raises(TypeError, match="unknown"):
+        fit.report(tmp_path / "one.json", unknown=1)

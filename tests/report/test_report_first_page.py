@@ -1,0 +1,283 @@
+"""The first page: its answers are those of pandas, it is filed under what was given, and it stays one page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import ROLES, biased_table
+from fairmaxent import InputError, Relabel, StorageError
+from fairmaxent.cli.group import group
+from fairmaxent.fit import certificate
+from fairmaxent.fit.share_text import percent
+from fairmaxent.report import build_report, write_report
+from fairmaxent.report.filing import filed
+from fairmaxent.report.first_page import first_page, left_out_alerts
+from fairmaxent.report.html import to_html
+from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.number_text import factor
+
+FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    monkeypatch.setattr(certificate, "_DRAWS", 40)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+
+
+def people(rows=900, groups=("f", "m"), shares=(0.3, 0.7)):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"sex": rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)})
+    frame["hired"] = np.where(rng.random(rows) < np.where(frame["sex"] == groups[0], 0.2, 0.5), "yes", "no")
+    return frame
+
+
+def fitted(frame, **options):
+    return fairmaxent.debias(frame, "hired", "sex", favourable="yes", random_state=0, **options)
+
+
+def answers(report):
+    return {answer.key: answer for answer in first_page(report).answers}
+
+
+# ---------------------------------------------------------------- the answers
+
+
+def test_every_question_is_answered_in_every_form():
+    frame = people()
+    report = build_report(fitted(frame, representation_rate=1.0), data=frame)
+    page = first_page(report)
+    assert [answer.key for answer in page.answers] == ["asked", "reached", "costs", "model", "copies", "not-for"]
+    for text in (to_html(report), to_markdown(report)):
+        first = text[: text.index("Appendix")]
+        places = [first.index(answer.question) for answer in page.answers]
+        assert places == sorted(places)
+
+
+def test_who_counts_more_and_less_is_that_of_group_by():
+    frame = people()
+    fit = fitted(frame, representation_rate=1.0)
+    sample = fit.sample(2000)
+    report = build_report(fit, data=frame, delivered=sample)
+    shares = [table.value_counts(["hired", "sex"], normalize=True) for table in (frame, sample)]
+    times = (shares[1] / shares[0]).sort_values()
+    for cell, (outcome, sex) in ((report.counting.least, times.index[0]), (report.counting.most, times.index[-1])):
+        assert cell.name == f"hired = {outcome}, sex = {sex}"
+        assert cell.times == pytest.approx(times[outcome, sex])
+    (line,) = (line for line in answers(report)["costs"].lines if "count most" in line)
+    assert f"{factor(times.iloc[-1])} times their share" in line
+    assert f"count least: {factor(times.iloc[0])} times" in line
+
+
+def test_each_group_has_its_shares_and_its_outcome_before_and_after():
+    frame = people()
+    fit = fitted(frame, representation_rate=1.0)
+    sample = fit.sample(700)
+    table = answers(build_report(fit, data=frame, delivered=sample))["costs"].table
+    assert table.heads[1:6] == ("Rows", "Share before", "Share after", "hired = yes before", "hired = yes after")
+    for name, rows, *shown in [row[:6] for row in table.rows]:
+        inside = [one[one["sex"] == name.removeprefix("sex = ")] for one in (frame, sample)]
+        assert rows == str(len(inside[0]))
+        expected = [len(inside[0]) / len(frame), len(inside[1]) / len(sample)]
+        expected += [(one["hired"] == "yes").mean() for one in inside]
+        assert shown == [percent(share) for share in expected]
+
+
+def test_copies_are_counted_in_people():
+    frame = people()
+    fit = fitted(frame)
+    sample = fit.sample(500)
+    line = answers(build_report(fit, data=frame, delivered=sample))["copies"].lines[0]
+    known = set(frame.itertuples(index=False, name=None))
+    count = sum(row in known for row in sample.itertuples(index=False, name=None))
+    assert line.startswith(f"{percent(count / 500)} of 500 new rows ({count}) have exactly the values of a real row")
+    weights = build_report(fit, data=frame, delivered=fit.weights(), mode="weights")
+    assert "All rows are real" in answers(weights)["copies"].lines[0]
+    unknown = answers(build_report(fit, delivered=sample))["copies"].lines[0]
+    assert "the data were not given" in unknown
+
+
+def test_what_not_to_use_it_for_fits_the_result():
+    frame = people(groups=("x", "m"), shares=(0.01, 0.99))
+    fit = fitted(frame, representation_rate=1.0)
+    lines = answers(build_report(fit, data=frame, delivered=fit.weights(), mode="weights"))["not-for"].lines
+    assert any("every row is a real one" in line for line in lines)
+    assert any(line.startswith("to say anything about sex = x: too much rests") for line in lines)
+    lines = answers(build_report(fitted(people()), mode="weights"))["not-for"].lines
+    assert not any("to say anything about" in line for line in lines)
+    fit = fitted(people(), relabel=Relabel(labeller="tree"))
+    assert any("outcomes were changed" in line for line in answers(build_report(fit, mode="weights"))["not-for"].lines)
+
+
+def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expected():
+    fit = fitted(people())
+    (line,) = answers(build_report(fit, mode="weights"))["model"].lines
+    assert "not estimated" in line
+    assert "--estimate" in line
+    known = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
+    report = build_report(known, mode="weights")
+    model, rate = answers(report)["model"], known.certificate.downstream.after.by_predictions["sex"]
+    assert model.table.rows[0][0] == "How equally often it predicts hired = yes in the groups of sex (1 means equal)"
+    assert model.table.rows[0][2] == f"{rate:.3f}"
+    assert any(f"expected: {rate:.3f} for sex" in line for line in answers(report)["not-for"].lines)
+
+
+def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
+    rng = np.random.default_rng(0)
+    long = "a_rather_long_name_of_a_column_as_surveys_have_them_"
+    levels = [f"group {number} of all the people who answered this question" for number in range(9)]
+    shares = [0.5, 0.3, 0.1, 0.05, 0.03, 0.005, 0.005, 0.005, 0.005]
+    frame = pd.DataFrame({f"{long}{column}": rng.choice(levels, 900, p=shares) for column in "abc"})
+    frame["hired"] = rng.choice(["yes", "no"], 900)
+    fit = fairmaxent.debias(frame, "hired", list(frame.columns[:3]), favourable="yes", representation_rate=1.0)
+    report = build_report(fit, title="title " * 99, purpose="purpose " * 99)
+    page, shown = first_page(report), answers(report)
+    assert len(page.title) <= 100
+    assert len(shown["reached"].table.rows) == 3
+    assert shown["reached"].notes == ("3 more rates in the appendix.",)
+    assert len(shown["costs"].table.rows) == 4
+    names = [row[0] for row in shown["costs"].table.rows]
+    assert len(set(names)) == len(names)
+    assert max(map(len, names)) <= 43
+    assert "23 more groups in the appendix." in shown["costs"].notes
+    assert len(report.alerts) > len(page.alerts) == 3
+    assert page.alerts[-1] == f"{len(report.alerts) - 2} more warnings in the appendix."
+    assert left_out_alerts(report) == report.alerts
+    appendix = to_markdown(report).partition("## Appendix")[2]
+    assert all(alert.replace("_", r"\_")[:200] in appendix for alert in report.alerts)
+
+
+# ---------------------------------------------------------------- what it is filed under
+
+
+def test_title_author_purpose_and_date_are_shown_and_kept(tmp_path):
+    fit = fitted(people())
+    given = {"title": "Hiring <b>2026</b>", "author": "A. Analyst", "purpose": "For the\nauditors"}
+    date = datetime(2026, 3, 4, 9, 5, tzinfo=timezone(timedelta(hours=2)))
+    for name in ("report.html", "report.md", "report.json"):
+        write_report(fit, tmp_path / name, mode="weights", date=date, **given)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "4 March 2026, 07:05 UTC" in text
+        assert "For the auditors" in text
+    assert "<h1>Hiring &lt;b&gt;2026&lt;/b&gt;</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert record["filing"]["written"] == "2026-03-04T07:05:00+00:00"
+    assert record["first_page"]["author"] == "A. Analyst"
+
+
+def test_without_a_title_the_outcome_and_the_groups_are_one():
+    page = first_page(build_report(fitted(people()), mode="weights", author=" ", purpose=None))
+    assert (page.title, page.author, page.purpose) == ("hired = yes, by sex", "not stated", "not stated")
+
+
+def test_the_date_comes_from_the_environment_or_the_clock(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert filed().written == "1970-01-01T00:00:00+00:00"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    age = datetime.now(UTC) - datetime.fromisoformat(filed().written)
+    assert timedelta(0) <= age < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"title": 7}, "title is a int; pass a text"),
+        ({"date": datetime(2026, 1, 1)}, "time zone"),
+        ({"date": "2026-01-01"}, "time zone"),
+    ],
+)
+def test_what_cannot_be_filed_is_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        filed(**given)
+
+
+@pytest.mark.parametrize("epoch", ["soon", "1e9", "9" * 30])
+def test_an_epoch_that_is_none_is_refused(epoch, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    with pytest.raises(InputError, match="SOURCE_DATE_EPOCH is"):
+        filed()
+
+
+# ---------------------------------------------------------------- digests, on the command line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    return tmp_path
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(group, [str(arg) for arg in args])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def digest(name):
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
+def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, mode):
+    data = f"data.{form}"
+    if form == "parquet":
+        biased_table().write_parquet(data)
+    written = ["-o", f"fair.{form}", "--model", "model.fme", "--report", "report.json"]
+    run("debias", data, *FAVOURED, "--mode", mode, *written)
+    record = json.loads(Path("report.json").read_text())
+    shown = dict(record["first_page"]["record"])
+    assert shown["Data"] == f"{data}, SHA-256 {digest(data)}"
+    assert shown["Fair table"] == f"fair.{form}, SHA-256 {digest(f'fair.{form}')}"
+    assert shown["Model"] == f"model.fme, SHA-256 {digest('model.fme')}"
+    assert f"fairmaxent {fairmaxent.__version__}" in shown["Made with"]
+    sampled = ["--sample", f"fair.{form}"] if mode != "weights" else []
+    run("report", "model.fme", "--data", data, "--mode", mode, *sampled, "-o", "later.md", "--no-trade-off")
+    later = Path("later.md").read_text().replace("\\", "")
+    for name in (data, "model.fme", *sampled[1:]):
+        assert f"{name}, SHA-256 {digest(name)}" in later
+
+
+def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):
+    result = run("debias", "data.csv", *FAVOURED, "-o", "-", "--report", "report.json")
+    record = json.loads(Path("report.json").read_text())
+    assert [name for name, _ in record["first_page"]["record"]] == ["Data", "Made with"]
+    assert result.stdout.startswith("sex,")
+
+    def full(*_):
+        raise StorageError("no space")
+
+    monkeypatch.setattr("fairmaxent.report.writer.save_report", full)
+    failed = run("debias", "data.csv", *FAVOURED, "-o", "-", "--report", "other.json", code=5)
+    assert failed.stdout == ""
+
+
+def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
+    (folder / "options.toml").write_text('title = "From the file"\nauthor = "A"\npurpose = "P"\n')
+    options = ["--config", "options.toml", "--author", "B", "--report", "report.json", "--model", "model.fme"]
+    run("debias", "data.csv", *FAVOURED, *options)
+    filing = json.loads(Path("report.json").read_text())["filing"]
+    assert (filing["title"], filing["author"], filing["purpose"]) == ("From the file", "B", "P")
+    run("report", "model.fme", "--title", "T", "--purpose", "audit", "-o", "later.json", "--no-trade-off")
+    filing = json.loads(Path("later.json").read_text())["filing"]
+    assert (filing["title"], filing["author"], filing["purpose"]) == ("T", None, "audit")
+    run("debias", "data.csv", *FAVOURED, "--config", "options.toml")  # another run without a report
+    refused = run("debias", "data.csv", *FAVOURED, "--title", "T", code=2)
+    assert "--title is for a report, but none is written" in refused.output
+
+
+def test_the_first_page_of_a_report_without_files_says_so():
+    record = dict(first_page(build_report(fitted(people()), mode="weights")).record)
+    assert record["Files"] == "none: the table was passed in Python"
+    assert re.search(r"python \d", record["Made with"])
