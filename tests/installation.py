@@ -44,8 +44,8 @@ def installed_by(extras: list[str]) -> set[str]:
     brought = {_name(requirement) for requirement in PROJECT["dependencies"]}
     for extra in extras:
         for requirement in PROJECT["optional-dependencies"][extra]:
-            own = re.fullmatch(r"fairmaxent\[([\w,-]+)\]", requirement)
-            brought |= installed_by(own[1].split(",")) if own else {_name(requirement)}
+            extended = re.fullmatch(r"fairmaxent\[([\w,-]+)\]", requirement)
+            brought |= installed_by(extended[1].split(",")) if extended else {_name(requirement)}
     return brought
 
 
@@ -58,8 +58,8 @@ def installations(text: str) -> Iterator[tuple[int, set[str]]]:
     for line in _INSTALLATION.finditer(text):
         brought: set[str] = set()
         for part in re.findall(r"'[^']+'|[\w.-]+", line[1]):
-            own = re.fullmatch(r"'?\.(?:\[([\w,-]+)\])?'?", part)
-            brought |= installed_by((own[1] or "").split(",") if own[1] else []) if own else {_name(part.strip("'"))}
+            ours = re.fullmatch(r"'?\.(?:\[([\w,-]+)\])?'?", part)
+            brought |= installed_by(ours[1].split(",") if ours[1] else []) if ours else {_name(part.strip("'"))}
         yield text.count("\n", 0, line.start()) + 1, brought
 
 

@@ -33,7 +33,7 @@ def test_of_those_that_reach_the_rate_the_most_accurate_is_chosen():
     chosen = verdict(results, asked(statistical_rate=1.0))
     assert (chosen.method, chosen.is_reached) == ("a", False)
     assert str(chosen) == (
-        "No method reaches the statistical rate 1.00. The closest is a: the decisions of a model trained on it have "
+        "No method reaches the statistical rate 1.00. The closest is 'a': the decisions of a model trained on it have "
         "the statistical rate 0.97; the raw data: 0.40. It costs 6.0 points of accuracy (0.800 instead of 0.860)."
     )
 
@@ -73,7 +73,7 @@ def test_without_models_the_data_are_compared():
     ]
     chosen = verdict(results, asked())
     assert chosen.method == "a"
-    assert str(chosen) == "Choose a: the outcomes in it have the statistical rate 1.00; the raw data: 0.40."
+    assert str(chosen) == "Choose 'a': the outcomes in it have the statistical rate 1.00; the raw data: 0.40."
 
 
 def test_nothing_to_choose_by():

@@ -140,7 +140,7 @@ def test_the_next_command_asks_for_the_chosen_method(folder, monkeypatch):
     monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(results))
     given = ["--folds", "2", "--classifier", "logistic", "--threshold", "0.4", "--statistical-rate", "0.9"]
     shown = run("data.csv", *FAVOURED, *given)
-    assert "Choose relabel, predictions" in shown
+    assert "Choose 'relabel, predictions'" in shown
     assert shlex.split(shown.splitlines()[-1]) == [
         *("fairmaxent", "debias", "data.csv", *FAVOURED, "--statistical-rate", "0.9", "--threshold", "0.4"),
         *("--relabel", "predictions", "--mode", "weights", "-o", "data-fair.csv", "--report", "data-report.html"),

@@ -1,6 +1,7 @@
 """Every command says what to type next, and what it prints can be typed as it stands."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -330,6 +331,27 @@ def test_a_file_that_begins_like_an_option(folder):
     command = printed_command(run("inspect", "--", "-data.csv").stdout)
     assert command[1] == "./-data.csv"
     run(*command, *QUICK)
+
+
+@pytest.mark.parametrize("shape", ["-m", "a script"])
+def test_the_program_is_named_as_it_was_called(folder, shape):
+    """In an environment that is not active, its name alone would not be found."""
+    typed = f"{shlex.quote(sys.executable)} -m fairmaxent"
+    if shape == "a script":
+        (folder / "bin").mkdir()
+        script = folder / "bin" / "fairmaxent"
+        script.write_text(f"#!{sys.executable}\nfrom fairmaxent.cli import main\nmain()\n")
+        script.chmod(0o755)
+        typed = "bin/fairmaxent"
+    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    pl.DataFrame(TABLES["plain"]).write_csv("t.csv")
+
+    def shell(line):
+        return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True, env=environment).stdout
+
+    line = shell(f"{typed} inspect t.csv").splitlines()[-1].strip()
+    shell(f"{line} --estimate none")
+    assert (folder / "t-fair.csv").exists()
 
 
 def test_names_that_cannot_be_typed_are_not_printed():

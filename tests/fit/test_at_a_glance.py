@@ -81,8 +81,8 @@ def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
     summary = debias(convert(frame), "y", ["z0", "z1"], favourable="o1", representation_rate=0.9, statistical_rate=0.8)
     summary = summary.summary()
     assert isinstance(summary, kind)
-    found = summary.to_pandas()
-    pd.testing.assert_frame_equal(found, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
+    measured = summary.to_pandas()
+    pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
 
 
 def test_missing_values_have_a_row_but_no_interval(frame):

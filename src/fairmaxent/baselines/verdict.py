@@ -47,7 +47,7 @@ class Verdict:
                 yield f"No method reaches the statistical rate {self.wanted:.2f}."
             verb = "Choose" if self.is_reached else "The closest is"
             raw = "" if self.raw_rate is None else f"; the raw data: {self.raw_rate:.2f}"
-            yield f"{verb} {self.method}: {self._whose} it have the statistical rate {self.rate:.2f}{raw}."
+            yield f"{verb} {self.method!r}: {self._whose} it have the statistical rate {self.rate:.2f}{raw}."
             yield from self._cost()
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -35,15 +37,31 @@ NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, i
 
 
 def next_step(why: str, command: Sequence[str | None] = ()) -> str:
-    """Say what to do next, and the command for it on a line of its own."""
+    """Say what to do next, and the command for it, which begins with fairmaxent, on a line of its own."""
     if not command:
         return f"Next: {visible(why)}"
-    typed = shlex.join(token for token in command if token is not None)
+    typed = shlex.join([*_program(), *(token for token in command[1:] if token is not None)])
     if None in command or visible(typed) != typed or "\n" in typed:
         return (
             f"Next: {visible(why)}. (Some names cannot be typed; 'fairmaxent inspect --write-config' writes them down.)"
         )
     return f"Next: {visible(why)}:\n  {typed}"
+
+
+def _program() -> list[str]:
+    """How this program was called, unless its name is enough: it may be in an environment that is not active."""
+    called = sys.argv[0]
+    if os.path.basename(called) == "__main__.py" and os.path.dirname(called).endswith("fairmaxent"):
+        return [_shortest(sys.executable), "-m", "fairmaxent"]
+    return [_shortest(called)] if os.path.basename(called) == "fairmaxent" else ["fairmaxent"]
+
+
+def _shortest(path: str) -> str:
+    """A program by its name if the shell finds it by that, or else by its path from here or from the root."""
+    name = os.path.basename(path)
+    if os.path.realpath(shutil.which(name) or "") == os.path.realpath(path):
+        return name
+    return min(os.path.relpath(path), path, key=len)
 
 
 # ---------------------------------------------------------------- from inspect to debias

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 from fairmaxent.errors import cut, spelled
 from fairmaxent.fit.cost_remarks import cost_remarks
@@ -17,6 +18,8 @@ from fairmaxent.fit.share_text import times
 from fairmaxent.plain_text import isolated, visible
 
 _MOST = 12  # rates shown before the rest is counted
+_OUTCOMES = 4  # likewise
+_NOTABLE = 1.05  # times the average weight
 
 # What can be done with a fit: the call, and what it gives.
 _NEXT = (
@@ -69,7 +72,7 @@ class Overview:
 
     def __str__(self) -> str:
         width = max(24, *(len(_short(line.label)) + 2 for line in self.rates))
-        lines = [f"<Fit of {self.outcome!r} by {list(self.protected)}, {self.rows} rows>"]
+        lines = [f"<Fit of {self.outcome!r} by {list(self.protected)}, {self.rows:,} rows>"]
         lines.append(f"{'':<{width}}{'asked':>8}{'before':>8}{'reached':>9}")
         for rate in self.rates[:_MOST]:
             asked, before, reached = (_number(value) for value in (rate.wanted, rate.before, rate.reached))
@@ -81,7 +84,7 @@ class Overview:
             lines.append(f"and {len(self.rates) - _MOST} more rates")
         lines += [f"warning: {warning}" for warning in self.warnings]
         lines += self.costs
-        lines.append(f"next: {', '.join(call for call, _ in _NEXT)}")
+        lines += wrap("next: " + ", ".join(call for call, _ in _NEXT), 80, subsequent_indent="      ")
         return visible("\n".join(lines))
 
     def html(self) -> str:
@@ -158,13 +161,17 @@ def _model_rates(fit: Learned) -> Iterator[RateLine]:
 
 def _costs(fit: Learned) -> Iterator[str]:
     certificate = fit.certificate
-    yield from outcome_lines(certificate.compared_outcomes[:_MOST])
+    shares = certificate.compared_outcomes
+    yield from outcome_lines(shares[:_OUTCOMES])
+    if len(shares) > _OUTCOMES:
+        yield f"and {len(shares) - _OUTCOMES} more outcomes"
     yield (
         f"the fair weights carry as much information as {certificate.effective_rows:,.0f} equally weighted rows (of "
         f"{certificate.rows:,})"
     )
     if certificate.costs is not None:
         worst = certificate.costs.worst_cell
-        yield f"one row counts up to {times(worst.largest_weight)} times as much as the average row ({worst.name})"
+        if worst.largest_weight >= _NOTABLE:
+            yield f"one row counts up to {times(worst.largest_weight)} times as much as the average row ({worst.name})"
         yield from (f"outcomes changed for {line}" for line in changed_lines(certificate.costs))
     yield from filled_lines(sum(certificate.filled_shares))

@@ -139,8 +139,7 @@ class FairScorer:
                 for level in _levels([outcomes, predictions], self.favourable)
             )
         measure = {"equal_opportunity": equal_opportunity, "equalised_odds": equalised_odds}[self.metric]
-        found = measure(people, outcomes, predictions, list(frame.columns), favourable=self.favourable, **options)
-        return float(found)
+        return float(measure(people, outcomes, predictions, list(frame.columns), favourable=self.favourable, **options))
 
     # ------------------------------------------------------------ metadata routing of scikit-learn
 

@@ -47,6 +47,7 @@ _OPTIONS = (
     "--disable-crash-reporter",
 )
 _SECONDS = 120.0  # a report takes one to three
+_LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
 
 
 def find_browser() -> str:
@@ -67,7 +68,7 @@ def find_browser() -> str:
 def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
     """Print a page to a PDF; the browser sees only temporary files, under names of ours."""
     browser = find_browser()
-    with tempfile.TemporaryDirectory(prefix="fairmaxent-pdf-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="fairmaxent-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         source, target = folder / "report.html", folder / "report.pdf"
         source.write_text(page, encoding="utf-8")
@@ -94,7 +95,9 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
     Whatever happens, none of its processes stays. What it says goes to a file, because a child that outlives it would
     keep a pipe open.
     """
-    kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(folder)}
+    kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
+    if len(str(folder)) <= _LONGEST_FOLDER:
+        kept["TMPDIR"] = str(folder)  # so that nothing stays if it has to be ended
     with open(folder / "said", "w+b") as said:
         try:
             process = subprocess.Popen(

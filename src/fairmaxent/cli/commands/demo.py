@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from fairmaxent.cli.next_step import NEXT
+from fairmaxent.cli.next_step import NEXT, next_step
 from fairmaxent.cli.options import force_option
 from fairmaxent.cli.streams import echo
 from fairmaxent.errors import Option, StorageError
 
+_ASKED = "What is asked for: as many women as men, and the same share of each with a high income."
 _FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
 
 
@@ -26,7 +27,7 @@ _FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
 @force_option
 @click.pass_context
 def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Make the census table Adult, which comes with the package, fair.
+    """Make the census table Adult, which comes with the package, fair to women and men.
 
     Leaves adult.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
     """
@@ -41,15 +42,13 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
     out.mkdir(parents=True, exist_ok=True)
     write_table(adult.frame, out / "adult.csv", force=force)
     arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", "sex"]
-    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1", "--statistical-rate", "1"]
+    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1"]
     arguments += ["--seed", "0", *(["--force"] if force else [])]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
-    echo(f"{adult.description}\n\n$ {shlex.join(typed)}\n")
+    echo(f"{adult.description}\n\n{_ASKED}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
-    ctx.meta[NEXT] = (
-        f"Next: open {out / 'report.html'} in a browser. Then look at a table of yours; it says what to type next:\n"
-        "  fairmaxent inspect your-table.csv"
-    )
+    why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
+    ctx.meta[NEXT] = next_step(why, ["fairmaxent", "inspect", "your-table.csv"])
     with debias.make_context("debias", arguments, parent=ctx) as context:
         debias.invoke(context)

@@ -1,0 +1,214 @@
+"""Four reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
+
+axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python or
+axe-playwright-python.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairmaxent
+from fairmaxent import DependencyError, Estimate, Relabel
+from fairmaxent.fit import certificate
+from fairmaxent.report import Source, browser, build_report
+from fairmaxent.report.first_page import first_page
+from fairmaxent.report.html import to_html
+from fairmaxent.report.pdf import to_pdf
+from fairmaxent.report.source import WrittenFile
+
+pytestmark = pytest.mark.slow
+TABLES = ("two groups", "five groups", "relabelled", "weights", "long names")
+PAPERS = {"A4": (210, 297), "letter": (215.9, 279.4)}  # millimetres
+MARGIN = 13  # at each side, in the page's style
+PIXELS = 96 / 25.4
+
+
+def chromium():
+    try:
+        return browser.find_browser()
+    except DependencyError as problem:
+        pytest.skip(str(problem))
+
+
+def axe_core():
+    named = os.environ.get("AXE_CORE")
+    if named:
+        return Path(named).read_text(encoding="utf-8")
+    for package in ("axe_playwright_python", "axe_core_python"):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            if (Path(folder) / "axe.min.js").is_file():
+                return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
+    pytest.skip("axe-core is not here: pip install axe-core-python, or set AXE_CORE to its axe.min.js")
+
+
+def people(groups, shares, rows=1500, column="sex", outcome="hired", levels=("yes", "no")):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({column: rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)})
+    for number in range(6):
+        frame[f"question_{number}"] = rng.choice(list("abcd"), rows)
+    good = rng.random(rows) < np.where(frame[column] == groups[0], 0.25, 0.5)
+    return frame.assign(**{outcome: np.where(good, *levels)})
+
+
+def long_names():
+    long = "a_rather_long_name_of_a_column_as_surveys_have_them_"
+    levels = [f"group {number} of all the people who answered the question" for number in range(7)]
+    shares = [0.4, 0.3, 0.2, 0.08, 0.01, 0.006, 0.004]
+    answers = ("accepted after a second interview", "not accepted")
+    frame = people(levels, shares, column=f"{long}region", outcome=f"{long}outcome", levels=answers)
+    frame[f"{long}religion"] = np.random.default_rng(2).choice(levels, len(frame), p=shares)
+    return frame, (f"{long}outcome", [f"{long}region", f"{long}religion"], answers[0])
+
+
+@pytest.fixture(scope="module")
+def reports():
+    source = Source(file="people.csv", sha256="3f" * 32, written=(WrittenFile("Fair table", "fair.csv", "ab" * 32),))
+    estimate = Estimate(output="rows", student="tree")
+
+    def built(frame, outcome="hired", protected="sex", favourable="yes", mode="rows", filed=None, **options):
+        fit = fairmaxent.debias(frame, outcome, protected, favourable=favourable, random_state=0, **options)
+        curves = {"trade_off": mode == "weights" and "relabel" not in options}  # one report has them
+        return build_report(fit, data=frame, mode=mode, source=source, **curves, **(filed or {}))
+
+    long, roles = long_names()
+    filed = {"title": "A long title " * 20, "author": "An author " * 20, "purpose": "A long purpose. " * 40}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate, "_DRAWS", 40)
+        two = people(["f", "m"], [0.3, 0.7])
+        five = people(["a", "b", "c", "d", "tiny"], [0.3, 0.3, 0.2, 0.19, 0.01])
+        return {
+            "two groups": built(two, representation_rate=1.0, estimate=estimate),
+            "five groups": built(five, representation_rate=1.0, estimate=estimate),
+            "relabelled": built(
+                two, mode="weights", relabel=Relabel(parity="predictions", labeller="tree", student="tree")
+            ),
+            "weights": built(two, mode="weights", estimate=None),
+            "long names": built(long, *roles, representation_rate=1.0, estimate=estimate, filed=filed),
+        }
+
+
+def dom(page, *, dark=False):
+    """The document after its scripts have run."""
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "page.html"
+        source.write_text(page, encoding="utf-8")
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={name}/profile"]
+        options += ["--window-size=1300,1000", "--virtual-time-budget=120000", "--dump-dom"]
+        options += ["--blink-settings=preferredColorScheme=0"] if dark else []
+        done = subprocess.run([chromium(), *options, source.as_uri()], capture_output=True, timeout=300, check=False)
+    return done.stdout.decode()
+
+
+def measured(page, width, script, *, dark=False):
+    """What a script in the page gives to `done`, in a frame as wide as the device."""
+    inside = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    done = "const done = result => { parent.document.getElementById('result').textContent = JSON.stringify(result) };"
+    inside = inside.replace("</body>", f"<script>{done}\n{script}</script></body>")
+    frame = f'<iframe style="width:{width}px;height:9000px;border:0" srcdoc="{html.escape(inside)}"></iframe>'
+    found = re.search(r'<pre id="result">(.+?)</pre>', dom(f'<!DOCTYPE html><pre id="result"></pre>{frame}', dark=dark))
+    assert found, "the script gave no result"
+    return json.loads(html.unescape(found[1]))
+
+
+# ---------------------------------------------------------------- axe
+
+RUN_AXE = """
+axe.run(document).then(result => done({
+  dark: matchMedia('(prefers-color-scheme: dark)').matches,
+  width: innerWidth,
+  passes: result.passes.length,
+  violations: result.violations.map(one => [one.id, one.nodes.map(node => node.html + ' ' + node.failureSummary)]),
+}))
+"""
+
+
+@pytest.mark.parametrize("width", [1200, 430])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", TABLES)
+def test_axe_finds_nothing(reports, name, dark, width):
+    result = measured(to_html(reports[name]), width, f"{axe_core()};{RUN_AXE}", dark=dark)
+    assert (result["dark"], result["width"]) == (dark, width)
+    assert result["passes"] > 15
+    assert result["violations"] == []
+
+
+def test_axe_would_find_something(reports):
+    broken = to_html(reports["weights"]).replace("--soft: #55606e", "--soft: #bbbbbb")
+    violations = measured(broken, 1200, f"{axe_core()};{RUN_AXE}")["violations"]
+    assert [name for name, _ in violations] == ["color-contrast"]
+
+
+# ---------------------------------------------------------------- a phone, and paper
+
+CUT = """
+const room = document.documentElement.clientWidth + 0.5, cut = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const box = element.getBoundingClientRect();
+  if (element.closest('.scroll svg') && !PAPER) continue;  // it is scrolled, visibly
+  if (element.closest('.grid thead') && !PAPER && box.width <= 1) continue;
+  if (box.width && (box.right > room || box.left < -0.5)) cut.push([element.outerHTML.slice(0, 100), box.right]);
+}
+done({ cut: cut, width: document.documentElement.scrollWidth, room: room });
+"""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_phone_cuts_nothing(reports, name):
+    page = to_html(reports[name])
+    result = measured(page, 430, CUT.replace("PAPER", "false"))
+    assert result["cut"] == []
+    assert result["width"] <= 430
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("name", TABLES)
+def test_paper_cuts_nothing(reports, name, paper):
+    printed = to_html(reports[name]).replace("@media print", "@media all").replace("@media screen", "@media not all")
+    width = int((PAPERS[paper][0] - 2 * MARGIN) * PIXELS)
+    result = measured(printed, width, CUT.replace("PAPER", "true"))
+    assert result["cut"] == []
+    assert result["width"] <= width
+
+
+def pages(page):
+    content = browser.print_pdf(page)
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", content))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("name", TABLES)
+def test_the_first_page_is_one_page(reports, name, paper):
+    chromium()
+    page = to_html(reports[name], paper=paper)
+    first = re.sub(r'<div class="appendix">.*</main>.*</footer>', "</main>", page, flags=re.S)
+    assert "Files and versions" in first
+    assert "Trade-off" not in first
+    assert pages(first) == 1
+    assert pages(page) > 2
+    assert first_page(reports[name]).is_long == (name == "long names")
+
+
+def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch):
+    chromium()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    content = to_pdf(reports["weights"])
+    assert content.startswith(b"%PDF-")
+    assert b"/StructTreeRoot" in content  # tagged, for screen readers
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((tmp_path / "home").iterdir()) == []
