@@ -289,7 +289,7 @@ def test_new_values_and_columns_are_written_by_the_marks_of_the_file_and_lose_no
     lines = (tmp_path / "new.csv").read_text(encoding="cp1252").splitlines()[4:]
     cells = [line.split(";") for line in lines]
     assert [row[2] for row in cells] == ["1.234.567,125 €", "-0,001 €", "0,0000001 €", ""]
-    assert [row[-1] for row in cells] == ["0,30000000000000004", "1", "1,0000000000000000E+15", "0,25"]
+    assert [row[-1] for row in cells] == ["0,30000000000000004", "1", "1,00000000000000000E+15", "0,25"]
     assert lines[1].endswith('"a;b";1')
     assert read_table(tmp_path / "new.csv").frame.equals(frame)
 

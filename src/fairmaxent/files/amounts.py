@@ -104,8 +104,8 @@ def _minus_after(cells: Any, prefix: str) -> bool:
 
 
 def _least_decimals(bare: Any, decimal: str) -> int:
-    parts = bare.head(LOOKED_AT).str.extract(rf"{re.escape(decimal)}(\d+)$").str.len_chars().fill_null(0)
-    return int(parts.min())
+    parts = bare.head(LOOKED_AT).drop_nulls().str.extract(rf"{re.escape(decimal)}(\d+)$").str.len_chars().fill_null(0)
+    return int(parts.min() or 0)
 
 
 def _numbers(bare: Any, form: NumberForm) -> Any:

@@ -40,7 +40,7 @@ class NumberForm:
         if not math.isfinite(number):
             return str(number)
         if abs(number) >= _TOO_LONG:
-            return format(Exact(repr(number)), "E").replace(".", self.decimal)
+            return f"{Exact(repr(number)):.17E}".replace(".", self.decimal)
         digits = format(Exact(repr(number)), "f")
         minus = "-" if digits.startswith("-") else ""
         whole, _, part = digits.lstrip("-").partition(".")

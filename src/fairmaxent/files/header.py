@@ -12,6 +12,7 @@ MOST_TITLES = 20
 """How many records above a header are looked at."""
 
 _VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a number, an amount, a date or a time
+_PAIR = 2  # columns
 _ENOUGH = 3  # rows that can show that a line is one of them
 _MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
 
@@ -41,13 +42,9 @@ def title_count(records: Sequence[Cells]) -> int:
 
 def _may_be_title(record: Cells, records: Sequence[Cells]) -> bool:
     """Whether it has at most half of the cells of a table (two of three), and only at the left."""
-    width = max(map(len, records))
     filled = [bool(cell.strip()) for cell in record]
     count = sum(filled)
-    is_left = all(filled[:count])
-    # "name," can be a header of two columns, one without a name.
-    few = count <= ((width + 1) // 2 if width > 2 else len(record) == 1)
-    return few and is_left
+    return count <= (max(map(len, records)) + 1) // 2 and all(filled[:count])
 
 
 def _is_header(record: Cells) -> bool:
@@ -61,6 +58,12 @@ def _fits(records: Sequence[Cells], count: int, width: int) -> bool:
     as_wide = [len(record) == width for record in below]
     if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
         return False
+    if width == _PAIR and any(len(record) == width for record in records[:count]):
+        # "name," can be a header of two columns, one without a name, unless a column of numbers begins below.
+        columns = zip(*(record for record in below if len(record) == width), strict=True)
+        return any(
+            sum(bool(_VALUE.fullmatch(cell.strip())) for cell in cells) > _MOSTLY * len(below) for cells in columns
+        )
     if len(below) < _ENOUGH:
         return all(len(record) < width for record in records[:count])
     return not any(

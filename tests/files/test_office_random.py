@@ -1,0 +1,104 @@
+"""Office files at random: written by a twin of our own writer, read to the same values, and back to the same bytes."""
+
+import csv
+import datetime as dt
+import io
+import random
+
+import pytest
+
+from fairmaxent.files.tables import read_table, write_table
+
+DAYS = [dt.date(2000, 1, 1) + dt.timedelta(days=day) for day in range(9000)]
+UNITS = [("€ ", ""), ("", " €"), ("$", ""), ("CHF ", ""), ("", " kr"), ("", "%"), ("", " %"), ("", "")]
+
+
+class Office:
+    """How one office writes."""
+
+    def __init__(self, seed):
+        self.rng = rng = random.Random(seed)
+        self.european = rng.random() < 0.5
+        self.decimal = "," if self.european else "."
+        self.delimiter = rng.choice(";\t|" if self.european else ",\t")
+        self.group = rng.choice([".", "", "\u202f", "'"] if self.european else [",", "", "'"])
+        self.encoding = rng.choice(["utf-8", "utf-8-sig", "utf-16", *(["cp1252"] * (self.group != "\u202f"))])
+        self.end = rng.choice(["\n", "\r\n"])
+        self.marker = rng.choice(["", "NA"])
+        self.rows = rng.randint(6, 40)
+
+    def number(self, value, decimals):
+        text = f"{abs(value):,.{decimals}f}".replace(",", "\0").replace(".", self.decimal).replace("\0", self.group)
+        return "-" * (value < 0) + text
+
+    def amounts(self):
+        (prefix, suffix), decimals, minus_first = (
+            self.rng.choice(UNITS),
+            self.rng.choice([1, 2]),
+            self.rng.random() < 0.5,
+        )
+        values = [round(self.rng.uniform(-1e5, 1e6), decimals) for _ in range(self.rows)]
+        texts = []
+        for value in values:
+            digits = self.number(abs(value), decimals)
+            minus = "-" * (value < 0)
+            texts.append(f"{minus}{prefix}{digits}{suffix}" if minus_first else f"{prefix}{minus}{digits}{suffix}")
+        return values, texts
+
+    def counts(self):
+        values = [self.rng.randint(-5000, 2_000_000) for _ in range(self.rows)]
+        return values, [self.number(value, 0) for value in values]
+
+    def dates(self):
+        pattern = self.rng.choice(["%d.%m.%Y", "%d/%m/%Y"]) if self.european else "%m/%d/%Y"
+        values = [*self.rng.choices(DAYS, k=self.rows - 2), dt.date(2001, 12, 31), dt.date(2002, 1, 30)]
+        if self.rng.random() < 0.5:
+            pattern += " %H:%M"
+            values = [
+                dt.datetime.combine(day, dt.time(self.rng.randrange(24), self.rng.randrange(60))) for day in values
+            ]
+        return values, [value.strftime(pattern) for value in values]
+
+    def words(self):
+        values = self.rng.choices(["a", "bü", "c, d", "e;f", 'g "h"'], k=self.rows)
+        return values, values
+
+    def table(self):
+        """The values of each column, and the file that holds them."""
+        values, texts = {}, {}
+        for number in range(self.rng.randint(2, 6)):
+            kind = self.rng.choice([self.amounts, self.counts, self.dates, self.words])
+            name = f"{kind.__name__}{number}"
+            values[name], texts[name] = map(list, kind())
+            if self.rng.random() < 0.3:  # the last two dates show the order
+                row = self.rng.randrange(self.rows - 2)
+                values[name][row], texts[name][row] = None, self.marker
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, delimiter=self.delimiter, lineterminator=self.end)
+        titles = [[], [["A title"]], [["A title"], ["by us"], []]]
+        if len(texts) > 2:  # of two columns, one may have no name
+            titles.append([["A title", *[""] * (len(texts) - 1)]])
+        writer.writerows(self.rng.choice(titles))
+        writer.writerow(texts)
+        writer.writerows(zip(*texts.values(), strict=True))
+        return values, buffer.getvalue().encode(self.encoding)
+
+
+def check(seed, put, folder):
+    values, content = Office(seed).table()
+    table = read_table(put(content))
+    assert table.frame.to_dict(as_series=False) == values
+    write_table(table.frame, folder / "back.csv", form=table.form, force=True)
+    assert (folder / "back.csv").read_bytes() == content
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_and_bytes_come_back(seed, put, tmp_path):
+    check(seed, put, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+def test_values_and_bytes_of_many_files_come_back(block, put, tmp_path):
+    for seed in range(1000 + 200 * block, 1200 + 200 * block):
+        check(seed, put, tmp_path)
