@@ -107,7 +107,7 @@ def test_what_was_given_is_used_and_repeated(folder):
     command = printed_command(run("inspect", "semicolons.txt", *given, *read).stdout)
     assert command[:6] == ["debias", "semicolons.txt", "--outcome", "income", "--favourable", ">50K"]
     run(*command, *QUICK, "--json")
-    rows = read_table("semicolons-fair.txt").frame
+    rows = read_table("semicolons-fair.txt", missing=["cook", "?"]).frame  # of the same form as the table
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 

@@ -212,9 +212,12 @@ def test_what_a_config_file_said_is_in_the_command(folder):
 
 
 def test_what_cannot_be_typed_stays_in_the_file(folder):
-    pl.read_csv("data.csv").rename({"sex": "sex, at birth"}).write_csv("odd.csv")
+    pl.read_csv("data.csv").rename({"sex": "sex, at birth", "job": "job, last"}).write_csv("odd.csv")
     (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\n')
     run("debias", "odd.csv", "--config=options.toml", "-o", "fair.csv", "--report", "report.json", "--seed", 1)
+    assert shlex.split(reported()["source"]["command"])[-2:] == ["--protected", "sex, at birth"]
+    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\ndrop = ["job, last"]\n')
+    run("debias", "odd.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--seed", 1, "--force")
     assert "--config=options.toml" in reported()["source"]["command"]
 
 

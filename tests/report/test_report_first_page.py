@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -130,6 +131,15 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     assert model.table.rows[0][0] == "How equally often it predicts hired = yes in the groups of sex (1 means equal)"
     assert model.table.rows[0][2] == f"{rate:.3f}"
     assert any(f"expected: {rate:.3f} for sex" in line for line in answers(report)["not-for"].lines)
+
+
+def test_a_model_that_is_expected_to_be_as_unfair_as_can_be_is_named():
+    fit = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
+    known = fit.certificate.downstream
+    worst = replace(known, after=replace(known.after, by_predictions={"sex": 0.0}))
+    fit = replace(fit, certificate=replace(fit.certificate, foresight=worst))
+    lines = answers(build_report(fit, mode="weights"))["not-for"].lines
+    assert any("expected: 0.000 for sex" in line for line in lines)
 
 
 def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():

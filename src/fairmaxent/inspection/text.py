@@ -122,7 +122,9 @@ def _rates(grouping: GroupingRates, inspection: Findings) -> str:
         for group in grouping.statistical.groups
     ]
     table = text_table([grouping.name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
-    return "\n".join([table, f"Representation rate {grouping.representation}", *_headlines(grouping, inspection)])
+    return "\n".join(
+        [table, cell_text(f"Representation rate {grouping.representation}"), *_headlines(grouping, inspection)]
+    )
 
 
 def _headlines(grouping: GroupingRates, inspection: Findings) -> Iterator[str]:

@@ -29,11 +29,11 @@ def how(known: Mapping[str, Any]) -> str:
     )
 
 
-def lines(known: Mapping[str, Any]) -> Iterator[Line]:
+def lines(known: Mapping[str, Any], favourable: str) -> Iterator[Line]:
     """The rate of each grouping, and the share of each group that was decided for."""
     for rate in known["rates"]:
         wanted = "any" if rate["wanted"] is None else f"{rate['wanted']:.3f}"
-        yield f"Statistical rate, {rate['grouping']}", wanted, _number(rate["rate"]), _interval(rate)
+        yield f"Statistical rate of {rate['grouping']}, {favourable}", wanted, _number(rate["rate"]), _interval(rate)
     for share in known["shares"]:
         yield f"{share['outcome']}, {share['group']}", "", _number(share["share"]), _interval(share)
 

@@ -92,7 +92,7 @@ def _model(report: Report) -> Iterator[str]:
     tried = report.certificate["decisions"]
     if tried is not None:
         yield text(decisions.how(tried))
-        yield table(tables.decisions_table(tried))
+        yield table(tables.decisions_table(tried, report.favourable))
     known = report.certificate["downstream"]
     if known is None:
         yield text(model_estimate.NOT_ESTIMATED)

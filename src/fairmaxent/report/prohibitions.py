@@ -38,15 +38,16 @@ def _as_anonymous(report: Report) -> str:
 
 def _as_facts(report: Report) -> str:
     what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
-    return f"as a picture of the world, for statistics or about a person: {what} on purpose."
+    return f"for statistics about the real world, or to judge a person: {what} on purpose."
 
 
 def _as_proof(report: Report) -> str:
     known = report.certificate["downstream"]
-    rates = {} if known is None else {name: rate for name, rate in known["after"]["by_predictions"].items() if rate}
+    expected = {} if known is None else known["after"]["by_predictions"]
+    rates = {name: rate for name, rate in expected.items() if rate is not None}
     test = "test the decisions of your own model on people it has not seen"
     if not rates:
         return f"as proof that a model trained on it is fair: {test}."
     name = min(rates, key=lambda grouping: rates[grouping])
-    expected = f"expected: {rates[name]:.3f} for {short_name(name, _NAME)}"
-    return f"as proof that a model trained on it is fair ({expected}): {test}."
+    least = f"expected: {rates[name]:.3f} for {short_name(name, _NAME)}"
+    return f"as proof that a model trained on it is fair ({least}): {test}."

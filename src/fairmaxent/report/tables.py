@@ -62,9 +62,9 @@ def costs_table(report: Report) -> TextTable:
     return TextTable("Costs by group", ("Group", "Rows", "Before", "After", "Effective rows", last), rows)
 
 
-def decisions_table(tried: dict[str, Any]) -> TextTable:
+def decisions_table(tried: dict[str, Any], favourable: str) -> TextTable:
     """What the student of a relabelled fit decided."""
-    rows = tuple(decisions.lines(tried))
+    rows = tuple(decisions.lines(tried, favourable))
     return TextTable("Decisions about people it did not learn from", decisions.HEAD, rows)
 
 

@@ -13,6 +13,7 @@ from fairmaxent.maxent.solvers.newton import regularised
 from fairmaxent.maxent.solvers.solution import Solution, backtrack, iterate
 
 _MEMORY = 12  # changes of the gradient that are remembered
+_ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class ThinnedNewton:
 
     A Hessian counts every pair of blocks in every row; a gradient counts every block. So the rows are thinned for the
     Hessian, and every step corrects it by the change of the exact gradient (limited-memory BFGS). Where the iteration
-    ends is decided by the gradient alone.
+    ends is decided by the gradient alone. A step that this Hessian cannot make is tried with all rows.
     """
 
     rows: int
@@ -43,6 +44,9 @@ class ThinnedNewton:
             following = backtrack(dual, point, -model.solve(point.gradient))
             if following is None and model.steps:  # what was learned far away misleads here
                 model = _Curvature(_inverse(point, thinned))
+                following = backtrack(dual, point, -model.solve(point.gradient))
+            if following is None and point.residual > _ENDED:  # features repeat each other but for a few rows
+                model = _Curvature(np.asarray(np.linalg.inv(regularised(point.hessian()))))
                 following = backtrack(dual, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(following.multipliers - point.multipliers, following.gradient - point.gradient)
