@@ -61,6 +61,7 @@ _ELSEWHERE = {
     "drop": "frame.drop(…)",
     "force": "force=True",
     "max_memory": "fairmaxent.max_memory(…)",
+    "missing_text": "missing",  # of a reader, not of `debias`
 }
 _OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
 

@@ -336,3 +336,26 @@ def test_ordinary_files_are_no_office_files(put):
     for office in (BODY, f"Staff\n{BODY}", AMERICAN, "a,b\n$1,2\n$2,3\n", "a,b\n31/12/2020,2\n30/11/2020,3\n"):
         assert read_table(put(office)).form.is_office, office
     assert read_table(put(PLAIN.encode("utf-8-sig"))).form.is_office
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["1", "2.5", "-", "4", "5", "6", "-"], "because of '-' in 2 cells; if this means missing, set missing"),
+        (["€ 1", "€ 2", "k. A.", "€ 4", "€ 5", "€ 6", "€ 7"], "because of 'k. A.' in 1 cell"),
+        (["a1", "a2", "b", "a3", "a4", "a5", "a6"], None),
+        (["1", "2", "a", "b", "c", "d", "7"], None),
+        (["007", "008", "-", "009", "010", "011", "012"], None),
+    ],
+)
+def test_a_text_that_keeps_a_column_from_being_numbers_is_named(cells, says, put):
+    table = read_table(put("a;b\n" + "".join(f"{cell};x\n" for cell in cells)))
+    assert table.frame["a"].to_list() == cells
+    assert [says in note for note in table.notes] == ([True] if says else [])
+    if says:
+        assert "--missing " in table.notes_spelled(as_typed)[0]
+        assert (
+            read_table(put("a;b\n" + "".join(f"{cell};x\n" for cell in cells)), missing=["-", "k. A."])
+            .frame["a"]
+            .dtype.is_numeric()
+        )

@@ -18,6 +18,8 @@ Remark = str | tuple[object, ...]
 
 _Parser = Callable[[Any, Any], Any]
 _BOTH = ".,"
+_MOSTLY = 0.5  # of the cells are numbers
+_FEW = 3  # other texts
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
     _read_amounts(present, typed, conventions)
     _read_dates(present, typed, conventions)
     _add_plain_forms(present, typed)
+    typed.remarks += _almost_numbers(present, typed)
     return typed
 
 
@@ -207,6 +210,28 @@ def _unclear(name: str, dates: WrittenDates) -> Remark:
     )
 
 
+def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
+    """Say that a few other texts keep a column from being numbers, such as a hyphen that means missing."""
+    polars = load_library("polars")
+    for name in typed.texts:
+        looks = present[name].head(LOOKED_AT).drop_nulls().str.contains(_DIGITS)
+        if not len(looks) or looks.mean() < _MOSTLY:
+            continue
+        column = present[name]
+        others = column.filter(~column.str.contains(_DIGITS)).unique(maintain_order=True)
+        rest = column.set(column.is_in(others.to_list()), None)
+        if 1 <= len(others) <= _FEW and (
+            _infer(rest, polars, _BOTH)[0].dtype.is_numeric() or read_amounts(rest, _BOTH) is not None
+        ):
+            shown = ", ".join(repr(cut(text)) for text in others)
+            count = rest.null_count() - column.null_count()
+            cells = "1 cell" if count == 1 else f"{count:,} cells"
+            yield (
+                f"{name} was read as text because of {shown} in {cells}; if this means missing, set ",
+                Option("missing_text", others[0]),
+            )
+
+
 def _add_plain_forms(present: Any, typed: Typed) -> None:
     """Record how the first cells of the other numbers and dates are written."""
     for name, parse in typed.parsers.items():
@@ -268,6 +293,7 @@ def _time(column: Any, polars: Any) -> Any:
     return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
 
 
+_DIGITS = r"^\D{0,5}\d[\d.,'’ \u00a0\u202f]*\D{0,5}$"  # a number or an amount, more or less
 _CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
 _DAY = r"^\d{4}-\d\d-\d\d$"
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"

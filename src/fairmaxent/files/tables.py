@@ -139,7 +139,8 @@ def refuse_options(path: object, kind: FileFormat, given: Mapping[str, object]) 
     for name, value in given.items():
         if value not in (None, (), []):
             what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
-            raise InputError(Option(name), f" is for {what}, and {path} is {kind}; leave it out")
+            option = Option("missing_text" if name == "missing" else name)
+            raise InputError(option, f" is for {what}, and {path} is {kind}; leave it out")
 
 
 def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
