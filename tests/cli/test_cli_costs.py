@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROWS, biased_table
 from fairmaxent.cli.group import group
+from fairmaxent.fit.share_text import percent
 
 COLUMNS = ["sex", "race", "job", "age", "income"]
 UNSEEDED = ["--outcome", "income", "--favourable", ">50K", "--representation-rate", "1", "--estimate", "none"]
@@ -59,7 +60,7 @@ def test_weights_cost_what_a_group_by_finds():
             assert close(largest, part.max())
     high = fair["income"] == ">50K"
     before, after = high.mean(), fair["fair_weight"][high].sum() / fair["fair_weight"].sum()
-    assert f"outcome income = >50K: {before:.1%} before, {after:.1%} after" in text
+    assert f"outcome income = >50K: {percent(before)} before, {percent(after)} after" in text
     assert "largest weight" in text
     assert text.index("effective rows") < text.index("representation rate of sex")
 
@@ -103,7 +104,7 @@ def test_three_people_are_the_first_line():
     rare = pl.when(pl.col("index") < 3).then(pl.lit("Rare")).otherwise("race")
     table.with_columns(race=rare).drop("index").write_csv("rare.csv")
     text = run("rare.csv", "--protected", "sex,race", *ASKED, "--drop", "age")
-    assert text.startswith("Warning: race = Rare: 25.0% of the result rests on 3 rows (1.2% of the data)")
+    assert text.startswith("Warning: race = Rare: 25.0% of the result rests on 3 rows (1.3% of the data)")
     first = text.splitlines()[0]
     for remedy in ("--representation-rate sex=1.0,race=none", "merge it with another group", "--largest-weight"):
         assert remedy in first
