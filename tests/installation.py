@@ -71,7 +71,8 @@ def needs_of(text: str) -> Iterator[Need]:
                 yield from (Need(name, block.line + example.lineno) for name in needs_of_code(example.source))
         elif block.language == "console":
             yield from (Need(name, block.line) for name in ("click", "polars"))
-            yield from (Need("jinja2", block.line) for _ in re.findall(r"--report\b|fairmaxent report", block.text))
+            typed = "\n".join(command for command, _ in block.commands)  # not what it says to type next
+            yield from (Need("jinja2", block.line) for _ in re.findall(r"--report\b|fairmaxent report", typed))
 
 
 def needs_of_code(source: str) -> Iterator[str]:
