@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -164,8 +166,8 @@ def _fill_merged(
         if not rows or last_row < rows[0]:
             continue
         value = cells.rows.get(first_row, {}).get(first_column)
-        columns = [column for column in used if first_column <= column <= last_column]
-        inside = [row for row in range(max(first_row, rows[0]), min(last_row, rows[-1]) + 1) if row in filled]
+        columns = _between(used, first_column, last_column)
+        inside = _between(rows, first_row, last_row)
         room -= len(columns) * len(inside)
         if room < 0:  # merged ranges do not overlap in a workbook that Excel wrote
             return
@@ -178,13 +180,16 @@ def _fill_merged(
         yield f"{path} has {ranges} of cells in its rows; each cell was read with the value of its range"
 
 
+def _between(ascending: Sequence[int], first: int, last: int) -> Sequence[int]:
+    return ascending[bisect_left(ascending, first) : bisect_right(ascending, last)]
+
+
 def _formula_remarks(cells: SheetCells, rows: Sequence[int], names: Mapping[int, str]) -> Iterator[str]:
     """Say that formulas have no value yet, because no spreadsheet has computed them."""
     inside = set(rows) if cells.without_value else set()
-    lacking = [column for row, column in cells.without_value if row in inside and column in names]
+    lacking = Counter(column for row, column in cells.without_value if row in inside and column in names)
     if lacking:
-        counts = {names[column]: lacking.count(column) for column in sorted(set(lacking))}
-        columns = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        columns = ", ".join(f"{names[column]} {lacking[column]:,}" for column in sorted(lacking))
         yield (
             f"formulas without a stored value were read as missing ({columns}); open the workbook in a spreadsheet "
             "and save it to compute them"
@@ -267,10 +272,10 @@ def _form(workbook: Workbook, sheet: SheetName, cells: SheetCells, region: _Regi
     above = [row for row in cells.rows if row < region.header]
     in_place = range(region.header) if region.header <= _MOST_TITLE_ROWS else above[:_MOST_TITLE_ROWS]
     title = [_title_row(cells.rows.get(row, {})) for row in in_place]
-    formats = {}
+    formats, below = {}, range(region.rows[0], region.rows[-1] + 1) if region.rows else range(0)
     for name, column in zip(region.names, region.columns, strict=True):
-        styles = [cells.formats[row][column] for row in region.rows if column in cells.formats.get(row, ())]
-        code = workbook.format_code(max(set(styles), key=styles.count)) if styles else None
+        styles = Counter(held[column] for row, held in cells.formats.items() if row in below and column in held)
+        code = workbook.format_code(styles.most_common(1)[0][0]) if styles else None
         if code is not None:
             formats[name] = code
     lost = {
