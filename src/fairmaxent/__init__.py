@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import (
     ColumnError,
+    ConflictError,
     DependencyError,
     EvidenceError,
     FairMaxEntError,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from fairmaxent.metrics.calibration import calibration
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+    from fairmaxent.raking.certificate import RakingCertificate
+    from fairmaxent.raking.pipeline import rake
+    from fairmaxent.raking.raking import Raking
 
 __version__ = "0.1.0"
 
@@ -43,6 +47,7 @@ __all__ = [
     "Attribute",
     "Certificate",
     "ColumnError",
+    "ConflictError",
     "DependencyError",
     "Distribution",
     "Domain",
@@ -56,6 +61,8 @@ __all__ = [
     "InputError",
     "LevelError",
     "LimitError",
+    "Raking",
+    "RakingCertificate",
     "RateError",
     "Relabel",
     "SolverError",
@@ -74,6 +81,7 @@ __all__ = [
     "load",
     "max_memory",
     "paper",
+    "rake",
     "report",
     "representation_rate",
     "solvers",
@@ -91,6 +99,8 @@ _HOMES = {
     "Estimate": "fit.request",
     "FairMaxEnt": "estimator",
     "Fit": "fit.fit",
+    "Raking": "raking.raking",
+    "RakingCertificate": "raking.certificate",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
@@ -100,6 +110,7 @@ _HOMES = {
     "equalised_odds": "metrics.odds",
     "load": "fit.fit",
     "max_memory": "data.limits",
+    "rake": "raking.pipeline",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
     "verify": "fit.verification",

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, into_engine, names_of, numbers
@@ -125,10 +124,17 @@ def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
 
 
 def join_weights(
-    lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, scale: WeightScale, name: str
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    table: Table,
+    weights: Reals,
+    *,
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
 ) -> Any:
     """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
-    domain, blocks = roles.domain, roles.blocks
     parts = key_parts(blocks.levels)
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
     coded = with_keys(lazy, domain, blocks, keys)
