@@ -118,11 +118,13 @@ def _alone(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
             Option("relax", "all"),
             " to come as close as possible.",
         )
+    above = wanted > mass
+    limit = f"the largest allowed is {problem.bounds.high:g}" if above else f"the least is {problem.bounds.low:g}"
     return (
         f"{problem.describe(level)} has a share of {mass:.4g} and should have {wanted:.4g}, a factor of "
-        f"{wanted / mass:.4g}, but ",
+        f"{wanted / mass:.4g}, and {limit} (",
         Option("bounds"),
-        f" only allows factors {problem.bounds.text}. Widen them, or use ",
+        "). Widen the bounds, or use ",
         Option("relax", "all"),
         " to come as close as possible.",
     )
@@ -132,7 +134,7 @@ def _together(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
     names = " and ".join(problem.margins[number].name for number in conflict.margins)
     shares = [f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in conflict.levels[:_SHOWN]]
     more = f" and {len(conflict.levels) - _SHOWN} more" if len(conflict.levels) > _SHOWN else ""
-    within = f", with factors {problem.bounds.text}" if problem.bounds.given else ""
+    within = f" if factors are {problem.bounds.text}" if problem.bounds.given else ""
     miss = smallest_miss(problem.restricted(conflict.margins))[0] / 2
     how_far = "" if math.isinf(miss) else f" The closest weights leave {miss:.3g} of the total in the wrong level."
     widen = ("widen ", Option("bounds"), ", ") if problem.bounds.given else ()

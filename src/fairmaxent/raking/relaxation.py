@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.blocks import Blocks
 from fairmaxent.raking.dual import RakingDual
 from fairmaxent.raking.problem import RakingProblem
 from fairmaxent.raking.solving import RakingSolution, solve
@@ -21,13 +22,24 @@ _PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
 
 def solve_relaxed(problem: RakingProblem, start: Reals | None = None) -> RakingSolution:
     """Meet the margins that must be met, and come as close as possible to the others."""
-    dual = problem.dual()
+    dual = _with_total(problem.dual())
     solution = None
     for price in _PRICES:
         solution = solve(replace(dual, slack=_slack(problem, dual, price)), start)
         start = solution.point.multipliers
     assert solution is not None
     return solution
+
+
+def _with_total(dual: RakingDual) -> RakingDual:
+    """Add the total as a margin of one level, because the weights must add up to it even if all margins are missed."""
+    sizes = (*dual.blocks.levels, 1)
+    return replace(
+        dual,
+        blocks=Blocks(sizes, tuple((number,) for number in range(len(sizes)))),
+        codes=np.asfortranarray(np.column_stack([dual.codes, np.zeros(len(dual.codes), dtype=dual.codes.dtype)])),
+        wanted=np.append(dual.wanted, 1.0),
+    )
 
 
 def _slack(problem: RakingProblem, dual: RakingDual, price: float) -> Reals:
