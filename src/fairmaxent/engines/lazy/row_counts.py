@@ -139,10 +139,18 @@ def join_weights(
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
     coded = with_keys(lazy, domain, blocks, keys)
     known = {key: _packed(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
-    joined = coded.join(into_engine({**known, name: weights}, lazy), on=keys, how="left").drop(*keys)
+    joined = _left_join(coded, into_engine({**known, name: weights}, lazy), keys).drop(*keys)
     if weight is not None:
         joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
     return joined.to_native()
+
+
+def _left_join(lazy: Lazy, known: Lazy, keys: list[str]) -> Lazy:
+    """Join by keys; polars keeps the rows in their order if it is told to."""
+    if not lazy.implementation.is_polars():
+        return lazy.join(known, on=keys, how="left")
+    joined: Lazy = nw.from_native(lazy.to_native().join(known.to_native(), on=keys, how="left", maintain_order="left"))
+    return joined
 
 
 def _packed(codes: Codes, blocks: Blocks, part: range) -> NDArray[np.int64]:
