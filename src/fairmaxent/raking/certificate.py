@@ -50,7 +50,7 @@ class MarginResult:
         return max(abs(level.achieved - level.wanted) for level in self.levels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RakingCertificate:
     """What :attr:`fairmaxent.Raking.certificate` states; printed, it is a table."""
 
@@ -82,6 +82,9 @@ class RakingCertificate:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"largest_error": self.largest_error}
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [

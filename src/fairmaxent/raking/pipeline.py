@@ -36,6 +36,9 @@ def rake(
 ) -> Raking:
     """Find weights that give a table known margins, and otherwise change as little as possible.
 
+    Raises :class:`fairmaxent.ConflictError` if no weights meet the margins; it names the smallest set of margins that
+    contradict each other.
+
     Parameters
     ----------
     frame : a pandas DataFrame, polars DataFrame or pyarrow Table; or a polars, DuckDB, Dask or PySpark lazy frame,
@@ -52,9 +55,6 @@ def rake(
     replicates : how many bootstrap replicates of the weights to make, each raked to the same margins.
     domain : how columns are read, such as numbers in bins, by ``Domain.infer``; by default each value is a level.
     random_state : seed of the replicates and of :meth:`Raking.sample`.
-
-    Raises :class:`fairmaxent.ConflictError` if no weights meet the margins; it names the smallest set of margins that
-    contradict each other.
     """
     limits = read_bounds(bounds)
     check_seed(None if not isinstance(random_state, int) else random_state)
