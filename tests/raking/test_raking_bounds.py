@@ -98,3 +98,29 @@ def test_bounds_may_have_one_side():
     margins = {"sex": {"F": 0.6, "M": 0.4}, "age": {"y": 0.3, "o": 0.7}}
     assert fairmaxent.rake(frame, margins, bounds=(None, 2)).certificate.factors[1] <= 2
     assert fairmaxent.rake(frame, margins, bounds=(0.2, None)).certificate.factors[0] >= 0.2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
+    problem = raking_problems.feasible(seed)
+    usual, _ = check(problem)
+    monkeypatch.setattr("fairmaxent.raking.solving.DENSE_LEVELS", 0)
+    by_products, _ = check(problem)
+    assert by_products == pytest.approx(usual, abs=1e-9)
+
+
+def test_thousands_of_levels():
+    """A margin by county and age, one by county and sex, and one by age and sex: 3,820 levels."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"county": rng.integers(0, 300, 60_000), "age": rng.integers(0, 10, 60_000), "sex": rng.integers(0, 2, 60_000)}
+    )
+    shares = rng.uniform(0.5, 2, len(frame))
+    shares = shares * np.where(frame["sex"] == 1, 1.4, 1) / shares.sum()
+    margins = {
+        columns: raking_problems.margin(frame, columns, shares / shares.sum())
+        for columns in (("county", "age"), ("county", "sex"), ("age", "sex"))
+    }
+    assert sum(map(len, margins.values())) > 3_500
+    raking = fairmaxent.rake(frame, margins)
+    assert raking.certificate.largest_error < 1e-12

@@ -32,12 +32,12 @@ def check(problem):
 
 
 def test_the_smallest_set_is_named():
-    sizes = [check(raking_problems.infeasible(seed)) for seed in range(30)]
+    sizes = [check(raking_problems.infeasible(seed)) for seed in range(16)]
     assert {0, 1, 2} <= set(sizes)
 
 
 def test_the_smallest_set_may_have_three_or_four_margins():
-    sizes = {check(raking_problems.cycle(seed)) for seed in range(6)}
+    sizes = {check(raking_problems.cycle(seed)) for seed in range(4)}
     assert sizes == {3, 4}
 
 

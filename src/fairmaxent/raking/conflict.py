@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -33,11 +33,8 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
         level = _out_of_reach(problem, number)
         if level is not None:
             return Conflict((number,), (problem.blocks.slices[number].start + level,))
-    every = tuple(range(len(problem.margins)))
-    if _can_be_met(problem, every):
-        return None
-    smallest = _smallest(problem, _irreducible(problem, every))
-    return Conflict(smallest, _contradicting_levels(problem, smallest))
+    smallest = _smallest(problem)
+    return None if smallest is None else Conflict(smallest, _contradicting_levels(problem, smallest))
 
 
 def _out_of_reach(problem: RakingProblem, number: int) -> int | None:
@@ -63,18 +60,20 @@ def _irreducible(problem: RakingProblem, margins: tuple[int, ...]) -> tuple[int,
     return margins
 
 
-def _smallest(problem: RakingProblem, irreducible: tuple[int, ...]) -> tuple[int, ...]:
-    """Look for a smaller set; sets of one were checked before."""
-    count = len(problem.margins)
-    checked = 0
-    for size in range(2, len(irreducible)):
-        for chosen in combinations(range(count), size):
-            if not _can_be_met(problem, chosen):
-                return chosen
-            checked += 1
-            if checked >= _MOST_SETS:
-                return irreducible
-    return irreducible
+def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
+    """The smallest set of two margins or more that cannot be met; None if all can be met.
+
+    Pairs come first: most conflicts are between two margins, which have few cells. Only then are all margins checked.
+    """
+    every = tuple(range(len(problem.margins)))
+    for pair in combinations(every, 2):
+        if not _can_be_met(problem, pair):
+            return pair
+    if len(every) < 3 or _can_be_met(problem, every):
+        return None
+    irreducible = _irreducible(problem, every)
+    larger = (chosen for size in range(3, len(irreducible)) for chosen in combinations(every, size))
+    return next((chosen for chosen in islice(larger, _MOST_SETS) if not _can_be_met(problem, chosen)), irreducible)
 
 
 def _contradicting_levels(problem: RakingProblem, margins: Sequence[int]) -> tuple[int, ...]:

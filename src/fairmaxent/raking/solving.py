@@ -19,6 +19,9 @@ TOLERANCE = 1e-14
 """Residual, as a share of the total, at which nothing is left to gain."""
 ROUNDING = 1e-10
 """Residual below which a search that makes no more progress has met the limits of float64, not a problem."""
+DENSE_LEVELS = 2_000
+"""Levels of all margins up to which the Hessian is formed."""
+_MOST_PRODUCTS = 500
 _MOST_STEPS = 100
 _LEAST_DAMPING = 1e-13
 _MOST_DAMPING = 1e6
@@ -49,10 +52,10 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
     steps = 0
     while steps < _MOST_STEPS and point.residual > TOLERANCE and point.value >= floor:
         steps += 1
-        hessian = point.hessian()
+        hessian = point.hessian() if dual.size <= DENSE_LEVELS else None
         following = None
         while following is None and damping <= _MOST_DAMPING:
-            following = _tried(point, _direction(hessian, dual.wanted, damping, point.gradient))
+            following = _tried(point, _direction(point, hessian, damping))
             damping = damping * 100 if following is None else max(damping / 100, _LEAST_DAMPING)
         if following is None:
             break
@@ -60,14 +63,40 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
     return RakingSolution(point, steps)
 
 
-def _direction(hessian: Reals, wanted: Reals, damping: float, gradient: Reals) -> Reals:
+def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Reals:
     """−(H + μ diag t)⁻¹ g."""
+    added = damping * np.maximum(point.dual.wanted, _LEAST_SHARE)
+    if hessian is None:
+        return _direction_by_products(point, added)
     damped = hessian.copy()
-    damped[np.diag_indices(len(damped))] += damping * np.maximum(wanted, _LEAST_SHARE)
+    damped[np.diag_indices(len(damped))] += added
     try:
-        return np.asarray(-np.linalg.solve(damped, gradient))
+        return np.asarray(-np.linalg.solve(damped, point.gradient))
     except np.linalg.LinAlgError:
-        return np.full(len(gradient), np.nan)
+        return np.full(len(added), np.nan)
+
+
+def _direction_by_products(point: RakingPoint, added: Reals) -> Reals:
+    """The same by conjugate gradients: H is never formed, only multiplied with vectors.
+
+    The closer the point, the more precise the step, so that the last steps are as good as Newton's.
+    """
+    scale = np.maximum(point.dual.wanted, _LEAST_SHARE)  # about the diagonal of H
+    direction, rest = np.zeros(len(added)), -point.gradient
+    scaled = rest / scale
+    search, product = scaled, float(rest @ scaled)
+    enough = product * min(1e-2, point.distance) ** 2
+    for _ in range(_MOST_PRODUCTS):
+        image = point.times_hessian(search) + added * search
+        curvature = float(search @ image)
+        if curvature <= 0 or product <= enough:
+            break
+        direction = direction + product / curvature * search
+        rest = rest - product / curvature * image
+        scaled = rest / scale
+        product, before = float(rest @ scaled), product
+        search = scaled + product / before * search
+    return direction
 
 
 def _tried(point: RakingPoint, direction: Reals) -> RakingPoint | None:
