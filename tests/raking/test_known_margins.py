@@ -148,6 +148,11 @@ def test_missing_values_may_have_a_share_of_their_own():
     assert raking.certificate.notes == ()
 
 
+def test_a_column_without_values_has_no_margin():
+    with pytest.raises(fairmaxent.LevelError, match="no row has a value in sex"):
+        fairmaxent.rake(FRAME.with_columns(sex=pl.lit(None, pl.String)), {"sex": SEX})
+
+
 def test_a_level_of_zero_gets_no_weight():
     assert weights({"age": {"young": 1.0, "old": 0.0}}) == pytest.approx([3, 0, 3, 0, 0, 0])
 
@@ -165,6 +170,7 @@ def test_a_level_of_zero_gets_no_weight():
         ({"sex": 0.5}, "TargetError", "give a number for each level"),
         ({"sex": {"F": -0.1, "M": 1.1}}, "TargetError", "not negative"),
         ({"sex": {"F": float("nan"), "M": 1}}, "TargetError", "not negative"),
+        ({"sex": {"F": 1e308, "M": 1e308}}, "TargetError", "finite"),
         ({"sex": {"F": "half", "M": 0.5}}, "TargetError", "not negative"),
         ({"sex": {"F": 0, "M": 0}}, "TargetError", "zero everywhere"),
         ({"sex": {("F", "x"): 1.0}}, "TargetError", "one value for each of its 1 columns"),

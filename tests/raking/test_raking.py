@@ -195,6 +195,12 @@ def test_replicates_that_make_no_sense_are_refused(replicates):
         fairmaxent.rake(FRAME, MARGINS, replicates=replicates)
 
 
+@pytest.mark.parametrize("seed", [-1, "one", 1.5])
+def test_a_seed_that_makes_no_sense_is_refused(seed):
+    with pytest.raises(fairmaxent.InputError, match="random_state"):
+        fairmaxent.rake(FRAME, MARGINS, random_state=seed)
+
+
 def test_replicates_must_be_asked_for():
     with pytest.raises(fairmaxent.InputError, match="no replicate weights were asked for"):
         fairmaxent.rake(FRAME, MARGINS).replicate_weights()

@@ -73,7 +73,7 @@ def test_relaxing_changes_nothing_if_all_margins_can_be_met():
     assert (exact == relaxed).all()
 
 
-@pytest.mark.parametrize("relax", ["regon", ["region"], [("sex", "job")], 3])
+@pytest.mark.parametrize("relax", ["regon", ["region"], [("sex", "job")], [3], [(3,)], 3])
 def test_only_margins_can_be_relaxed(relax):
     frame = pl.DataFrame({"sex": ["F", "M"]})
     with pytest.raises(fairmaxent.InputError, match="relax"):

@@ -21,6 +21,7 @@ _EXAMPLE = "{'sex': {'Female': 0.51, 'Male': 0.49}}"
 # Shares may be rounded; a margin that is farther away from its total than this is taken for a mistake.
 _ROUNDED = 0.01
 _EXACT = 1e-9
+_LARGEST = 1e290  # so that sums are finite
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,9 @@ def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
         number = float(number)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
-    if not 0 <= number < math.inf:
+    if not 0 <= number <= _LARGEST:
         what = ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
-        raise TargetError(f"the margin of {what} is {shown(value)}; give a number that is not negative")
+        raise TargetError(f"the margin of {what} is {shown(value)}; give a finite number that is not negative")
     return number
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import RandomState, check_seed, generator
+from fairmaxent.data.draws import RandomState, generator
 from fairmaxent.errors import InputError, Option, did_you_mean
 from fairmaxent.raking.bounds import read_bounds
 from fairmaxent.raking.certificate import certify
@@ -57,15 +57,15 @@ def rake(
     random_state : seed of the replicates and of :meth:`Raking.sample`.
     """
     limits = read_bounds(bounds)
-    check_seed(None if not isinstance(random_state, int) else random_state)
+    generator(random_state)  # refuses what is no seed, before any work
     known = read_margins(margins, columns_of(frame))
-    scale = scale_of(known)
+    scale, relaxed = scale_of(known), _relaxed(relax, known)
     columns = list(dict.fromkeys(name for margin in known for name in margin.columns))
     survey = read_survey(frame, columns, weight=weight, domain=domain)
     check_replicates(replicates, survey)
     targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in known)
     masses = survey.table.counts / survey.table.total
-    problem = RakingProblem(targets, masses, limits, _relaxed(relax, known))
+    problem = RakingProblem(targets, masses, limits, relaxed)
     factors = find_factors(problem)
     total = float(survey.size) if scale.total is None else scale.total
     notes = (*scale.notes, *(note for target in targets for note in target.notes))
@@ -84,11 +84,12 @@ def _relaxed(relax: Relax, known: Sequence[KnownMargin]) -> frozenset[int]:
     columns = [margin.columns for margin in known]
     if relax is None or (relax == ALL and (ALL,) not in columns):
         return frozenset(() if relax is None else range(len(known)))
-    if not isinstance(relax, Sequence):
+    wishes = [relax] if isinstance(relax, str) else relax
+    if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
         raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
     positions = []
-    for wanted in [relax] if isinstance(relax, str) else relax:
-        names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    for wish in wishes:
+        names = (wish,) if isinstance(wish, str) else tuple(map(str, wish))
         if names not in columns:
             hint = did_you_mean(" × ".join(names), [margin.name for margin in known])
             raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")

@@ -156,8 +156,10 @@ def _with_missing(
     if not kept.any():
         return result, ()
     share = float(mass[kept].sum() / mass.sum())
+    if not mass[~kept].any():
+        raise LevelError(f"no row has a value in {known.name}; leave this margin out, or fill the values in")
     total = float(result.sum()) + elsewhere
-    result[kept] = mass[kept] / mass.sum() * total / (1 - share) if share < 1 else mass[kept]
+    result[kept] = mass[kept] / mass.sum() * total / (1 - share)
     note = (
         f"{share:.2%} of the weight has no value in {known.name}; these rows keep that share, and the margin is about "
         "the others"
