@@ -72,6 +72,16 @@ def test_json_holds_the_certificate():
     assert pl.read_csv("again.csv").equals(pl.read_csv("w.csv"))
 
 
+def test_a_report_is_written_beside_the_table(folder):
+    result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "report.html")
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("wrote w.csv (30 rows)\nwrote report.html\n")
+    text = (folder / "report.html").read_text()
+    assert "survey.csv" in text
+    assert "Design effect" in text
+    assert run("survey.csv", "--margins", "census.csv", "--report", "report.txt").exit_code == 5
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_table_may_go_to_stdout():
     result = run("survey.csv", "--margins", "census.csv", "-o", "-")

@@ -22,8 +22,10 @@ from fairmaxent.cli.options import (
     output_format_option,
     readable_option,
     reading_options,
+    source_of,
     taking,
 )
+from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class RakeOptions:
     output: str | None
     output_format: FileFormat | None
     weight_name: str
+    report: str | None
     readable_by_others: bool
     force: bool
     as_json: bool
@@ -56,7 +59,12 @@ class RakeOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        return [] if self.output is None else [self.output]
+        return [target for target in (self.output, self.report) if target is not None]
+
+    @property
+    def readable(self) -> list[str]:
+        """The files that other users may read: the report, which holds no rows, and the table if asked."""
+        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
 
     @property
     def relaxed(self) -> str | list[tuple[str, ...]] | None:
@@ -76,12 +84,16 @@ class RakeOptions:
             output_format(self.output, self.output_format)
         if self.output == "-" and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
+        if self.report is not None:
+            from fairmaxent.report.raking_report import check_raking_path
+
+            check_raking_path(self.report)
 
 
 class RakeCommand(SectionedCommand):
     """Its help begins with what most people need."""
 
-    main_options = ("margins", "weight", "bounds", "relax", "output", "replicates", "random_state")
+    main_options = ("margins", "weight", "bounds", "relax", "output", "report", "replicates", "random_state")
 
 
 rake_options = taking(
@@ -132,6 +144,7 @@ rake_options = taking(
         click.option("-o", "--output", type=click.Path(), help="Where to write the weighted table; - is stdout."),
         output_format_option,
         click.option("--weight-name", default=WEIGHT_NAME, show_default=True, help="Name of the column of weights."),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
         readable_option,
         force_option,
         json_option,
@@ -140,14 +153,18 @@ rake_options = taking(
 
 
 @click.command(
-    cls=RakeCommand, epilog="Without -o nothing is written; the margins before and after are shown either way."
+    cls=RakeCommand,
+    epilog="Without -o and --report nothing is written; the margins before and after are always shown.",
 )
 @data_argument
 @rake_options
 @domain_options
 @reading_options
 @config_option
-def command(data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
+) -> None:
     """Add weights to the table in the file DATA (- is stdin) that give it known margins.
 
     Margins are shares or totals of a column, or of crossed columns. Exit code 4: they contradict each other, and the
@@ -162,9 +179,8 @@ def command(data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: 
     wanted.check(data)
     if wanted.replicates and wanted.random_state is None:
         wanted = replace(wanted, random_state=secrets.randbelow(2**32))
-    with Staging(
-        wanted.targets, force=wanted.force, readable=wanted.targets if wanted.readable_by_others else []
-    ) as staging:
+    repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
+    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
         with step(f"reading {data}"):
             margins = [_read_margins(path) for path in wanted.margins]
             scanned = None if wanted.replicates else reading.scan(data)
@@ -172,6 +188,11 @@ def command(data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: 
         with step("raking"):
             raking = _raked(source, margins, wanted, columns_as)
         notes = [*source.notes, *(note for table in margins for note in table.notes), *raking.certificate.notes]
+        if wanted.report is not None:
+            from fairmaxent.report.raking_report import write_raking_report
+
+            origin = source_of(data, reading, columns_as, repeat)
+            write_raking_report(raking, staging.path_for(wanted.report), source=origin)
         if wanted.output is not None:
             with step("writing"):
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
@@ -217,12 +238,16 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     more = [f"and {len(levels) - _SHOWN:,} more levels; --json shows them all"] if len(levels) > _SHOWN else []
     table = text_table(["margin", "rows", "before", "wanted", "after", "effective rows"], rows)
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    written = f"wrote {cell_text(wanted.output)} ({certificate.rows:,} rows)"
+    written = [
+        f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
+        for target in wanted.targets
+        if target != "-"
+    ]
     parts = [
         "\n".join([table, *more]),
         "\n".join([*certificate.summary(), *seed]),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),
-        "Nothing was written; to write the weighted table, name a file with -o." if wanted.output is None else written,
+        "\n".join(written) if wanted.targets else "Nothing was written; to write the weighted table, use -o FILE.",
     ]
     return "\n\n".join(part for part in parts if part)
 
