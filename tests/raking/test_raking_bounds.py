@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ import raking_problems
 from scipy.optimize import linprog
 
 import fairmaxent
+from fairmaxent.raking import solving
 
 
 def check(problem):
@@ -58,6 +61,34 @@ def test_weights_within_bounds_are_the_closest(seed, tight):
         method="highs",
     )
     assert program.status == 0
+
+
+def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
+    """If Newton's method fails although weights exist, a linear program says which cells have no choice."""
+    cells = []
+
+    def failing_first(dual, start=None):
+        cells.append(len(dual.masses))
+        return SimpleNamespace(converged=False) if len(cells) == 1 else solving.solve(dual, start)
+
+    fewer = 0
+    for seed in range(10):
+        problem = raking_problems.feasible(seed, tight=True)
+        usual, _ = check(problem)
+        cells.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr("fairmaxent.raking.factors.solve", failing_first)
+            factors, _ = check(problem)
+        assert factors == pytest.approx(usual, abs=1e-6)
+        fewer += len(cells) == 1 or cells[1] < cells[0]
+    assert fewer >= 5
+    # Nobody but the first woman is a nurse, so all women must be nurses: the second one gets no weight at all.
+    frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
+    cells.clear()
+    monkeypatch.setattr("fairmaxent.raking.factors.solve", failing_first)
+    raking = fairmaxent.rake(frame, {"sex": {"F": 0.4, "M": 0.6}, "job": {"nurse": 0.4, "none": 0.6}})
+    assert raking.weights()[1] == 0
+    assert raking.weights() == pytest.approx([1.2, 0, 1.8], abs=1e-12)
 
 
 def test_a_cap_on_expansion_factors_is_held():
