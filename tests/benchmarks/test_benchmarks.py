@@ -227,7 +227,7 @@ def test_a_command_that_does_not_end_is_a_missed_bar(tmp_path):
 @pytest.mark.slow
 def test_raking_stands_beside_other_libraries_and_a_group_by(monkeypatch):
     monkeypatch.delenv(raking.PEERS_PYTHON, raising=False)
-    outcome = raking.measure(raking.Sizes(rows=3000, part=2000, seconds=60))
+    outcome = raking.measure(raking.Sizes(rows=30_000, part=20_000, seconds=60))
     libraries, out_of_core = outcome.tables
     rows = {name: rest for name, *rest in libraries.rows}
     assert "five margins with 36 levels" in outcome.words
