@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairmaxent.errors import (
     ColumnError,
+    ConflictError,
     DependencyError,
     EvidenceError,
     FairMaxEntError,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+    from fairmaxent.raking.certificate import RakingCertificate
+    from fairmaxent.raking.pipeline import rake
+    from fairmaxent.raking.raking import Raking
 
 __version__ = "0.1.0"
 
@@ -46,6 +50,7 @@ __all__ = [
     "Attribute",
     "Certificate",
     "ColumnError",
+    "ConflictError",
     "DependencyError",
     "Distribution",
     "Domain",
@@ -60,6 +65,8 @@ __all__ = [
     "InputError",
     "LevelError",
     "LimitError",
+    "Raking",
+    "RakingCertificate",
     "RateError",
     "Relabel",
     "SolverError",
@@ -81,6 +88,7 @@ __all__ = [
     "load",
     "max_memory",
     "paper",
+    "rake",
     "report",
     "representation_rate",
     "solvers",
@@ -99,6 +107,8 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
+    "Raking": "raking.raking",
+    "RakingCertificate": "raking.certificate",
     "Relabel": "fit.request",
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
@@ -111,6 +121,7 @@ _HOMES = {
     "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
+    "rake": "raking.pipeline",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
     "verify": "fit.verification",

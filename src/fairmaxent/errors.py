@@ -12,6 +12,7 @@
     │   ├── ForbiddenError    forbidden combinations cannot be honoured exactly
     │   └── LimitError        a table, or what is asked of it, is beyond a limit, e.g. of columns or of memory
     ├── InfeasibleError       no distribution meets what was asked for
+    │   └── ConflictError     known margins contradict each other
     ├── EvidenceError         conditioning on an event of probability zero
     ├── SolverError           a solver stopped before reaching its tolerance
     ├── StorageError          a model or data file is missing, damaged or of another kind, or cannot be written
@@ -131,6 +132,19 @@ class LimitError(InputError):
 
 class InfeasibleError(FairMaxEntError, ValueError):
     """No distribution meets what was asked for."""
+
+
+class ConflictError(InfeasibleError):
+    """Known margins contradict each other.
+
+    ``margins`` are the columns of each margin in the smallest set that no weights meet together, and ``levels`` name
+    the levels of these margins that contradict each other.
+    """
+
+    def __init__(self, *parts: object, margins: tuple[tuple[str, ...], ...] = (), levels: tuple[str, ...] = ()) -> None:
+        super().__init__(*parts)
+        self.margins = margins
+        self.levels = levels
 
 
 class EvidenceError(FairMaxEntError, ValueError):

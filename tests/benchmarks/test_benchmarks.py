@@ -31,6 +31,7 @@ from benchmarks import (
     million,
     outofcore,
     page,
+    raking,
     results,
     run,
     stages,
@@ -221,6 +222,24 @@ def test_a_command_that_does_not_end_is_a_missed_bar(tmp_path):
         fresh(outofcore.command, str(tmp_path), str(tmp_path / "fair.parquet"), 300.0)
     (peak, addresses) = outofcore._command_bars({}, "whole command: ended with status 3")
     assert (peak.met, addresses.met, addresses.why) == (False, False, "whole command: ended with status 3")
+
+
+@pytest.mark.slow
+def test_raking_stands_beside_other_libraries_and_a_group_by(monkeypatch):
+    monkeypatch.delenv(raking.PEERS_PYTHON, raising=False)
+    outcome = raking.measure(raking.Sizes(rows=30_000, part=20_000, seconds=60))
+    libraries, out_of_core = outcome.tables
+    rows = {name: rest for name, *rest in libraries.rows}
+    assert "five margins with 36 levels" in outcome.words
+    assert rows[raking.OURS][2] == ""
+    if importlib.util.find_spec("svy") is None:
+        assert rows["svy"][0] is None
+        assert "No module named 'svy'" in rows["svy"][2]
+    bars = {bar.name: bar for bar in outcome.bars}
+    assert bars["Adult: largest error"].met
+    cpu = dict(out_of_core.rows)
+    times = cpu["raking"] / cpu["group-by of polars"]
+    assert bars["Raking out of core, in group-bys of polars"].measured == pytest.approx(times)
 
 
 # ---------------------------------------------------------------- alternatives

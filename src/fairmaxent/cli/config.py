@@ -100,6 +100,7 @@ _SPELLINGS = {"seed": "random_state", "favorable": "favourable"}
 _KEYS = [
     *REQUEST_NAMES,
     *("folds", "classifier"),  # of compare
+    *("margins", "bounds", "relax", "replicates"),  # of rake
     *(
         field.name
         for kind in (RoleOptions, OutputOptions, FilingOptions, DomainOptions, ReadingOptions)
@@ -131,7 +132,7 @@ def _as_option(name: str, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise InputError(f"{path}: {name} is {value!r}; set it by column, in a section [{name}]")
         return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
-    if name in ("protected", "favourable", "forbid", "missing") and not isinstance(value, list):
+    if name in ("protected", "favourable", "forbid", "margins", "missing", "relax") and not isinstance(value, list):
         return [value]
     return value
 

@@ -110,6 +110,14 @@ def _one_rate(text: str) -> float | None:
     return None if text.strip().lower() == NOTHING else number_of(text)
 
 
+def bounds_of(text: str) -> tuple[float | None, float | None]:
+    """Parse ``0.3, 3``, where ``none`` leaves a side open."""
+    numbers = [_one_rate(part) for part in text.split(",")]
+    if len(numbers) != 2:
+        raise ValueError(f"{text!r} is not two numbers, such as 0.3,3")
+    return numbers[0], numbers[1]
+
+
 def pairs_of(text: str) -> dict[str, str]:
     """Parse ``sex=Male, pregnant=yes``."""
     pairs: dict[str, str] = {}
@@ -187,6 +195,10 @@ def _is_rate(value: Any) -> bool:
     return is_number(value)
 
 
+def _is_bounds(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
+
+
 def _is_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
@@ -232,6 +244,7 @@ def _written_of_column(pair: tuple[str | None, Any]) -> str:
 NAMES = Value("COLUMNS", names_of, _is_names, ",".join, "a list of columns")
 PROTECTED = Value("COLUMNS", _columns_text, lambda value: False, str, "a list of columns")
 RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
+BOUNDS = Value("LOW,HIGH", bounds_of, _is_bounds, _written, "two numbers")
 TARGET = Value("SHARES", target_of, _is_target, _written_of_column, 'the share of each level, "keep" or "free"')
 PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each")
 BINS = Value("BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges")

@@ -102,7 +102,14 @@ def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
 def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     return join_weights(
-        lazy, fit.roles, fit.table.collect(), weights, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+        lazy,
+        fit.domain,
+        fit.roles.blocks,
+        fit.table.collect(),
+        weights,
+        weight=_weight_name(fit),
+        scale=fit.weight_scale,
+        name=name,
     )
 
 

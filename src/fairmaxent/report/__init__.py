@@ -4,7 +4,8 @@
 """
 
 from fairmaxent.report.build import Report, build_report
+from fairmaxent.report.raking_report import write_raking_report
 from fairmaxent.report.source import Source
 from fairmaxent.report.writer import write_report
 
-__all__ = ["Report", "Source", "build_report", "write_report"]
+__all__ = ["Report", "Source", "build_report", "write_raking_report", "write_report"]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, into_engine, names_of, numbers
@@ -125,18 +124,33 @@ def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
 
 
 def join_weights(
-    lazy: Lazy, roles: Roles, table: Table, weights: Reals, *, weight: str | None, scale: WeightScale, name: str
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    table: Table,
+    weights: Reals,
+    *,
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
 ) -> Any:
     """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
-    domain, blocks = roles.domain, roles.blocks
     parts = key_parts(blocks.levels)
     keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
     coded = with_keys(lazy, domain, blocks, keys)
     known = {key: _packed(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
-    joined = coded.join(into_engine({**known, name: weights}, lazy), on=keys, how="left").drop(*keys)
+    joined = _left_join(coded, into_engine({**known, name: weights}, lazy), keys).drop(*keys)
     if weight is not None:
         joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
     return joined.to_native()
+
+
+def _left_join(lazy: Lazy, known: Lazy, keys: list[str]) -> Lazy:
+    """Join by keys; polars keeps the rows in their order if it is told to."""
+    if not lazy.implementation.is_polars():
+        return lazy.join(known, on=keys, how="left")
+    joined: Lazy = nw.from_native(lazy.to_native().join(known.to_native(), on=keys, how="left", maintain_order="left"))
+    return joined
 
 
 def _packed(codes: Codes, blocks: Blocks, part: range) -> NDArray[np.int64]:

@@ -1,0 +1,265 @@
+"""``fairmaxent rake``: weights for known margins."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairmaxent.cli import option_types
+from fairmaxent.cli.config import config_option
+from fairmaxent.cli.help import SectionedCommand, section
+from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.options import (
+    DomainOptions,
+    ReadingOptions,
+    data_argument,
+    domain_options,
+    force_option,
+    json_option,
+    output_format_option,
+    readable_option,
+    reading_options,
+    source_of,
+    taking,
+)
+from fairmaxent.cli.repeat_command import resolved
+from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
+
+if TYPE_CHECKING:
+    from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.tables import TableFile
+    from fairmaxent.raking.certificate import RakingCertificate
+    from fairmaxent.raking.raking import Raking
+
+WEIGHT_NAME = "raked_weight"
+_SHOWN = 60  # levels before the rest is counted
+
+
+@dataclass(frozen=True)
+class RakeOptions:
+    """What is known, and how it is to be reached."""
+
+    margins: tuple[str, ...]
+    weight: str | None
+    bounds: tuple[float | None, float | None] | None
+    relax: tuple[list[str], ...]
+    replicates: int
+    random_state: int | None
+    output: str | None
+    output_format: FileFormat | None
+    weight_name: str
+    report: str | None
+    readable_by_others: bool
+    force: bool
+    as_json: bool
+
+    @property
+    def targets(self) -> list[str]:
+        """Every file to be written."""
+        return [target for target in (self.output, self.report) if target is not None]
+
+    @property
+    def readable(self) -> list[str]:
+        """The files that other users may read: the report, which holds no rows, and the table if asked."""
+        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
+
+    @property
+    def relaxed(self) -> str | list[tuple[str, ...]] | None:
+        """The margins that may be missed, as `rake` takes them."""
+        if ["all"] in self.relax:
+            return "all"
+        return [tuple(columns) for columns in self.relax] or None
+
+    def check(self, data: str) -> None:
+        """Refuse, before any work, what cannot go together."""
+        from fairmaxent.files.formats import output_format
+
+        refuse_overwriting([data, *self.margins], self.targets)
+        if [data, *self.margins].count("-") > 1:
+            raise click.UsageError("only one table can be read from stdin; name files for the others")
+        if self.output is not None:
+            output_format(self.output, self.output_format)
+        if self.output == "-" and self.as_json:
+            raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
+        if self.report is not None:
+            from fairmaxent.report.raking_report import check_raking_path
+
+            check_raking_path(self.report)
+
+
+class RakeCommand(SectionedCommand):
+    """Its help begins with what most people need."""
+
+    main_options = ("margins", "weight", "bounds", "relax", "output", "report", "replicates", "random_state")
+
+
+rake_options = taking(
+    RakeOptions,
+    "wanted",
+    *section(
+        "What is known",
+        click.option(
+            "--margins",
+            multiple=True,
+            required=True,
+            type=click.Path(),
+            metavar="FILE",
+            help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside "
+            "columns of the data; repeatable.",
+        ),
+        click.option(
+            "--weight", metavar="COLUMN", help="Column of design weights; the new weights stay close to them."
+        ),
+        click.option(
+            "--bounds",
+            type=option_types.BOUNDS,
+            help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
+        ),
+        click.option(
+            "--relax",
+            multiple=True,
+            type=option_types.NAMES,
+            help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that "
+            "may be missed; repeatable.",
+        ),
+        click.option(
+            "--replicates",
+            type=click.IntRange(0),
+            default=0,
+            help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
+        ),
+        click.option(
+            "--seed",
+            "--random-state",
+            "random_state",
+            type=click.IntRange(0),
+            help="The same seed gives the same replicates; chosen at random by default, and shown.",
+        ),
+    ),
+    *section(
+        "What is written",
+        click.option("-o", "--output", type=click.Path(), help="Where to write the weighted table; - is stdout."),
+        output_format_option,
+        click.option("--weight-name", default=WEIGHT_NAME, show_default=True, help="Name of the column of weights."),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
+        readable_option,
+        force_option,
+        json_option,
+    ),
+)
+
+
+@click.command(
+    cls=RakeCommand,
+    epilog="Without -o and --report nothing is written; the margins before and after are always shown.",
+)
+@data_argument
+@rake_options
+@domain_options
+@reading_options
+@config_option
+@click.pass_context
+def command(
+    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
+) -> None:
+    """Add weights to the table in the file DATA (- is stdin) that give it known margins.
+
+    Margins are shares or totals of a column, or of crossed columns. Exit code 4: they contradict each other, and the
+    message names the smallest set that does.
+
+    \b
+    fairmaxent rake survey.csv --margins census.csv --bounds 0.3,3 -o weighted.csv
+    """
+    from fairmaxent.cli.formulas import formula_notes
+    from fairmaxent.files.staging import Staging
+
+    wanted.check(data)
+    if wanted.replicates and wanted.random_state is None:
+        wanted = replace(wanted, random_state=secrets.randbelow(2**32))
+    repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
+    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
+        with step(f"reading {data}"):
+            margins = [_read_margins(path) for path in wanted.margins]
+            scanned = None if wanted.replicates else reading.scan(data)
+            source = reading.read(data) if scanned is None else scanned
+        with step("raking"):
+            raking = _raked(source, margins, wanted, columns_as)
+        notes = [*source.notes, *(note for table in margins for note in table.notes), *raking.certificate.notes]
+        if wanted.report is not None:
+            from fairmaxent.report.raking_report import write_raking_report
+
+            origin = source_of(data, reading, columns_as, repeat)
+            write_raking_report(raking, staging.path_for(wanted.report), source=origin)
+        if wanted.output is not None:
+            with step("writing"):
+                weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+                staging.write_table(weighed, wanted.output, format=wanted.output_format)
+                if scanned is None:
+                    notes += formula_notes(weighed, wanted.output, wanted.output_format)
+    text = as_json(_record(raking, wanted, notes)) if wanted.as_json else _text(raking.certificate, wanted, notes)
+    say(text, data_on_stdout=wanted.output == "-")
+
+
+def _read_margins(path: str) -> TableFile:
+    """Read a table of margins: its cells are those of a CSV with a header, or of a typed format."""
+    from fairmaxent.cli.streams import check_stdin
+    from fairmaxent.files.tables import read_table
+
+    if path == "-":
+        check_stdin()
+    return read_table(path)
+
+
+def _raked(source: TableFile, margins: list[TableFile], wanted: RakeOptions, columns_as: DomainOptions) -> Raking:
+    from fairmaxent.raking.pipeline import rake
+
+    return rake(
+        source.frame,
+        [table.frame for table in margins],
+        weight=wanted.weight,
+        bounds=wanted.bounds,
+        relax=wanted.relaxed,
+        replicates=wanted.replicates,
+        domain=columns_as.domain(source.frame, wanted.weight),
+        random_state=wanted.random_state,
+    )
+
+
+def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
+    """The margins before and after, what the weights cost, what to know, and what was written."""
+    levels = [(margin.name, level) for margin in certificate.margins for level in margin.levels]
+    rows = [
+        (f"{name} = {one.level}", one.rows, one.before, one.wanted, one.achieved, round(one.effective_rows))
+        for name, one in levels[:_SHOWN]
+    ]
+    more = [f"and {len(levels) - _SHOWN:,} more levels; --json shows them all"] if len(levels) > _SHOWN else []
+    table = text_table(["margin", "rows", "before", "wanted", "after", "effective rows"], rows)
+    seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
+    written = [
+        f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
+        for target in wanted.targets
+        if target != "-"
+    ]
+    parts = [
+        "\n".join([table, *more]),
+        "\n".join([*certificate.summary(), *seed]),
+        "\n".join(f"Note: {cell_text(note)}" for note in notes),
+        "\n".join(written) if wanted.targets else "Nothing was written; to write the weighted table, use -o FILE.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _record(raking: Raking, wanted: RakeOptions, notes: list[str]) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "rows": raking.certificate.rows,
+        "files": wanted.targets,
+        "weight_name": wanted.weight_name,
+        "replicates": wanted.replicates,
+        "seed": wanted.random_state if wanted.replicates else None,
+        "notes": notes,
+        "certificate": raking.certificate.to_dict(),
+    }

@@ -1,0 +1,161 @@
+"""The certificate of a raking: what the margins are now, and what the weights cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.plain_text import visible
+from fairmaxent.raking.bounds import Bounds
+from fairmaxent.raking.problem import RakingProblem
+from fairmaxent.raking.survey import Survey
+from fairmaxent.raking.targets import MarginTarget
+
+_TABLE_LEVELS = 40  # that are printed
+
+
+@dataclass(frozen=True)
+class MarginLevel:
+    """One level of a margin; shares are of the total weight."""
+
+    level: str
+    rows: int
+    before: float
+    wanted: float
+    achieved: float
+    effective_rows: float
+    """How many equally weighted rows would carry as much information, with the new weights."""
+
+
+@dataclass(frozen=True)
+class MarginResult:
+    """What became of one margin."""
+
+    columns: tuple[str, ...]
+    levels: tuple[MarginLevel, ...]
+
+    @property
+    def name(self) -> str:
+        """Its columns as one text."""
+        return " × ".join(self.columns)
+
+    @property
+    def largest_error(self) -> float:
+        """The largest difference between an achieved and a wanted share."""
+        return max(abs(level.achieved - level.wanted) for level in self.levels)
+
+
+@dataclass(frozen=True, repr=False)
+class RakingCertificate:
+    """What :attr:`fairmaxent.Raking.certificate` states; printed, it is a table."""
+
+    margins: tuple[MarginResult, ...]
+    rows: int
+    total: float
+    """What the weights add up to."""
+    design_effect: float
+    """By what the weights multiply the variance of a mean, by Kish's approximation n·Σw²/(Σw)²."""
+    effective_rows: float
+    """How many equally weighted rows would carry as much information: rows / design effect."""
+    factors: tuple[float, float]
+    """The smallest and the largest factor by which the share of a row in the total changed."""
+    weights: tuple[float, float]
+    """The smallest and the largest weight."""
+    bounds: tuple[float, float] | None
+    """The factors that were allowed; None: all."""
+    rows_at_bounds: int
+    """Rows whose factor is a bound."""
+    missed: bool
+    """Whether the margins contradict each other, so that some of them are missed."""
+    notes: tuple[str, ...]
+
+    @property
+    def largest_error(self) -> float:
+        """The largest difference between an achieved and a wanted share."""
+        return max(margin.largest_error for margin in self.margins)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON."""
+        return asdict(self) | {"largest_error": self.largest_error}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = [
+            (visible(f"{margin.name} = {level.level}"), f"{level.rows:,}", level.before, level.wanted, level.achieved)
+            for margin in self.margins
+            for level in margin.levels
+        ]
+        width = max(5, *(len(name) for name, *_ in lines[:_TABLE_LEVELS]))
+        head = f"{'level':<{width}}  {'rows':>9}  before  wanted  achieved"
+        table = [
+            f"{name:<{width}}  {rows:>9}  {before:.4f}  {wanted:.4f}    {achieved:.4f}"
+            for name, rows, before, wanted, achieved in lines[:_TABLE_LEVELS]
+        ]
+        if len(lines) > _TABLE_LEVELS:
+            table.append(f"and {len(lines) - _TABLE_LEVELS:,} more levels")
+        return "\n".join([head, *table, *self.summary(), *map(visible, self.notes)])
+
+    def summary(self) -> list[str]:
+        """The sentences below the table."""
+        low, high = self.weights
+        return [
+            f"largest error: {self.largest_error:.1e}" + (" (margins contradict each other)" if self.missed else ""),
+            f"weights from {low:.4g} to {high:.4g}, adding up to {self.total:,.10g}; factors from "
+            f"{self.factors[0]:.4g} to {self.factors[1]:.4g}{self._bounds_text()}",
+            f"design effect {self.design_effect:.3f}: the {self.rows:,} rows carry as much information as "
+            f"{self.effective_rows:,.0f} equally weighted ones",
+        ]
+
+    def _bounds_text(self) -> str:
+        if self.bounds is None:
+            return ""
+        return f" (allowed: {Bounds(*self.bounds).text}; rows at a bound: {self.rows_at_bounds:,})"
+
+
+def certify(
+    problem: RakingProblem, survey: Survey, factors: Reals, total: float, *, missed: bool, notes: tuple[str, ...]
+) -> RakingCertificate:
+    """Measure the new weights."""
+    table, bounds = survey.table, problem.bounds
+    kept = table.counts > 0
+    scale = total / survey.size
+    mass, squares = table.counts * factors, table.squares * factors**2
+    worth = float(effective_rows(mass.sum(), squares.sum()))
+    margins = tuple(_margin_result(margin, survey, mass, squares) for margin in problem.margins)
+    lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
+    at_bounds = kept & ~bounds.curved(factors)
+    return RakingCertificate(
+        margins=margins,
+        rows=survey.size,
+        total=total,
+        design_effect=survey.size / worth,
+        effective_rows=worth,
+        factors=(float(factors[kept].min()), float(factors[kept].max())),
+        weights=(float(lightest.min()), float(heaviest.max())),
+        bounds=(bounds.low, bounds.high) if bounds.given else None,
+        rows_at_bounds=int(table.rows[at_bounds].sum()) if bounds.given else 0,
+        missed=missed,
+        notes=notes,
+    )
+
+
+def _margin_result(margin: MarginTarget, survey: Survey, mass: Reals, squares: Reals) -> MarginResult:
+    size = len(margin.wanted)
+    sums = [tally(margin.cells, part, size) for part in (survey.table.rows, survey.table.counts, mass, squares)]
+    rows, before, after, squared = sums
+    worth = np.nan_to_num(effective_rows(after, squared))
+    shares = zip(rows, before / before.sum(), margin.wanted, after / after.sum(), worth, strict=True)
+    return MarginResult(
+        margin.columns,
+        tuple(
+            MarginLevel(label, int(count), float(old), float(wanted), float(new), float(information))
+            for label, (count, old, wanted, new, information) in zip(margin.labels, shares, strict=True)
+        ),
+    )

@@ -1,0 +1,220 @@
+"""Known margins as users state them: by column or crossed columns, as a mapping or as a tidy table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from fairmaxent.data import frames
+from fairmaxent.errors import ColumnError, InputError, TargetError, did_you_mean, shown
+
+Level = tuple[Any, ...]  # one value for each column of a margin
+
+VALUE = "value"
+COLUMNS = ("columns", "column")
+_EXAMPLE = "{'sex': {'Female': 0.51, 'Male': 0.49}}"
+
+# Shares may be rounded; a margin that is farther away from its total than this is taken for a mistake.
+_ROUNDED = 0.01
+_EXACT = 1e-9
+_LARGEST = 1e290  # so that sums are finite
+
+
+@dataclass(frozen=True)
+class KnownMargin:
+    """The share or total that is known for each level of a column, or of several crossed columns."""
+
+    columns: tuple[str, ...]
+    values: Mapping[Level, float]
+
+    @property
+    def name(self) -> str:
+        """How messages name it."""
+        return " × ".join(self.columns)
+
+    @property
+    def total(self) -> float:
+        """What its values add up to."""
+        return math.fsum(self.values.values())
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_margins(margins: Any, known: Sequence[str]) -> tuple[KnownMargin, ...]:
+    """Read margins as a mapping, as a tidy table, or as several of them; ``known`` are the columns of the data."""
+    result = tuple(_collected(_entries(margins, known)))
+    if not result:
+        raise TargetError(f"no margin was given; pass at least one, e.g. {_EXAMPLE}")
+    for margin in result:
+        for name in margin.columns:
+            if name not in known:
+                raise ColumnError(f"a margin is about {name!r}, which is not a column; {did_you_mean(name, known)}")
+        if len(set(margin.columns)) < len(margin.columns):
+            raise ColumnError(f"the margin {margin.name} names a column twice; name each once")
+    return result
+
+
+_Entry = tuple[tuple[str, ...], Level, float]
+
+
+def _entries(margins: Any, known: Sequence[str]) -> Iterator[_Entry]:
+    """Every known number, with its columns and levels."""
+    if isinstance(margins, Mapping):
+        for columns, values in margins.items():
+            yield from _of_mapping(_column_names(columns), values)
+    elif isinstance(margins, list | tuple):
+        for part in margins:
+            yield from _entries(part, known)
+    else:
+        yield from _of_table(_opened(margins), known)
+
+
+def _column_names(columns: Any) -> tuple[str, ...]:
+    names = (columns,) if isinstance(columns, str) else columns
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise ColumnError(f"a margin is about {shown(columns)}; name a column, or several as a tuple: ('sex', 'age')")
+    return names
+
+
+def _of_mapping(columns: tuple[str, ...], values: Any) -> Iterator[_Entry]:
+    if not hasattr(values, "items"):
+        raise TargetError(f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for each level")
+    for level, value in values.items():
+        levels = level if isinstance(level, tuple) else (level,)
+        if len(levels) != len(columns):
+            raise TargetError(
+                f"the margin of {' × '.join(columns)} has the level {shown(level)}; give one value for each of its "
+                f"{len(columns)} columns, as a tuple"
+            )
+        yield columns, levels, _number(columns, levels, value)
+
+
+def _opened(table: Any) -> nw.DataFrame[Any]:
+    try:
+        return frames.open_frame(table)
+    except InputError as problem:
+        raise TargetError(f"cannot read the margins ({problem}); pass a mapping, e.g. {_EXAMPLE}, or a table") from None
+
+
+def _of_table(table: nw.DataFrame[Any], known: Sequence[str]) -> Iterator[_Entry]:
+    """Each line holds one number: beside the names of its columns and their levels, or under the columns themselves."""
+    if VALUE not in table.columns:
+        raise TargetError(
+            f"the table of margins has no column {VALUE!r}; it needs one with the shares or totals, beside either "
+            "'columns' and 'level', or the columns of the data themselves"
+        )
+    named = next((name for name in COLUMNS if name in table.columns and name not in known), None)
+    others = [name for name in table.columns if name not in (VALUE, named)]
+    if named is None and not others:
+        raise TargetError(f"the table of margins has only the column {VALUE!r}; add the columns that it is about")
+    for row in table.iter_rows(named=True):
+        levels = [row[name] for name in others]
+        if named is None:
+            columns = tuple(name for name, level in zip(others, levels, strict=True) if not frames.is_missing(level))
+            levels = [level for level in levels if not frames.is_missing(level)]
+        else:
+            columns = _split(row[named], known)
+            levels = _without_rest(columns, levels)
+        if not columns:
+            raise TargetError("the table of margins has a line without a column and its level; complete or remove it")
+        yield columns, tuple(levels), _number(columns, levels, row[VALUE])
+
+
+def _split(text: Any, known: Sequence[str]) -> tuple[str, ...]:
+    """Read ``sex`` or ``sex, age_band``; a column may have a comma in its name."""
+    if frames.is_missing(text):
+        return ()
+    if text in known:
+        return (text,)
+    mark = "×" if "×" in str(text) else ","
+    return tuple(part.strip() for part in str(text).split(mark))
+
+
+def _without_rest(columns: tuple[str, ...], levels: list[Any]) -> list[Any]:
+    """Leave out the cells behind the last level, which are empty."""
+    rest = levels[len(columns) :]
+    if len(levels) < len(columns) or not all(map(frames.is_missing, rest)):
+        raise TargetError(
+            f"the margin of {' × '.join(columns)} needs {len(columns)} level(s) in each line of the table of margins"
+        )
+    return levels[: len(columns)]
+
+
+def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
+    number = None if isinstance(value, bool | str) else value
+    try:
+        number = float(number)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= _LARGEST:
+        what = ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
+        raise TargetError(f"the margin of {what} is {shown(value)}; give a finite number that is not negative")
+    return number
+
+
+def _collected(entries: Iterable[_Entry]) -> Iterator[KnownMargin]:
+    """Join the numbers of each margin, in order of appearance."""
+    margins: dict[tuple[str, ...], dict[Level, float]] = {}
+    for columns, levels, value in entries:
+        values = margins.setdefault(columns, {})
+        key = tuple(None if frames.is_missing(level) else level for level in levels)
+        if key in values:
+            what = ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
+            raise TargetError(f"the margins hold {what} twice; give one number")
+        values[key] = value
+    for columns, values in margins.items():
+        yield KnownMargin(columns, values)
+
+
+# ---------------------------------------------------------------- shares and totals
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What margins add up to: a total, or None if all of them are shares; and what was rounded."""
+
+    total: float | None
+    notes: tuple[str, ...]
+
+
+def scale_of(margins: Sequence[KnownMargin]) -> Scale:
+    """Tell shares, percentages and totals apart, and refuse totals that differ."""
+    notes = [note for margin in margins for note in _share_notes(margin)]
+    totals = [margin for margin in margins if not _is_share(margin.total)]
+    for margin in margins:
+        if not margin.total > 0:
+            raise TargetError(f"the margin of {margin.name} is zero everywhere; give shares or totals")
+    if not totals:
+        return Scale(None, tuple(notes))
+    total = totals[0].total
+    for margin in totals[1:]:
+        if abs(margin.total - total) > _ROUNDED * total:
+            raise TargetError(
+                f"the margins add up to different totals: {totals[0].name} to {total:,g}, {margin.name} to "
+                f"{margin.total:,g}; give totals of the same population, or shares"
+            )
+        if abs(margin.total - total) > _EXACT * total:
+            notes.append(
+                f"the margin of {margin.name} adds up to {margin.total:,.12g}, and was rescaled to {total:,.12g}"
+            )
+    return Scale(total, tuple(notes))
+
+
+def _is_share(total: float) -> bool:
+    return any(abs(total - whole) <= _ROUNDED * whole for whole in (1.0, 100.0))
+
+
+def _share_notes(margin: KnownMargin) -> list[str]:
+    """Say what was made of shares that do not add up to 1."""
+    total = margin.total
+    if not _is_share(total) or abs(total - 1) <= _EXACT:
+        return []
+    if abs(total - 100) <= 100 * _EXACT:
+        return [f"the margin of {margin.name} adds up to 100, and was read as percentages"]
+    kind, whole = ("shares", 1) if total < 2 else ("percentages", 100)
+    return [f"the {kind} of {margin.name} add up to {total:.6g}, and were rescaled to {whole}"]

@@ -1,0 +1,143 @@
+"""``fairmaxent rake``: files in and out, refusals and exit codes."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent.cli.group import group
+
+SURVEY = pl.DataFrame(
+    {
+        "sex": ["F", "F", "M", "M", "M", "F"] * 5,
+        "age": ["young", "old", "young", "old", "old", "old"] * 5,
+        "label": ["a", "b", "c", "d", "e", "f"] * 5,
+        "design": [1.0, 2.0, 1.5, 1.0, 1.0, 3.0] * 5,
+    }
+)
+CENSUS = "columns,level,value\nsex,F,0.55\nsex,M,0.45\nage,young,0.4\nage,old,0.6\n"
+MARGINS = {"sex": {"F": 0.55, "M": 0.45}, "age": {"young": 0.4, "old": 0.6}}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SURVEY.write_csv("survey.csv")
+    SURVEY.write_parquet("survey.parquet")
+    (tmp_path / "census.csv").write_text(CENSUS)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(group, ["rake", *arguments], prog_name="fairmaxent")
+
+
+@pytest.mark.parametrize("data", ["survey.csv", "survey.parquet"])
+@pytest.mark.parametrize("output", ["weighted.csv", "weighted.parquet"])
+def test_a_file_is_weighted(folder, data, output):
+    result = run(data, "--margins", "census.csv", "--weight", "design", "--bounds", "0.3,3", "-o", output)
+    assert result.exit_code == 0, result.output
+    weighted = pl.read_csv(output) if output.endswith("csv") else pl.read_parquet(output)
+    expected = fairmaxent.rake(SURVEY, MARGINS, weight="design", bounds=(0.3, 3)).weights()
+    assert weighted["raked_weight"].to_list() == pytest.approx(expected.tolist())
+    assert weighted.columns == [*SURVEY.columns, "raked_weight"]
+    assert f"wrote {output} (30 rows)" in result.output
+    assert stat.S_IMODE((folder / output).stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_is_written_without_a_name():
+    result = run("survey.csv", "--margins", "census.csv")
+    assert result.exit_code == 0
+    assert "Nothing was written" in result.output
+    assert "sex = F" in result.output
+    assert "design effect" in result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_holds_the_certificate():
+    result = run("survey.csv", "--margins", "census.csv", "--json", "--replicates", "2", "-o", "w.csv")
+    record = json.loads(result.output)
+    assert record["certificate"]["largest_error"] < 1e-12
+    assert record["replicates"] == 2
+    assert isinstance(record["seed"], int)
+    assert pl.read_csv("w.csv").columns[-3:] == ["raked_weight", "raked_weight_1", "raked_weight_2"]
+    seed = str(record["seed"])
+    run("survey.csv", "--margins", "census.csv", "--replicates", "2", "--seed", seed, "-o", "again.csv")
+    assert pl.read_csv("again.csv").equals(pl.read_csv("w.csv"))
+
+
+def test_a_report_is_written_beside_the_table(folder):
+    result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "report.html")
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("wrote w.csv (30 rows)\nwrote report.html\n")
+    text = (folder / "report.html").read_text()
+    assert "survey.csv" in text
+    assert "Design effect" in text
+    assert run("survey.csv", "--margins", "census.csv", "--report", "report.txt").exit_code == 5
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_table_may_go_to_stdout():
+    result = run("survey.csv", "--margins", "census.csv", "-o", "-")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "sex,age,label,design,raked_weight"
+    assert "largest error" in result.stderr
+
+
+def test_a_conflict_ends_with_4_and_leaves_nothing(folder):
+    (folder / "census.csv").write_text("columns,level,value\nsex,F,0.55\nsex,M,0.45\nage,young,0.1\nage,old,0.9\n")
+    result = run("survey.csv", "--margins", "census.csv", "--bounds", "0.5,1.3", "-o", "w.csv")
+    assert result.exit_code == 4
+    assert "age = young has a share of 0.3333 and should have 0.1" in result.output
+    assert "--relax all" in result.output
+    assert not (folder / "w.csv").exists()
+    relaxed = run("survey.csv", "--margins", "census.csv", "--bounds", "0.5,1.3", "--relax", "age", "-o", "w.csv")
+    assert relaxed.exit_code == 0, relaxed.output
+    assert "margins contradict each other" in relaxed.output
+
+
+def test_several_files_and_crossed_margins(folder):
+    (folder / "crossed.csv").write_text("sex,age,value\nF,young,20\nF,old,30\nM,young,15\nM,old,35\n")
+    (folder / "age.csv").write_text("columns,level,value\nage,young,0.35\nage,old,0.65\n")
+    result = run("survey.csv", "--margins", "crossed.csv", "--margins", "age.csv", "-o", "w.csv")
+    assert result.exit_code == 0, result.output
+    assert "was read as percentages" in result.output
+    weighted = pl.read_csv("w.csv").group_by("sex", "age").agg(pl.col("raked_weight").sum() / 30)
+    assert sorted(weighted.iter_rows())[1] == pytest.approx(("F", "young", 0.2))
+
+
+def test_a_config_file_may_hold_the_options(folder):
+    (folder / "rake.toml").write_text('margins = "census.csv"\nbounds = [0.3, 3]\nrelax = "all"\nweight = "design"\n')
+    result = run("survey.csv", "--config", "rake.toml", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["certificate"]["bounds"] == [0.3, 3.0]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["survey.csv"], 2, "--margins"),
+        (["survey.csv", "--margins", "census.csv", "--bounds", "3"], 2, "two numbers"),
+        (["survey.csv", "--margins", "census.csv", "--bounds", "2,3"], 3, "--bounds is (2, 3)"),
+        (["survey.csv", "--margins", "census.csv", "--relax", "region"], 3, "--relax names 'region'"),
+        (["survey.csv", "--margins", "nowhere.csv"], 5, "nowhere.csv"),
+        (["survey.csv", "--margins", "survey.csv"], 3, "no column 'value'"),
+        (["survey.csv", "--margins", "census.csv", "-o", "census.csv"], 2, "would be overwritten"),
+        (["survey.csv", "--margins", "census.csv", "-o", "-", "--json"], 2, "both write to stdout"),
+        (["-", "--margins", "-"], 2, "only one table"),
+        (["survey.csv", "--margins", "census.csv", "--weight-name", "age", "-o", "w.csv"], 3, "--weight-name"),
+        (["survey.parquet", "--margins", "census.csv", "--weight", "label"], 3, "not numbers"),
+    ],
+)
+def test_refusals(arguments, code, words):
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert words in " ".join(result.output.split())
+    assert len(result.output.strip().splitlines()) == 1

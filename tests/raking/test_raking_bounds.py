@@ -1,0 +1,157 @@
+"""Bounds hold exactly, and the weights within them are the closest ones."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+import raking_problems
+from scipy.optimize import linprog
+
+import fairmaxent
+from fairmaxent.raking import solving
+
+
+def check(problem):
+    """Every weight inside to 1e-12, every margin to 1e-9, both computed from the weights themselves."""
+    low, high = problem.bounds
+    raking = fairmaxent.rake(problem.frame, problem.margins, weight="design", bounds=problem.bounds)
+    shares = raking.weights() / len(problem.frame)
+    factors = shares / problem.shares
+    assert factors.min() >= low - 1e-12
+    assert factors.max() <= high + 1e-12
+    incidence, wanted = problem.incidence()
+    assert np.abs(incidence @ shares - wanted).max() <= 1e-9
+    assert raking.certificate.largest_error <= 1e-9
+    assert not raking.certificate.missed
+    return factors, incidence
+
+
+@pytest.mark.parametrize("tight", [False, True])
+@pytest.mark.parametrize("seed", range(15))
+def test_margins_and_bounds_hold_together(seed, tight):
+    check(raking_problems.feasible(seed, tight=tight))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tight", [False, True])
+def test_margins_and_bounds_hold_together_in_a_thousand_problems(tight):
+    for seed in range(1000, 2000):
+        check(raking_problems.feasible(seed, tight=tight))
+
+
+@pytest.mark.parametrize("tight", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_weights_within_bounds_are_the_closest(seed, tight):
+    """Kuhn and Tucker: log g is a sum of multipliers of levels, or beyond that where a bound holds a row back."""
+    problem = raking_problems.feasible(seed, tight=tight)
+    factors, incidence = check(problem)
+    low, high = problem.bounds
+    scores, at_low, at_high = np.log(factors), factors <= low * (1 + 1e-12), factors >= high * (1 - 1e-12)
+    free = ~(at_low | at_high)
+    program = linprog(
+        np.zeros(len(incidence)),
+        A_eq=np.vstack([incidence.T[free], np.zeros(len(incidence))]),
+        b_eq=np.append(scores[free], 0.0),
+        A_ub=np.vstack([incidence.T[at_low], -incidence.T[at_high], np.zeros(len(incidence))]),
+        b_ub=np.concatenate([scores[at_low], -scores[at_high], [0.0]]),
+        bounds=(None, None),
+        method="highs",
+    )
+    assert program.status == 0
+
+
+def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
+    """If Newton's method fails although weights exist, a linear program says which cells have no choice."""
+    cells = []
+
+    def failing_first(dual, start=None):
+        cells.append(len(dual.masses))
+        return SimpleNamespace(converged=False) if len(cells) == 1 else solving.solve(dual, start)
+
+    fewer = 0
+    for seed in range(10):
+        problem = raking_problems.feasible(seed, tight=True)
+        usual, _ = check(problem)
+        cells.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr("fairmaxent.raking.factors.solve", failing_first)
+            factors, _ = check(problem)
+        assert factors == pytest.approx(usual, abs=1e-6)
+        fewer += len(cells) == 1 or cells[1] < cells[0]
+    assert fewer >= 5
+    # Nobody but the first woman is a nurse, so all women must be nurses: the second one gets no weight at all.
+    frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
+    cells.clear()
+    monkeypatch.setattr("fairmaxent.raking.factors.solve", failing_first)
+    raking = fairmaxent.rake(frame, {"sex": {"F": 0.4, "M": 0.6}, "job": {"nurse": 0.4, "none": 0.6}})
+    assert raking.weights()[1] == 0
+    assert raking.weights() == pytest.approx([1.2, 0, 1.8], abs=1e-12)
+
+
+def test_a_cap_on_expansion_factors_is_held():
+    """populationsim#221: an average weight of 51 and a cap of 50 times that ended with a weight of 53,910."""
+    rng = np.random.default_rng(221)
+    households = 4_000
+    frame = pl.DataFrame(
+        {
+            "size": rng.choice(["1", "2", "3", "4+"], households, p=[0.01, 0.39, 0.3, 0.3]),
+            "tenure": rng.choice(["owner", "renter", "other"], households, p=[0.7, 0.298, 0.002]),
+        }
+    )
+    total = 51 * households
+    margins = {
+        "size": {"1": 0.25 * total, "2": 0.30 * total, "3": 0.2 * total, "4+": 0.25 * total},
+        "tenure": {"owner": 0.6 * total, "renter": 0.32 * total, "other": 0.08 * total},
+    }
+    free = fairmaxent.rake(frame, margins).certificate
+    assert free.weights[1] > 2_550
+    raking = fairmaxent.rake(frame, margins, bounds=(0, 50))
+    assert raking.weights().max() <= 2_550 * (1 + 1e-12)
+    assert raking.certificate.weights[1] == pytest.approx(raking.weights().max(), rel=1e-14)
+    assert raking.weights().sum() == pytest.approx(total, rel=1e-12)
+    assert raking.certificate.largest_error <= 1e-9
+    assert raking.certificate.rows_at_bounds > 0
+    assert raking.certificate.bounds == (0.0, 50.0)
+
+
+@pytest.mark.parametrize("bounds", [(0.3,), (1.2, 3), (0.3, 0.9), (-1, 2), (1, 1), ("a", 2), 3, (0.5, float("nan"))])
+def test_bounds_that_make_no_sense_are_refused(bounds):
+    frame = pl.DataFrame({"sex": ["F", "M"]})
+    with pytest.raises(fairmaxent.InputError, match="bounds"):
+        fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}, bounds=bounds)
+
+
+def test_bounds_may_have_one_side():
+    frame = pl.DataFrame({"sex": ["F", "F", "F", "M"], "age": ["y", "o", "o", "o"]})
+    margins = {"sex": {"F": 0.6, "M": 0.4}, "age": {"y": 0.3, "o": 0.7}}
+    assert fairmaxent.rake(frame, margins, bounds=(None, 2)).certificate.factors[1] <= 2
+    assert fairmaxent.rake(frame, margins, bounds=(0.2, None)).certificate.factors[0] >= 0.2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
+    problem = raking_problems.feasible(seed)
+    usual, _ = check(problem)
+    monkeypatch.setattr("fairmaxent.raking.solving.DENSE_LEVELS", 0)
+    by_products, _ = check(problem)
+    assert by_products == pytest.approx(usual, abs=1e-9)
+
+
+def test_thousands_of_levels():
+    """A margin by county and age, one by county and sex, and one by age and sex: 3,820 levels."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"county": rng.integers(0, 300, 60_000), "age": rng.integers(0, 10, 60_000), "sex": rng.integers(0, 2, 60_000)}
+    )
+    shares = rng.uniform(0.5, 2, len(frame))
+    shares = shares * np.where(frame["sex"] == 1, 1.4, 1) / shares.sum()
+    margins = {
+        columns: raking_problems.margin(frame, columns, shares / shares.sum())
+        for columns in (("county", "age"), ("county", "sex"), ("age", "sex"))
+    }
+    assert sum(map(len, margins.values())) > 3_500
+    raking = fairmaxent.rake(frame, margins)
+    assert raking.certificate.largest_error < 1e-12

@@ -1,0 +1,79 @@
+"""The report on a raking: three forms, nothing from the data as markup, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+import fairmaxent
+from fairmaxent.report import Source, write_raking_report
+
+HOSTILE = "<script>alert(1)</script> | *x* \x1b[2J"
+FRAME = pl.DataFrame({"sex": ["F", "M", "M", "F"], "place": [HOSTILE, "b", "b", "b"]})
+MARGINS = {"sex": {"F": 0.45, "M": 0.55}, "place": {HOSTILE: 0.3, "b": 0.7}}
+
+
+def raking(**options):
+    return fairmaxent.rake(FRAME, MARGINS, **options)
+
+
+def report(tmp_path, suffix, **options):
+    path = tmp_path / f"report{suffix}"
+    write_raking_report(raking(**options), path, source=Source(command="fairmaxent rake x.csv", file="x.csv"))
+    return path.read_text(encoding="utf-8")
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = set()
+        self.text = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_html_shows_margins_and_costs_and_nothing_from_the_data_as_markup(tmp_path):
+    text = report(tmp_path, ".html")
+    page = Tags()
+    page.feed(text)
+    assert "script" not in page.tags
+    assert "\x1b" not in text
+    shown = " ".join("".join(page.text).split())
+    assert "<script>alert(1)</script>" in shown
+    for words in ("Design effect (Kish)", "45.00%", "known margins (sex, place)", "fairmaxent rake x.csv"):
+        assert words in shown
+    assert text == report(tmp_path, ".html")
+
+
+def test_markdown_escapes_what_would_be_markup(tmp_path):
+    text = report(tmp_path, ".md")
+    assert r"\<script\>alert(1)\</script\> \| \*x\*" in text
+    assert "| F | 2 | 50.00% | 45.00% | 45.00% |" in text
+
+
+def test_json_holds_the_certificate(tmp_path):
+    record = json.loads(report(tmp_path, ".json", bounds=(0.1, None)))
+    assert record["certificate"]["margins"][0]["levels"][0]["wanted"] == pytest.approx(0.45)
+    assert record["certificate"]["bounds"] == [0.1, None]
+    assert record["source"]["file"] == "x.csv"
+
+
+def test_a_report_says_if_margins_were_missed(tmp_path):
+    frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
+    missed = fairmaxent.rake(frame, {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}, relax="all")
+    path = tmp_path / "report.md"
+    write_raking_report(missed, path)
+    assert "contradict each other" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ["report.txt", 3])
+def test_other_forms_are_refused(path):
+    with pytest.raises(fairmaxent.StorageError):
+        write_raking_report(raking(), path)
