@@ -94,7 +94,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
 def after_debias(data: str, wanted: OutputOptions, repeat: str, source: TableFile) -> str:
     """Write what was only shown, read the report, or use the result."""
     if not wanted.targets:
-        command = [*shlex.split(repeat), *outputs(data, getattr(source, "form", None))]
+        command = [*shlex.split(repeat), *outputs(data, source.form)]
         return next_step("write the table and a report", command)
     if wanted.report is not None:
         return next_step(f"open {wanted.report} and read its first page before you use the result")

@@ -25,6 +25,7 @@ from fairmaxent.files.parts import is_pattern
 from fairmaxent.plain_text import visible
 
 if TYPE_CHECKING:
+    from fairmaxent.files.form import TableForm
     from fairmaxent.inspection import Inspection
     from fairmaxent.inspection.proposals import Proposal
 
@@ -67,7 +68,9 @@ def _shortest(path: str) -> str:
 # ---------------------------------------------------------------- from inspect to debias
 
 
-def after_inspection(ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: object) -> str:
+def after_inspection(
+    ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm
+) -> str:
     """What to do after an inspection: choose what is not known yet, or make the table fair."""
     if inspection.outcome is None:
         return _choose(ctx, data, inspection, inspection.proposed("outcome"), "outcome")
@@ -148,15 +151,15 @@ def _is_in_config(ctx: click.Context, name: str) -> bool:
 # ---------------------------------------------------------------- names of files
 
 
-def outputs(data: str, form: object = None) -> list[str]:
+def outputs(data: str, form: TableForm) -> list[str]:
     """The options that write a fair table of the same form, and a report, both under names that are free.
 
     ``form`` is that of the table in its file, as the reader saw it.
     """
-    alike = ["--like-input"] if getattr(form, "is_office", False) else []
+    alike = ["--like-input"] if form.is_office else []
     suffix = _suffix(data)
-    if alike and output_format(f"table{suffix}")[0] != getattr(form, "format", None):
-        suffix = str(getattr(form, "suffix", suffix))
+    if alike and output_format(f"table{suffix}")[0] != form.format:
+        suffix = form.suffix
     return ["-o", free_name(data, "fair", suffix), *alike, "--report", free_name(data, "report", ".html")]
 
 

@@ -31,6 +31,7 @@ from fairmaxent.cli.text import cell_text
 if TYPE_CHECKING:
     from fairmaxent.baselines.comparison import Comparison
     from fairmaxent.baselines.cross_validation import ClassifierName, Compared
+    from fairmaxent.files.form import TableForm
 
 # The options of 'debias' that choose a method of fairmaxent.
 _CHOOSING: dict[str, list[str]] = {
@@ -112,12 +113,12 @@ def command(
     parts = [
         comparison_text(comparison, refused),
         "\n".join(notes),
-        _next_step(ctx, data, comparison, getattr(table, "form", None)),
+        _next_step(ctx, data, comparison, table.form),
     ]
     echo("\n\n".join(part for part in parts if part))
 
 
-def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: object) -> str:
+def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: TableForm) -> str:
     """Make the table fair by the method to choose."""
     from fairmaxent.baselines.cross_validation import python_name
 
@@ -129,7 +130,7 @@ def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: obje
     return next_step("use it on the whole table", _debias(ctx, data, method, form))
 
 
-def _debias(ctx: click.Context, data: str, method: str, form: object) -> list[str | None]:
+def _debias(ctx: click.Context, data: str, method: str, form: TableForm) -> list[str | None]:
     """The same options for 'debias', with those that choose a method."""
     chosen = _CHOOSING[method]
     unused = {*_NOT_OF_DEBIAS, *(() if "--relabel" in chosen else ("threshold",))}

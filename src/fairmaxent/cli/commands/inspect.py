@@ -96,8 +96,7 @@ def command(
     if write_config:
         say(f"wrote {cell_text(write_config)}", data_on_stdout=as_json)
     if not as_json:
-        form = getattr(table, "form", None)
-        echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=form)}")
+        echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
 
 
 def _record(inspection: Inspection) -> dict[str, Any]:
