@@ -47,6 +47,11 @@ def expected(table):
 # ---------------------------------------------------------------- judged by what was delivered
 
 
+def test_rows_by_quota_fall_short_because_they_are_whole(fit):
+    report = build_report(fit, delivered=fit.sample(61, random_state=3), trade_off=False)
+    assert "at most, because rows come in whole numbers." in sentences.verdict(report)
+
+
 def test_rows_that_fall_short_get_no_tick(fit):
     sample = fit.sample(60, iid=True, random_state=3)
     report = build_report(fit, delivered=sample, iid=True, trade_off=False)

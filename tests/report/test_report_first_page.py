@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, biased_table
-from fairmaxent import InputError, Relabel, StorageError
+from fairmaxent import InputError, Relabel, StorageError, statistical_rate
 from fairmaxent.cli.group import group
 from fairmaxent.fit import certificate
 from fairmaxent.fit.share_text import percent
@@ -91,7 +91,11 @@ def test_each_group_has_its_shares_and_its_outcome_before_and_after():
         assert rows == str(len(inside[0]))
         expected = [len(inside[0]) / len(frame), len(inside[1]) / len(sample)]
         expected += [(one["hired"] == "yes").mean() for one in inside]
-        assert shown == [percent(share) for share in expected]
+        interval = statistical_rate(frame, "hired", "sex", favourable="yes").groups
+        low, high = next(one.interval for one in interval if one.group == (name.removeprefix("sex = "),))
+        texts = [percent(share) for share in expected]
+        texts[2] += f" ({100 * low:.0f}–{100 * high:.0f})"
+        assert shown == texts
 
 
 def test_copies_are_counted_in_people():

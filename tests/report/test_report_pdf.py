@@ -167,7 +167,7 @@ def test_the_commands_print_it_beside_other_forms(folder):
     assert Path("report.pdf").read_bytes() == PDF
     assert stat.S_IMODE(os.stat("report.pdf").st_mode) == stat.S_IMODE(os.stat("report.html").st_mode)
     result = CliRunner().invoke(group, ["report", "model.fme", "--no-trade-off", "--pdf", "later.pdf"])
-    assert result.stdout == "wrote later.pdf\n"
+    assert result.stdout.startswith("wrote later.pdf\n\nNext: open later.pdf")
     refused = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--pdf", "report.txt"])
     assert refused.exit_code == 2
     assert "end the name with .pdf" in refused.output

@@ -34,6 +34,8 @@ _READING = frozenset(field.name for kind in (ReadingOptions, DomainOptions) for 
 _REPEATED = _READING | {"groups", "weight"}
 
 
+_CHOICES = 6  # columns that are named to choose from
+
 NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, if another one runs it
 
 
@@ -83,12 +85,17 @@ def after_inspection(
         options = [*_roles(ctx, inspection), *_rates(ctx, inspection), *_given(ctx)]
     command = ["fairmaxent", "debias", _argument(data), *options, *outputs(data, form)]
     piped = ", with the same table on stdin" if data == STANDARD else ""
-    return next_step(f"make the table fair, with a report{piped}", command)
+    sizes = ""
+    if "--representation-rate" in options:
+        sizes = " (this also makes groups equally large; to keep their sizes, leave out --representation-rate)"
+    return next_step(f"make the table fair, with a report{piped}{sizes}", command)
 
 
 def _choose(ctx: click.Context, data: str, inspection: Inspection, candidates: Sequence[Proposal], role: str) -> str:
     """Inspect again with a role chosen, for example the first candidate that can be typed."""
     why = f"choose the {'outcome' if role == 'outcome' else 'groups to compare'} with --{role}"
+    if len(candidates) > 1:
+        why += f" ({', '.join(str(one.value) for one in candidates[:_CHOICES])}{', …' * (len(candidates) > _CHOICES)})"
     for one in candidates:
         cut = None if one.edges is None else option_types.BINS.written((str(one.value), list(one.edges)))
         if one.edges is None or cut is not None:
@@ -99,11 +106,11 @@ def _choose(ctx: click.Context, data: str, inspection: Inspection, candidates: S
 
 
 def _small_columns(inspection: Inspection) -> Iterator[Proposal]:
-    """Any column with a few groups, as an example."""
+    """Columns with a few groups, those of texts first: numbers rarely name groups of people."""
     from fairmaxent.inspection.proposals import Proposal
 
-    for column in inspection.columns:
-        if 2 <= column.levels <= 10 and column.name != inspection.outcome and not column.missing:
+    for column in sorted(inspection.columns, key=lambda column: column.kind == "numeric"):
+        if 2 <= column.levels <= 10 and column.name != inspection.outcome and not column.identifier:
             yield Proposal("protected", column.name, "", "candidate")
 
 

@@ -82,7 +82,7 @@ class _GroupingChanges:
             for level in fit.certificate.measure.favourable:
                 yield GroupChange(
                     column=self.name,
-                    group=self._label(group),
+                    group=group_label(fit, axes, group),
                     outcome=outcome.labels[level],
                     rows=int(people[group]),
                     share_before=float(before[group]),
@@ -113,6 +113,8 @@ class _GroupingChanges:
         low, high = ends.reshape(2, *shape)
         return low, high
 
-    def _label(self, group: tuple[int, ...]) -> str:
-        attributes = [self.fit.roles.attributes[axis] for axis in self.axes]
-        return " × ".join(attribute.labels[level] for attribute, level in zip(attributes, group, strict=True))
+
+def group_label(fit: Learned, axes: Grouping, group: tuple[int, ...]) -> str:
+    """Name a group of a grouping by its levels."""
+    attributes = [fit.roles.attributes[axis] for axis in axes]
+    return " × ".join(attribute.labels[level] for attribute, level in zip(attributes, group, strict=True))

@@ -24,7 +24,7 @@ _NOTABLE = 1.05  # times the average weight
 # What can be done with a fit: the call, and what it gives.
 _NEXT = (
     ("fit.sample(n)", "new rows"),
-    ("fit.weights()", "a weight for each row"),
+    ("fit.weigh(table)", "your rows with their weights"),
     ("fit.top_up()", "rows to add"),
     ("fit.summary()", "group by group"),
     ("fit.plot()", "a picture"),

@@ -36,7 +36,7 @@ BAD_OUTCOMES = _words(
     "default defaulted recid recidivism recidivated reoffend reoffended reoffense rearrest rearrested arrest arrested "
     "churn churned attrition fraud fraudulent dropout delinquent delinquency bankrupt bankruptcy denied denial "
     "rejected rejection declined refused failed fail failure terminated fired layoff died death dead deceased "
-    "mortality readmitted readmission convicted conviction guilty risk late overdue chargeoff exited left quit "
+    "mortality readmitted readmission convicted conviction guilty risk late overdue chargeoff exited left quit deny "
     "ausfall ruckfall ruckfallig abgelehnt ablehnung durchgefallen gekundigt kundigung abbruch betrug verstorben "
     "defaut refuse rejete echec echoue recidive abandon impago moroso rechazado reprobado suspenso reincidencia "
     "abandono respinto bocciato recidiva inadimplente inadimplencia reprovado rejeitado afgewezen gezakt wanbetaling"
@@ -54,6 +54,7 @@ MONEY = _words(
 # Characteristics that laws against discrimination name; people are rarely grouped by the second kind.
 PROTECTED = _words(
     "sex gender geschlecht sexe genre sexo genero sesso genere geslacht "
+    "black white colour color skin "
     "race races racial ethnicity ethnic ethnicgroup ethnie ethnische rasse raza etnia razza raca afkomst "
     "disability disabled handicap handicapped behinderung behindert discapacidad disabilita deficiencia "
     "religion religious faith religione religiao konfession godsdienst caste indigenous minority "
@@ -64,7 +65,7 @@ PROTECTED = _words(
 MAYBE_PROTECTED = _words(
     "nationality citizenship nationalitat staatsangehorigkeit nationalite nacionalidad cittadinanza nacionalidade "
     "country herkunft origin birthplace language sprache marital married familienstand civil veteran parent children "
-    "relationship"
+    "relationship single"
 )
 GROUPS_BY_VALUE = tuple(
     map(

@@ -10,6 +10,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import outcome_rates
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.group_changes import group_changes, group_label
 from fairmaxent.report.delivered import data_table
 
 
@@ -28,6 +29,7 @@ class GroupOutcome:
     group: str
     before: float | None
     after: float | None  # of what was delivered
+    interval: tuple[float, float] | None  # 95 % interval of the rate where the data come from; None: not compared
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,20 @@ def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
     measure = fit.certificate.measure
     if len(measure.favourable) != 1:
         return
-    for axes in measure.groupings:
+    intervals = {
+        (change.column, change.group): (change.rate_before_low, change.rate_before_high)
+        for change in group_changes(fit)
+        if not np.isnan(change.rate_before_low)
+    }
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
         old, new = (outcome_rates(table, axes)[measure.favourable[0]] for table in (before, after))
         for group in np.ndindex(old.shape):
-            yield GroupOutcome(fit.roles.describe_group(axes, group), _known(old[group]), _known(new[group]))
+            yield GroupOutcome(
+                fit.roles.describe_group(axes, group),
+                _known(old[group]),
+                _known(new[group]),
+                intervals.get((name, group_label(fit, axes, group))),
+            )
 
 
 def _known(rate: float) -> float | None:

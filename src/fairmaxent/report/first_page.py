@@ -13,12 +13,17 @@ from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.share_text import percent, times
 from fairmaxent.report import model_estimate, sentences
 from fairmaxent.report.build import Report
+from fairmaxent.report.counting import GroupOutcome
 from fairmaxent.report.number_text import factor, more, short_name, shortened
 from fairmaxent.report.prohibitions import prohibitions
 from fairmaxent.report.rates import Reached
 from fairmaxent.report.text_table import TextTable
 
 APPENDIX = "in the appendix"
+_EFFECTIVE = (
+    "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
+    "fair weights. In brackets: where the rate among all such people lies, with 95% confidence."
+)
 _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
 _HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
 _MOST = 3200  # characters in all that fit on a sheet in normal print
@@ -154,7 +159,7 @@ def _costs(report: Report) -> Answer:
         "What it cost, and whom",
         tuple(_cost_lines(report)),
         _group_table(report, shown) if shown else None,
-        (f"{more(left, 'group')} {APPENDIX}.",) if left else (),
+        (*((_EFFECTIVE,) if shown else ()), *((f"{more(left, 'group')} {APPENDIX}.",) if left else ())),
     )
 
 
@@ -203,13 +208,20 @@ def _group_table(report: Report, groups: Sequence[GroupCost]) -> TextTable:
                 f"{group.rows:,}",
                 percent(group.before),
                 percent(group.after),
-                *([percent(rates[group.name].before), percent(rates[group.name].after)] if rates else []),
+                *([_with_interval(rates[group.name]), percent(rates[group.name].after)] if rates else []),
                 times(group.effective_rows),
                 times(group.largest_weight if weights else group.most_copies),
             )
             for group in groups
         ),
     )
+
+
+def _with_interval(rate: GroupOutcome) -> str:
+    if rate.interval is None:
+        return percent(rate.before)
+    low, high = (f"{100 * end:.0f}" for end in rate.interval)
+    return f"{percent(rate.before)} ({low}–{high})"
 
 
 # ---------------------------------------------------------------- what a model will do
@@ -230,7 +242,7 @@ def _model(report: Report) -> Answer:
     shown = compared if len(compared) <= _GROUPINGS else compared[: _GROUPINGS - 1]
     table = TextTable(
         "What a model is expected to do",
-        ("Expected", "Trained on the data", f"On the {trained}", "95% of measurements"),
+        ("Expected", "Trained on the data", f"On the {trained}", f"95% range, {trained}"),
         tuple(
             (
                 name,
@@ -297,6 +309,8 @@ def _record(report: Report) -> Iterator[tuple[str, str]]:
     source = report.source
     if source.file is not None:
         yield "Data", _named(source.file, source.sha256)
+    if source.reading:
+        yield "Read as", shortened("; ".join(source.reading), _ALERT)
     for file in source.written:
         yield file.what, _named(file.name, file.sha256)
     if source.file is None and not source.written:

@@ -9,6 +9,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.group_changes import group_label
 from fairmaxent.fit.request import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
@@ -101,12 +102,8 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
         pair = representation_pair(measure.groups_compared(table, axes), axes)
     else:
         pair = statistical_pair(measure.outcomes_compared(table, axes), axes, measure.favourable)
-    lowest, highest = (_group(fit, axes, group) for group in (pair.lowest, pair.highest))
+    lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
     return f"{lowest} against {highest}{_about(fit, pair)}"
-
-
-def _group(fit: Fit, axes: tuple[int, ...], group: tuple[int, ...]) -> str:
-    return " × ".join(fit.roles.attributes[axis].labels[level] for axis, level in zip(axes, group, strict=True))
 
 
 def _about(fit: Fit, pair: WorstPair) -> str:

@@ -129,17 +129,18 @@ def verdict(report: Report) -> str:
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
     if exactly == len(asked):
-        short = f"the {rows} meet {met or 'none'} of {len(asked)}{_gap(asked)}"
+        short = f"the {rows} meet {met or 'none'} of {len(asked)}{_gap(report, asked)}"
         return f"{which} met by the distribution; {short}{reminder}."
     return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
 
 
-def _gap(asked: list[Reached]) -> str:
+def _gap(report: Report, asked: list[Reached]) -> str:
     """The largest shortfall of what was delivered, which tells rounding to whole rows from a failure."""
     short = [rate for rate in asked if not rate.met]
     if any(rate.from_target or rate.delivered is None for rate in short):
         return ""
-    return f" and are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most"
+    reason = "" if report.mode == "weights" or report.iid else ", because rows come in whole numbers"
+    return f" and are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most{reason}"
 
 
 def delivery(report: Report) -> str:

@@ -24,6 +24,7 @@ class Source:
     command: str | None = None  # the command line that made it
     file: str | None = None
     sha256: str | None = None  # of the file's bytes
+    reading: tuple[str, ...] = ()  # what the reader noted about the file, such as its encoding
     dropped: tuple[str, ...] = ()  # columns of the file that took no part
     domain: Mapping[str, object] = field(default_factory=dict)  # options of Domain.infer, where they were used
     written: tuple[WrittenFile, ...] = ()  # what was made from it, where that is in files

@@ -272,7 +272,7 @@ def _report(
         mode=wanted.mode,
         iid=wanted.iid,
         seed=result.fit.request.random_state,
-        source=replace(origin, written=written),
+        source=replace(origin, written=written, reading=result.source.notes),
         **asdict(filing),
     )
     for path in wanted.reports:

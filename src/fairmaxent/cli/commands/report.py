@@ -82,17 +82,18 @@ def command(
             drawn = None if sample is None else reading.read(sample).frame
             # If an engine counted the rows, it also looks for copies.
             scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
-            real = None if data is None else (scanned or reading.read(data)).frame
+            table = None if data is None else scanned or reading.read(data)
         with step("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
             origin = Source() if data is None else source_of(data, reading, None, None)
+            notes = () if table is None else table.notes
             report = build_report(
                 fit,
-                data=real,
+                data=None if table is None else table.frame,
                 delivered=drawn,
                 mode=mode,
-                source=replace(origin, written=tuple(written)),
+                source=replace(origin, written=tuple(written), reading=notes),
                 trade_off=trade_off,
                 **asdict(filing),
             )
