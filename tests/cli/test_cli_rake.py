@@ -75,7 +75,7 @@ def test_json_holds_the_certificate():
 def test_a_report_is_written_beside_the_table(folder):
     result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "report.html")
     assert result.exit_code == 0, result.output
-    assert result.output.endswith("wrote w.csv (30 rows)\nwrote report.html\n")
+    assert "wrote w.csv (30 rows)\nwrote report.html\n\nNext: use the column 'raked_weight'" in result.output
     text = (folder / "report.html").read_text()
     assert "survey.csv" in text
     assert "Design effect" in text

@@ -133,12 +133,15 @@ def _together(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
     names = " and ".join(problem.margins[number].name for number in conflict.margins)
     shares = [f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in conflict.levels[:_SHOWN]]
     more = f" and {len(conflict.levels) - _SHOWN} more" if len(conflict.levels) > _SHOWN else ""
+    reason = (
+        "The bounds do not allow all of these shares" if problem.bounds.given else "These shares contradict each other"
+    )
     within = f" if factors are {problem.bounds.text}" if problem.bounds.given else ""
     miss = smallest_miss(problem.restricted(conflict.margins))[0] / 2
     how_far = "" if math.isinf(miss) else f" The closest weights leave {miss:.3g} of the total in the wrong level."
     widen = ("widen ", Option("bounds"), ", ") if problem.bounds.given else ()
     return (
-        f"no weights meet these margins together{within}: {names}. These shares contradict each other: "
+        f"no weights meet these margins together{within}: {names}. {reason}: "
         f"{', '.join(shares)}{more}.{how_far} Correct one of them, ",
         *widen,
         "or use ",

@@ -12,6 +12,7 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
@@ -171,7 +172,7 @@ def command(
     message names the smallest set that does.
 
     \b
-    fairmaxent rake survey.csv --margins census.csv --bounds 0.3,3 -o weighted.csv
+    fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
     from fairmaxent.cli.formulas import formula_notes
     from fairmaxent.files.staging import Staging
@@ -247,9 +248,16 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
         "\n".join([table, *more]),
         "\n".join([*certificate.summary(), *seed]),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),
-        "\n".join(written) if wanted.targets else "Nothing was written; to write the weighted table, use -o FILE.",
+        "\n".join(written) if wanted.targets else "Nothing was written.",
+        next_step(_next(wanted)),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _next(wanted: RakeOptions) -> str:
+    if wanted.output is None:
+        return "write the weighted table with -o FILE, and a report with --report FILE"
+    return f"use the column {wanted.weight_name!r} as weights in every estimate"
 
 
 def _record(raking: Raking, wanted: RakeOptions, notes: list[str]) -> dict[str, Any]:
