@@ -176,3 +176,24 @@ def test_what_cannot_be_compared_is_refused(options, message):
 def test_an_unknown_option_is_named():
     with pytest.raises(TypeError, match=r"compare\(\) has no option 'statistic_rate'"):
         fairmaxent.compare(biased_table(), "income", "sex", statistic_rate=1.0)
+
+
+@pytest.mark.usefixtures("results")
+def test_identifiers_are_left_out_for_all_methods():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 240)
+    frame = pd.DataFrame(
+        {
+            "number": [f"P-{number:05d}" for number in range(240)],
+            "sex": sex,
+            "x": rng.integers(0, 3, 240),
+            "y": np.where(rng.random(240) < np.where(sex == "m", 0.6, 0.3), "yes", "no"),
+        }
+    )
+    with_numbers = fairmaxent.compare(frame, "y", "sex", favourable="yes", folds=2)
+    without = fairmaxent.compare(frame.drop(columns="number"), "y", "sex", favourable="yes", folds=2)
+    for one, other in zip(with_numbers.results, without.results, strict=True):
+        assert (one.refused is None) == (other.refused is None), one.refused
+        if one.scores is not None:
+            assert one.scores.accuracy == other.scores.accuracy
+            assert one.scores.statistical_rate == other.scores.statistical_rate

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
+from fairmaxent.cli.before_after import measure
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, build_report, number_text, sentences
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
@@ -249,3 +250,30 @@ def test_one_more_is_one():
     table = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "y": rng.choice(["a", "b"], 400)})
     table["x"] = rng.choice([f"v{place:02}" for place in range(17)], 400)
     assert "1 more level<" in to_html(build_report(fairmaxent.debias(table, "y", "sex"), trade_off=False))
+
+
+def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
+    """By a group-by of the delivered rows without them, in the report and on the command line alike."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["m", "w"], 600, p=[0.85, 0.15])
+    hired = np.where(rng.random(600) < np.where(sex == "m", 0.45, 0.2), "yes", "no")
+    frame = pd.DataFrame({"sex": sex, "hired": hired, "x": rng.integers(0, 5, 600)})
+    frame.loc[::60, "sex"] = None
+    frame.loc[7::90, "hired"] = None
+    fit = fairmaxent.debias(frame, "hired", "sex", favourable="yes", representation_rate=1.0, random_state=1)
+    for sample in (fit.sample(600), fit.sample(600, iid=True)):
+        known = sample.dropna(subset=["sex"])
+        sizes = known["sex"].value_counts()
+        shares = (known.dropna(subset=["hired"])["hired"] == "yes").groupby(known["sex"]).mean()
+        expected = {"representation_rate": sizes, "statistical_rate": shares}
+        report = build_report(fit, data=frame, delivered=sample, trade_off=False)
+        for rate in report.rates:
+            assert rate.delivered == pytest.approx(expected[rate.kind].min() / expected[rate.kind].max())
+        after = measure(fit, report_table(fit, sample))
+        assert after.rates["statistical_rate"]["sex"] == pytest.approx(shares.min() / shares.max())
+        assert after.groups[("sex = w", "hired = yes")] == pytest.approx(shares["w"])
+        assert {one.group: one.after for one in report.counting.outcomes}["sex = w"] == pytest.approx(shares["w"])
+
+
+def report_table(fit, sample):
+    return rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(sample)))

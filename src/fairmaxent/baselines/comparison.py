@@ -12,6 +12,7 @@ from fairmaxent.baselines.verdict import Verdict, verdict
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.reading import without_identifiers
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.errors import InputError, Option, check_choice
@@ -105,7 +106,9 @@ def compared(
         raise InputError(Option("folds"), f" is {folds!r}; give a whole number from 2 to 100")
     if len(opened) < 2 * folds:
         raise InputError(f"{len(opened)} rows are too few for {folds} ", Option("folds"))
-    domain = request.domain or Domain.infer(opened.to_native())
+    # All methods do without identifiers, as fairmaxent does.
+    domain, left_out = without_identifiers(request.domain or Domain.infer(opened.to_native()), request.named_columns)
+    opened = opened.drop(left_out)
     return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
 
 

@@ -67,7 +67,7 @@ def _ratio(table: Reals, axes: tuple[int, ...], level: int) -> float | None:
 def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
     """Each group's rate of each favourable outcome; None where it has no row."""
     for axes in fit.certificate.measure.groupings:
-        rates = outcome_rates(table, axes)
+        rates = outcome_rates(fit.certificate.measure.with_outcome(table), axes)
         for level in fit.certificate.measure.favourable:
             for group, name in _names(fit, table, axes):
                 rate = float(rates[level][group])

@@ -60,7 +60,11 @@ class Measure:
 
     def outcomes_compared(self, tables: Reals, grouping: Grouping) -> Reals:
         """Return the same, also without the rows that have no outcome: they do not count in its rates."""
-        result = self.groups_compared(tables, grouping)
+        return self.with_outcome(self.groups_compared(tables, grouping))
+
+    def with_outcome(self, tables: Reals) -> Reals:
+        """Return a table, or a stack of them, without the rows whose outcome is missing and not compared."""
+        result = tables.copy()
         for axis, level in self.left_out:
             if axis == 0:
                 self._front(result, axis)[level] = 0.0

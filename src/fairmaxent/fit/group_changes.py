@@ -75,7 +75,8 @@ class _GroupingChanges:
         fit, axes = self.fit, self.axes
         fair = fit.certificate.table
         before, after = group_shares(self.tables[0], axes), group_shares(fair, axes)
-        rates, fair_rates = (outcome_rates(self._with_outcome(table), axes) for table in (self.tables[0], fair))
+        with_outcome = fit.certificate.measure.with_outcome
+        rates, fair_rates = (outcome_rates(with_outcome(table), axes) for table in (self.tables[0], fair))
         people = group_table(self.tables[2], axes).sum(axis=0)
         outcome, (low, high) = fit.roles.attributes[0], self._intervals()
         for group in map(tuple, np.argwhere((people > 0) | (after > 0))):
@@ -93,12 +94,6 @@ class _GroupingChanges:
                     rate_before_high=float(high[level][group]),
                     rate_after=float(fair_rates[level][group]),
                 )
-
-    def _with_outcome(self, table: Reals) -> Reals:
-        """The table without rows whose outcome is missing and not compared: they do not count in rates."""
-        known = table.copy()
-        known[[level for axis, level in self.fit.certificate.measure.left_out if axis == 0]] = 0.0
-        return known
 
     def _intervals(self) -> tuple[Reals, Reals]:
         """Ends of the interval of each rate in the data, by outcome and group; NaN for groups that are not compared."""

@@ -64,7 +64,9 @@ def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
         if not np.isnan(change.rate_before_low)
     }
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        old, new = (outcome_rates(table, axes)[measure.favourable[0]] for table in (before, after))
+        old, new = (
+            outcome_rates(measure.with_outcome(table), axes)[measure.favourable[0]] for table in (before, after)
+        )
         for group in np.ndindex(old.shape):
             yield GroupOutcome(
                 fit.roles.describe_group(axes, group),

@@ -155,13 +155,15 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     """Both rates of what was delivered, by grouping; None where there is nothing to compare.
 
     A group that the fitted distribution has, and the table has not, counts with the share 0. It has no rate of an
-    outcome, and an outcome that no row has compares nothing.
+    outcome, and an outcome that no row has compares nothing. Missing values count only if they are compared.
     """
     measure = fit.certificate.measure
     named = list(zip(measure.names, measure.groupings, strict=True))
     return {
         "representation_rate": {name: _representation(fit, table, axes) for name, axes in named},
-        "statistical_rate": {name: _statistical(table, axes, measure.favourable) for name, axes in named},
+        "statistical_rate": {
+            name: _statistical(measure.outcomes_compared(table, axes), axes, measure.favourable) for name, axes in named
+        },
     }
 
 
@@ -171,9 +173,9 @@ def known_groups(fit: Fit, axes: Grouping) -> np.ndarray[Any, np.dtype[np.bool_]
 
 
 def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
-    shares = group_shares(table, axes)
-    counted = shares[known_groups(fit, axes) | (shares > 0)]
-    return float(smallest_over_largest(counted))
+    compared = fit.certificate.measure.groups_compared
+    shares, fitted = (group_shares(compared(one, axes), axes) for one in (table, fit.distribution.root_table))
+    return float(smallest_over_largest(shares[(fitted > 0) | (shares > 0)]))
 
 
 def _statistical(table: Reals, axes: Grouping, favourable: tuple[int, ...]) -> float | None:

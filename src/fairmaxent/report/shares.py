@@ -87,7 +87,7 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
         labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
         shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
-        old, new = (outcome_rates(table, axes) for table in (before, after))
+        old, new = (outcome_rates(measure.with_outcome(table), axes) for table in (before, after))
         for level in measure.favourable:
             outcome = fit.roles.attributes[0].labels[level]
             shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
