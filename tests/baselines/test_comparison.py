@@ -178,8 +178,9 @@ def test_an_unknown_option_is_named():
         fairmaxent.compare(biased_table(), "income", "sex", statistic_rate=1.0)
 
 
-@pytest.mark.usefixtures("results")
-def test_identifiers_are_left_out_for_all_methods():
+def test_identifiers_are_left_out_for_all_methods(monkeypatch):
+    few = {name: method for name, method in methods().items() if name in FEW}
+    monkeypatch.setattr(cross_validation, "methods", lambda: few)
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m"], 240)
     frame = pd.DataFrame(
