@@ -38,8 +38,14 @@ TABLE = "census.csv"
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 
 
+# These pages train many models.
+LONG = ("choosing.md", "questions/private.md", "questions/unfair-classifier.md")
+
+
 @pytest.mark.usefixtures("estimates_unasked")
-@pytest.mark.parametrize("page", pages.PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages.PAGES]
+)
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     for need in {need.distribution for need in installation.needs_of(text)}:

@@ -381,7 +381,7 @@ except ImportError as error:
     print(type(error).__name__, error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = {"sklearn": r"DependencyError .*pip install 'fairmaxent\[sklearn\]'", "imblearn": r"\d+"}
+    expected = {"sklearn": r"DependencyError .*pip install 'scikit-learn>=1\.6'", "imblearn": r"\d+"}
     assert re.match(expected[blocked], done.stdout)
 
 

@@ -34,6 +34,7 @@ def run(*args):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_every_method_is_scored_or_says_why_not(folder):
     args = [*FAVOURED, "--representation-rate", "1", "--json"]
     found = {own["method"]: own for own in json.loads(run("data.csv", *args))}
@@ -74,6 +75,7 @@ def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], np.mean(rate))
 
 
+@pytest.mark.slow
 def test_ours_is_asked_what_debias_is_asked(folder):
     wishes = ["--statistical-rate", "0.8", "--representation-rate", "none"]
     found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, *wishes, "--json", "--folds", "2"))}

@@ -55,6 +55,7 @@ def interrupt_halfway(share: float) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_tables_figures_and_page(small_plan, tmp_path):
     folder = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):

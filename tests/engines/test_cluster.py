@@ -492,7 +492,7 @@ def test_the_command_lets_the_workers_write(cluster, folder):
     rate = float(fairmaxent.statistical_rate(rows, "income", "sex"))
     assert record["after"]["statistical_rate"]["sex"] == pytest.approx(rate, abs=1e-12)
     shown = typed(*asked)
-    assert "Nothing was written; to write the table, name a file with -o." in shown.output
+    assert "Nothing was written.\n\nNext: name a folder with -o, where the workers write the table" in shown.output
 
 
 REFUSED = {

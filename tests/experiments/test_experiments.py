@@ -190,6 +190,7 @@ def numbers_in(folder: Path) -> dict[str, object]:
     return {path.name: json.loads(path.read_text())["repetitions"] for path in sorted(folder.glob("*.json"))}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_numbers(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(RUN)

@@ -213,8 +213,10 @@ def engines():
     yield "polars", FRAME.lazy()
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     yield "duckdb", duckdb.from_arrow(FRAME.to_arrow())
-    dask = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-    yield "dask", dask.from_pandas(FRAME.to_pandas(), npartitions=3)
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    frames = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    with dask.config.set(scheduler="synchronous"):  # whatever cluster another test had
+        yield "dask", frames.from_pandas(FRAME.to_pandas(), npartitions=3)
 
 
 def collected(lazy):

@@ -11,7 +11,7 @@ from fairmaxent.cli.config import config_option
 from fairmaxent.cli.debias_result import Result, after_debias, result_record, result_text
 from fairmaxent.cli.filing_options import FilingOptions, filing_options
 from fairmaxent.cli.help import SectionedCommand
-from fairmaxent.cli.next_step import NEXT
+from fairmaxent.cli.next_step import NEXT, next_step
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
@@ -96,8 +96,9 @@ def command(
         if asked.relabels:
             raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
+        following = "" if wanted.targets else next_step("name a folder with -o, where the workers write the table")
         say(
-            as_json(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, ""),
+            as_json(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following),
             data_on_stdout=False,
         )
         return
