@@ -385,6 +385,7 @@ except ImportError as error:
     assert re.match(expected[blocked], done.stdout)
 
 
+@pytest.mark.slow
 def test_the_worked_example_runs_and_the_fair_models_are_fairer():
     example = [sys.executable, EXAMPLES / "fairlearn_metric_frame.py"]
     alone = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of tests that run side by side wait for each other

@@ -302,6 +302,7 @@ def command(monkeypatch, folder, *options):
     return json.loads((folder / "frontier.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_command_measures_what_is_missing_and_shows_all(tmp_path, monkeypatch, capsys):
     options = ("--only", "german", "--methods", REFERENCE, ROWS)
     record = command(monkeypatch, tmp_path, *options)

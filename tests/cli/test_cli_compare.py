@@ -97,6 +97,7 @@ def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkey
     assert [request.relabelling for request in asked[::2]] == [None, None, *plans]
 
 
+@pytest.mark.slow
 def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
     def refuse(*_, **__):
         raise fairmaxent.InputError("far too large; drop columns")

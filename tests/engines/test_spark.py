@@ -13,6 +13,8 @@ import fairmaxent
 from fairmaxent import ColumnError, WeightError, debias
 
 # What Spark compiles per query costs more than these small tables do.
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

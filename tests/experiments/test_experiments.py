@@ -24,6 +24,8 @@ from fairmaxent.experiments.published import load_published
 from fairmaxent.experiments.run import run
 from realdata import FOLDER
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(fairmaxent.__file__).parent / "experiments"
 
 METRICS = ("data_sr", "data_rr", "kl_plugin", "correlation_distance", "tree_accuracy", "tree_sr_probabilities")

@@ -19,6 +19,8 @@ from fairmaxent.experiments.plan import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_ME
 from fairmaxent.experiments.published import KEYS, load_published
 from fairmaxent.experiments.reasons import CODE_AGREES, REASONS, UNEXPLAINED, compare
 
+pytestmark = pytest.mark.slow
+
 PRINTED_TABLE = Path(__file__).resolve().parents[3] / "shared" / "paper" / "table2.csv"
 SMALL = ("compas-small", "sex")
 CURVES = [(prior, theta) for prior in "wd" for theta in "dbw"]

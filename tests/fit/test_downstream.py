@@ -97,6 +97,7 @@ def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
     assert (found.people, found.measured_on) == (len(frame), len(frame) / FOLDS)
 
 
+@pytest.mark.slow
 def test_design_weights_count_people_not_rows():
     frame = hiring()
     heavy = frame.assign(w=3.0)

@@ -429,6 +429,7 @@ def fingerprint():
     return hashlib.sha256(fit.weights().tobytes() + fit.sample(100).to_csv().encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_same_twice_and_in_another_process():
     environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
     script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"

@@ -146,6 +146,7 @@ def test_the_smallest_weights_that_there_are():
     np.testing.assert_allclose(lazily.distribution.root_table, whole.distribution.root_table, **CLOSE)
 
 
+@pytest.mark.slow
 def test_relabelled_rows_and_an_estimate():
     options = {"relabel": Relabel(labeller=PLAIN), "estimate": Estimate(output="weights", student=PLAIN)}
     fit, unit = (fitted(frame, **options) for frame in (scaled(survey(), "largest"), survey()))

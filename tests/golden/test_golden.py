@@ -28,7 +28,7 @@ def test_the_same_cases():
     assert sorted(RECORDED) == sorted(CASES)
 
 
-SLOW = ("relabel_three_outcomes", "estimator_relabel")  # each tries boosting out dozens of times
+SLOW = ("relabel_three_outcomes", "estimator_relabel", "estimate_relabelled", "report_relabelled")  # each tries boosting out dozens of times
 
 
 @pytest.mark.parametrize(
