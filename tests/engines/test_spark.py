@@ -12,9 +12,9 @@ from test_lazy import OPTIONS, collected, same_fit, table
 import fairmaxent
 from fairmaxent import ColumnError, WeightError, debias
 
-# What Spark compiles per query costs more than these small tables do.
 pytestmark = pytest.mark.slow
 
+# What Spark compiles per query costs more than these small tables do.
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -28,7 +28,8 @@ def test_the_same_cases():
     assert sorted(RECORDED) == sorted(CASES)
 
 
-SLOW = ("relabel_three_outcomes", "estimator_relabel", "estimate_relabelled", "report_relabelled")  # each tries boosting out dozens of times
+# Each tries boosting out dozens of times.
+SLOW = ("relabel_three_outcomes", "estimator_relabel", "estimate_relabelled", "report_relabelled")
 
 
 @pytest.mark.parametrize(
