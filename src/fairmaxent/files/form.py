@@ -1,4 +1,4 @@
-"""The form of a table in a file: what people see beside its values, kept so that a result can be written alike."""
+"""The form of a table in a file: what people see beside its values, kept so that a result can look the same."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def find_browser() -> str:
 
 
 def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
-    """Print a page to a PDF; the browser sees only temporary files, under names of ours."""
+    """Print a page to a PDF; the browser sees only temporary files, whose names we choose."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="fairmaxent-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
