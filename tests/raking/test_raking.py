@@ -268,3 +268,9 @@ def test_it_needs_neither_pandas_nor_polars_until_they_come_in():
         "assert not {'pandas', 'polars', 'scipy.optimize'} & set(sys.modules), sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ.copy())
+
+
+def test_a_weight_beside_which_a_level_vanishes_is_refused():
+    frame = FRAME.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(1e300).otherwise(1.0).alias("design"))
+    with pytest.raises(fairmaxent.WeightError, match=r"nearly all weight is on other rows .*; check weight"):
+        fairmaxent.rake(frame, MARGINS, weight="design")

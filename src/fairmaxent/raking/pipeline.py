@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, generator
-from fairmaxent.errors import InputError, Option, did_you_mean
+from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
 from fairmaxent.raking.bounds import read_bounds
 from fairmaxent.raking.certificate import certify
 from fairmaxent.raking.factors import find_factors
@@ -21,6 +23,9 @@ from fairmaxent.raking.targets import match_margin
 
 ALL = "all"
 Relax = str | Sequence[str | tuple[str, ...]] | None
+
+
+_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
 
 
 def rake(
@@ -66,6 +71,7 @@ def rake(
     targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in known)
     masses = survey.table.counts / survey.table.total
     problem = RakingProblem(targets, masses, limits, relaxed)
+    _refuse_lost_levels(problem)
     factors = find_factors(problem)
     total = float(survey.size) if scale.total is None else scale.total
     notes = (*scale.notes, *(note for target in targets for note in target.notes))
@@ -95,3 +101,15 @@ def _relaxed(relax: Relax, known: Sequence[KnownMargin]) -> frozenset[int]:
             raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")
         positions.append(columns.index(names))
     return frozenset(positions)
+
+
+def _refuse_lost_levels(problem: RakingProblem) -> None:
+    """Refuse weights beside which those of a level vanish, so that no arithmetic could raise them again."""
+    for margin in problem.margins:
+        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
+        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
+        if len(lost):
+            raise WeightError(
+                f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}; check ",
+                Option("weight"),
+            )
