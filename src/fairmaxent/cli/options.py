@@ -194,6 +194,13 @@ output_format_option = click.option(
     "--output-format", type=FORMATS, help="Format of the output; by default its suffix decides."
 )
 
+like_input_option = click.option(
+    "--like-input",
+    is_flag=True,
+    help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above the "
+    "header, sheet.",
+)
+
 reading_options = taking(
     ReadingOptions,
     "reading",
@@ -231,7 +238,7 @@ reading_options = taking(
         click.option(
             "--drop",
             type=option_types.NAMES,
-            help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+            help="Columns to leave out, e.g. identifiers; a table that only gets weights keeps them.",
         ),
         click.option(
             "--max-memory",
