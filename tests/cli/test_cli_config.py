@@ -74,6 +74,7 @@ CASES = ABOUT_MODELS | {
     "input_format": Case("parquet", "--input-format parquet"),
     "sheet": Case(2, "--sheet 2"),
     "skip_lines": Case(1, "--skip-lines 1"),
+    "skip_last": Case(9, "--skip-last 9"),
     "date_order": Case("dmy", "--date-order dmy"),
     "delimiter": Case(";", "--delimiter ';'"),
     "encoding": Case("utf-16", "--encoding utf-16"),

@@ -54,6 +54,7 @@ class ReadingOptions:
     input_format: FileFormat | None
     sheet: str | int | None
     skip_lines: int | None
+    skip_last: int | None
     delimiter: str | None
     encoding: str | None
     decimal: Decimal | None
@@ -73,6 +74,7 @@ class ReadingOptions:
             format=self.input_format,
             sheet=self.sheet,
             skip_lines=self.skip_lines,
+            skip_last=self.skip_last,
             delimiter=self.delimiter,
             encoding=self.encoding,
             decimal=self.decimal,
@@ -92,7 +94,10 @@ class ReadingOptions:
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         if lazy is None:
             return None
-        names = ("sheet", "skip_lines", "delimiter", "encoding", "decimal", "date_order", "missing", "columns")
+        names = (
+            *("sheet", "skip_lines", "skip_last", "delimiter", "encoding", "decimal"),
+            *("date_order", "missing", "columns"),
+        )
         refuse_options(path, "parquet", {name: getattr(self, name) for name in names})
         parts = parts_of(path)
         return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
@@ -218,6 +223,11 @@ reading_options = taking(
             "--skip-lines",
             type=click.IntRange(0),
             help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
+        ),
+        click.option(
+            "--skip-last",
+            type=click.IntRange(0),
+            help="How many rows to leave out at the end, such as sums and remarks.",
         ),
         click.option("--delimiter", metavar="CHAR", help="Delimiter of a CSV; detected by default."),
         click.option("--encoding", help="Encoding of a CSV; detected by default."),
