@@ -60,7 +60,21 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*good, *self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
+        return (*good, *self.after.absences, *self.source.notes, *self._leaks, *typed, *unknown, *self.written_notes)
+
+    @property
+    def _leaks(self) -> tuple[str, ...]:
+        """Columns that all but say the outcome, if the rows are in memory to look at."""
+        from fairmaxent.data.roles import Roles
+        from fairmaxent.inspection.hints import leak_hints
+
+        if not self.fit.table.keeps_rows:
+            return ()
+        domain = self.fit.domain
+        outcome, *protected = self.fit.roles.names
+        roles = Roles.of(domain, outcome, protected)
+        hints = leak_hints(roles, domain.encode(self.source.frame), None)
+        return tuple(spelled(hint.parts, as_typed) for hint in hints)
 
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
