@@ -290,4 +290,9 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str
 def _write_table(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
     assert wanted.output is not None
     form = result.source.form if wanted.like_input else None
-    return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
+    notes = staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
+    if form is not None and form.has_title and wanted.mode != "weights":
+        notes += (
+            "what stood above the header was kept, but the rows below it are new; say so there before you share it",
+        )
+    return notes
