@@ -108,14 +108,17 @@ class CrossValidation:
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
         request, domain = self.request, self.domain
-        protected, groups = request.protected_names, request.groups
-        representation = representation_rate(rows, protected, groups=groups, weight=weights, domain=domain)
+        protected, groups, within = request.protected_names, request.groups, request.within
+        representation = representation_rate(
+            rows, protected, groups=groups, within=within, weight=weights, domain=domain
+        )
         statistical = statistical_rate(
             rows,
             request.outcome,
             protected,
             favourable=request.favourable,
             groups=groups,
+            within=within,
             weight=weights,
             domain=domain,
         )
@@ -137,6 +140,7 @@ class CrossValidation:
                 self.request.protected_names,
                 favourable=self.request.favourable,
                 groups=self.request.groups,
+                within=self.request.within,
                 domain=self.domain,
             )
         except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
