@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.inspection import inspect
     from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.disparity import conditional_demographic_disparity
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
@@ -79,6 +80,7 @@ __all__ = [
     "baselines",
     "calibration",
     "compare",
+    "conditional_demographic_disparity",
     "datasets",
     "debias",
     "equal_opportunity",
@@ -114,6 +116,7 @@ _HOMES = {
     "Verification": "fit.verification",
     "calibration": "metrics.calibration",
     "compare": "baselines.comparison",
+    "conditional_demographic_disparity": "metrics.disparity",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",

@@ -148,7 +148,12 @@ class CrossValidation:
         """Both rates of what a method made."""
         request = self.request
         representation = representation_rate(
-            rows, request.protected_names, groups=request.groups, weight=weights, domain=self.domain
+            rows,
+            request.protected_names,
+            groups=request.groups,
+            within=request.within,
+            weight=weights,
+            domain=self.domain,
         )
         return float(representation), float(self._statistical_rate(rows, request.outcome, weights))
 
@@ -160,6 +165,7 @@ class CrossValidation:
             request.protected_names,
             favourable=request.favourable,
             groups=request.groups,
+            within=request.within,
             weight=weights,
             domain=self.domain,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.cli.text import text_table
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_shares, outcome_rates, smallest_over_largest
+from fairmaxent.fairness.rates import group_shares, outcome_rates, worst_ratio
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 
@@ -52,15 +52,15 @@ def _levels(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
     named = list(zip(measure.names, measure.groupings, strict=True))
     return {
         name: {
-            about(fit, level): _ratio(measure.outcomes_compared(table, axes), axes, level)
+            about(fit, level): _ratio(measure.outcomes_compared(table, axes), axes, level, measure.strata)
             for level in measure.favourable
         }
         for name, axes in named
     }
 
 
-def _ratio(table: Reals, axes: tuple[int, ...], level: int) -> float | None:
-    ratio = float(smallest_over_largest(outcome_rates(table, axes)[level].ravel(), if_all_zero=np.nan))
+def _ratio(table: Reals, axes: tuple[int, ...], level: int, strata: int) -> float | None:
+    ratio = worst_ratio(outcome_rates(table, axes)[level], strata, if_all_zero=np.nan)
     return None if np.isnan(ratio) else ratio
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,7 @@ class AskedOptions:
             relabel=None if relabel == option_types.NOTHING else relabel,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,
+            within=_strata(values.pop("within")),
             missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
@@ -104,6 +105,13 @@ _ASKED = section(
         default=1.0,
         show_default=True,
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+    ),
+    click.option(
+        "--within",
+        multiple=True,
+        type=option_types.WITHIN,
+        help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
+        "stratum, which keeps its size. label=yes compares within that level only.",
     ),
     click.option(
         "--relabel",
@@ -173,6 +181,18 @@ _ASKED = section(
         help="The same seed gives the same rows; by default a new one is chosen.",
     ),
 )
+
+
+def _strata(given: Sequence[Mapping[str, Any]]) -> list[str] | dict[str, Any] | None:
+    """Strata of several options together; columns without levels as a list."""
+    strata: dict[str, Any] = {}
+    for part in given:
+        for column, levels in part.items():
+            listed = levels if isinstance(levels, list | None) else [levels]
+            strata[column] = None if listed is None else [*(strata.get(column) or ()), *listed]
+    if any(levels is not None for levels in strata.values()):
+        return strata
+    return list(strata) or None
 
 
 def _names(options: tuple[Decorator, ...]) -> list[str]:

@@ -21,6 +21,7 @@ def read_lazy(
     lazy: Lazy,
     outcome: str,
     protected: Sequence[str],
+    within: Sequence[str],
     *,
     weight: str | None,
     domain: Domain | None,
@@ -29,12 +30,12 @@ def read_lazy(
     progress: Progress,
 ) -> Reading:
     """Count the distinct rows."""
-    for name in (outcome, *protected):
+    for name in (outcome, *protected, *within):
         check_column(lazy, name)
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
     domain, left_out = _domain(shifted, domain, weight, keep, progress)
-    roles = Roles.of(domain, outcome, protected)
+    roles = Roles.of(domain, outcome, protected, within)
     progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in names_of(lazy) if name not in left_out),

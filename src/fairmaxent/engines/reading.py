@@ -20,6 +20,7 @@ def read_rows(
     outcome: str,
     protected: Sequence[str],
     *,
+    within: Sequence[str] = (),
     weight: str | None,
     domain: Domain | None,
     detail: DetailOption | None = None,
@@ -34,9 +35,17 @@ def read_rows(
     if lazy is None:
         opened = frames.open_frame(frame)
         return read_in_memory(
-            opened, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
+            opened,
+            outcome,
+            protected,
+            within,
+            weight=weight,
+            domain=domain,
+            detail=detail,
+            keep=keep,
+            progress=progress,
         )
     with engine_errors(lazy):
         return read_lazy(
-            lazy, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
+            lazy, outcome, protected, within, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
         )

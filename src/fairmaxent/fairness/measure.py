@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.roles import GroupsOption, Roles
+from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, read_within
+from fairmaxent.errors import LevelError, Option
 from fairmaxent.fairness.rates import Grouping, representation_rate, statistical_rate
 
 ByGrouping = dict[str, float | None]
@@ -19,12 +20,17 @@ MissingOption = Literal["keep", "compare"]
 
 @dataclass(frozen=True)
 class Measure:
-    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared."""
+    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared.
+
+    If groups are compared within strata, the last axes of every grouping are those of the strata.
+    """
 
     groupings: tuple[Grouping, ...]
     names: tuple[str, ...]
     favourable: tuple[int, ...]
     left_out: tuple[tuple[int, int], ...] = ()  # axis and level of missing values that are not compared
+    strata: int = 0  # how many axes the strata have
+    outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
 
     @classmethod
     def of(
@@ -34,9 +40,11 @@ class Measure:
         groups: GroupsOption = "each",
         favourable: object = None,
         missing: MissingOption = "compare",
+        within: WithinOption = None,
     ) -> Measure:
         """Compare the protected columns one by one or jointly, for the favourable outcomes (None: all)."""
         groupings = roles.groupings(groups)
+        strata = _asked_strata(roles, within)
         left_out = {
             axis: attribute.missing
             for axis, attribute in enumerate(roles.attributes)
@@ -47,16 +55,30 @@ class Measure:
             chosen = tuple(level for level in chosen if level != left_out.get(0))
         elif left_out.get(0) in chosen:  # whoever calls it favourable wants to compare it
             del left_out[0]
-        names = tuple(map(roles.grouping_name, groupings))
-        return cls(groupings, names, chosen, tuple(left_out.items()))
+        for axis, levels in strata.items():  # anyone who names missing strata wants to compare them
+            if levels is not None and left_out.get(axis) in levels:
+                del left_out[axis]
+        names = tuple(roles.grouping_name(grouping) + _within_name(roles, strata) for grouping in groupings)
+        return cls(
+            tuple((*grouping, *strata) for grouping in groupings),
+            names,
+            chosen,
+            tuple(left_out.items()),
+            len(strata),
+            tuple(_outside(roles, strata, left_out)),
+        )
 
     def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
         """Return a table, or a stack of them, without the groups of this grouping that are not compared."""
         result = tables.copy()
-        for axis, level in self.left_out:
+        for axis, level in (*self.left_out, *self.outside):
             if axis in grouping:
                 self._front(result, axis)[level] = 0.0
         return result
+
+    def is_compared(self, grouping: Grouping, group: Sequence[int]) -> bool:
+        """Whether no level of a group is left out, and its stratum, if it has one, was asked for."""
+        return not set(zip(grouping, group, strict=True)) & {*self.left_out, *self.outside}
 
     def outcomes_compared(self, tables: Reals, grouping: Grouping) -> Reals:
         """Return the same, also without the rows that have no outcome: they do not count in its rates."""
@@ -74,10 +96,14 @@ class Measure:
         """Both rates of a table, by grouping."""
         return {
             "representation_rate": self._each(
-                lambda grouping: representation_rate(self.groups_compared(table, grouping), grouping)
+                lambda grouping: representation_rate(
+                    self.groups_compared(table, grouping), grouping, strata=self.strata
+                )
             ),
             "statistical_rate": self._each(
-                lambda grouping: statistical_rate(self.outcomes_compared(table, grouping), grouping, self.favourable)
+                lambda grouping: statistical_rate(
+                    self.outcomes_compared(table, grouping), grouping, self.favourable, strata=self.strata
+                )
             ),
         }
 
@@ -88,3 +114,41 @@ class Measure:
 
     def _each(self, rate: Callable[[Grouping], float]) -> dict[str, float | None]:
         return {name: float(rate(grouping)) for name, grouping in zip(self.names, self.groupings, strict=True)}
+
+
+AskedStrata = Mapping[int, "tuple[int, ...] | None"]  # by axis, the levels that were asked for; None: all
+
+
+def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
+    """Look up the levels of the strata that were asked for."""
+    asked = read_within(within)
+    return {axis: _asked_levels(roles, axis, asked.get(roles.names[axis])) for axis in roles.strata_axes}
+
+
+def _asked_levels(roles: Roles, axis: int, named: object) -> tuple[int, ...] | None:
+    if named is None:
+        return None
+    values = list(named) if isinstance(named, list | tuple | set | frozenset) else [named]
+    if not values:
+        raise LevelError(
+            Option("within", column=roles.names[axis]), " is empty; name a level, or use None for every level"
+        )
+    return tuple(sorted({roles.attributes[axis].exact_level(value) for value in values}))
+
+
+def _within_name(roles: Roles, strata: AskedStrata) -> str:
+    """The strata as the end of a grouping's name: nothing, or e.g. " within department"."""
+    if not strata:
+        return ""
+    return " within " + " × ".join(
+        roles.names[axis]
+        + ("" if levels is None else f" = {', '.join(roles.attributes[axis].labels[n] for n in levels)}")
+        for axis, levels in strata.items()
+    )
+
+
+def _outside(roles: Roles, strata: AskedStrata, left_out: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    for axis, levels in strata.items():
+        if levels is not None:
+            others = set(range(roles.attributes[axis].size)) - {*levels, left_out.get(axis, -1)}
+            yield from ((axis, level) for level in sorted(others))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import Roles
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table, smallest_over_largest
+from fairmaxent.fairness.rates import group_table, worst_ratio
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -67,11 +67,22 @@ def rate_bound(
             group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
         )
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = float(smallest_over_largest(joint).min()) if tau is None else tau
+        ratio = _worst_ratio(joint, seen, measure.strata) if tau is None else tau
         bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
         deltas.append(delta)
     worst = int(np.argmin(bounds))
     return bounds[worst], deltas[worst]
+
+
+def _worst_ratio(joint: Reals, seen: Mask, strata: int) -> float:
+    """The smallest ratio between the seen groups (last axis) of a stratum, for the worst outcome."""
+    return min(worst_ratio(_spread(row, seen), strata) for row in joint)
+
+
+def _spread(values: Reals, seen: Mask) -> Reals:
+    result = np.full(seen.shape, np.nan)
+    result[seen] = values
+    return result
 
 
 def multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:

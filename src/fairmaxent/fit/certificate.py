@@ -33,6 +33,7 @@ from fairmaxent.fit.facts import (
     kept_missing,
     outcome_shares,
     removed_levels,
+    single_groups,
     small_groups,
 )
 from fairmaxent.fit.outlook import Range
@@ -104,7 +105,9 @@ class Certificate(Facts):
         """Rates of many tables drawn from the fitted distribution."""
         measure, favourable = self.measure, self.measure.favourable
         groups, outcomes = (
-            rates_of_many(compared(tables, grouping), compared(self.table, grouping), grouping, favourable)
+            rates_of_many(
+                compared(tables, grouping), compared(self.table, grouping), grouping, favourable, strata=measure.strata
+            )
             for compared in (measure.groups_compared, measure.outcomes_compared)
         )
         return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
@@ -236,6 +239,7 @@ def certify(
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
         kept_missing=kept_missing(problem),
+        single_groups=single_groups(problem),
         emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
@@ -265,7 +269,7 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
 
 def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
     """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
-    named = [axis for axis in grouping if axis in problem.root_targets]
+    named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
     if not named:
         return rate
     if len(grouping) > 1:

@@ -288,7 +288,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
         )
         for group in np.ndindex(table.rows.shape):
             if table.rows[group] or table.after[group] > 0:
-                compared = not set(zip(axes, group, strict=True)) & set(problem.measure.left_out)
+                compared = problem.measure.is_compared(axes, group)
                 yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
 
 

@@ -147,7 +147,11 @@ class Distribution:
         return float(probabilities[drawn] @ beyond[drawn])
 
     def condition(self, given: Evidence) -> Distribution:
-        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
+        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``.
+
+        A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}`` means from 18 up to, but not
+        including, 65, and None leaves an end open.
+        """
         if not isinstance(given, Mapping):
             raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
         changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -61,6 +62,14 @@ class OutcomeShare:
     after: float
 
 
+@dataclass(frozen=True)
+class SingleGroup:
+    """A stratum with rows of a single group, in which there is nothing to compare."""
+
+    grouping: str
+    stratum: str
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
     """All that remarks on a fit are made from."""
@@ -77,6 +86,7 @@ class Facts:
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
     kept_missing: tuple[MissingValues, ...] = ()  # missing values that keep their share and are not compared
+    single_groups: tuple[SingleGroup, ...] = ()  # strata in which there is nothing to compare
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
@@ -148,7 +158,7 @@ def compared_missing(problem: Problem) -> tuple[str, ...]:
     return tuple(
         column.name
         for axis, column in enumerate(problem.roles.attributes)
-        if column.missing is not None and axis not in left_out
+        if column.missing is not None and axis not in left_out and axis not in problem.roles.strata_axes
     )
 
 
@@ -159,6 +169,14 @@ def kept_missing(problem: Problem) -> tuple[MissingValues, ...]:
         MissingValues(problem.roles.names[axis], float(shares[axis][level])) for axis, level in problem.measure.left_out
     ]
     return tuple(missing for missing in kept if missing.share > 0)
+
+
+def single_groups(problem: Problem) -> tuple[SingleGroup, ...]:
+    """Strata with rows of a single group."""
+    if not problem.measure.strata:
+        return ()
+    describe = partial(problem.roles.describe_group, problem.roles.strata_axes)
+    return tuple(SingleGroup(name, describe(stratum)) for name, stratum in problem.single_groups())
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

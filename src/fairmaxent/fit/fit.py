@@ -72,8 +72,9 @@ class Fit(Learned):
         """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
 
         The drawn rows themselves have the wanted rates, up to one row per cell (quota); ``iid=True`` draws them
-        independently. ``given`` fixes columns, e.g. ``{"sex": "Female"}``, exactly and at no extra cost. A column of
-        design weights comes back as ones, because drawn rows need no weights.
+        independently. ``given`` fixes columns exactly and at no extra cost: ``{"sex": "Female"}``, or numbers in a
+        range, ``{"age": slice(18, 65)}`` (from 18 up to, but not including, 65). A column of design weights
+        comes back as ones, because drawn rows need no weights.
         """
         rng = self._generator(random_state)
         return self._complete(self.distribution.sample(n, given=given, random_state=rng, iid=iid))

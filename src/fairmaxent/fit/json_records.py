@@ -16,7 +16,7 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
+from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SingleGroup, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
 from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
 
@@ -24,6 +24,7 @@ _FACTS = {
     "small_groups": SmallGroup,
     "binned_columns": BinnedColumn,
     "kept_missing": MissingValues,
+    "single_groups": SingleGroup,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }
@@ -114,6 +115,8 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         tuple(record["names"]),
         tuple(record["favourable"]),
         tuple(map(tuple, record.get("left_out", ()))),
+        record.get("strata", 0),
+        tuple(map(tuple, record.get("outside", ()))),
     )
 
 

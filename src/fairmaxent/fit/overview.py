@@ -65,10 +65,10 @@ class Overview:
     @classmethod
     def of(cls, fit: Learned) -> Overview:
         """Take everything from the certificate; an estimate that nobody has asked for yet is not made for this."""
-        outcome, *protected = fit.roles.names
+        outcome, protected = fit.roles.names[0], fit.roles.protected_names
         warnings = tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate))
         rates = (*_table_rates(fit), *_decision_rates(fit), *_model_rates(fit))
-        return cls(outcome, tuple(protected), fit.table.size, rates, warnings, tuple(_costs(fit)))
+        return cls(outcome, protected, fit.table.size, rates, warnings, tuple(_costs(fit)))
 
     def __str__(self) -> str:
         width = max(24, *(len(_short(line.label)) + 2 for line in self.rates))

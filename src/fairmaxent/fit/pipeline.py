@@ -57,6 +57,11 @@ def debias(frame: Any, request: Request) -> Fit:
         every level.
     groups
         ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
+    within
+        Compare groups within the strata of a column, or of several: ``within="department"`` makes both rates hold in
+        every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a single group
+        stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as the outcome and
+        the true label as the column, that is equal opportunity, and ``within="label"`` is equalised odds.
     target
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
@@ -116,6 +121,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         frame,
         request.outcome,
         request.protected_names,
+        within=request.within_names,
         weight=request.weight,
         domain=request.domain,
         detail=request.detail,

@@ -19,7 +19,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, check_roles, read_columns, read_within
 from fairmaxent.errors import (
     ColumnError,
     ForbiddenError,
@@ -133,6 +133,7 @@ class Request:
     statistical_rate: RateOption = 1.0
     favourable: object = None
     groups: GroupsOption = "each"
+    within: WithinOption = None
     target: TargetOption | None = None
     missing: MissingOption = "keep"
     largest_weight: float | None = None
@@ -150,7 +151,7 @@ class Request:
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_roles(self.outcome, self.protected_names, self.weight)
+        check_roles(self.outcome, [*self.protected_names, *self.within_names], self.weight)
         check_choice("groups", self.groups, GroupsOption)
         check_choice("missing", self.missing, MissingOption)
         check_choice("base", self.base, BaseKind)
@@ -175,6 +176,11 @@ class Request:
         return read_columns("protected", self.protected)
 
     @property
+    def within_names(self) -> list[str]:
+        """The columns within whose strata groups are compared."""
+        return list(read_within(self.within))
+
+    @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
         options = [self.target, *(self.forbid or ())]
@@ -183,7 +189,7 @@ class Request:
 
     @property
     def _roles(self) -> list[str]:
-        return [self.outcome, *self.protected_names]
+        return [self.outcome, *self.protected_names, *self.within_names]
 
     @property
     def relabelling(self) -> Relabel | None:
@@ -204,7 +210,7 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "favourable", "target", "forbid", "keep")
+        mutable = ("protected", "favourable", "within", "target", "forbid", "keep")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
 
@@ -230,6 +236,7 @@ class PaperRequest:
     # What every part of the library asks of a request; the paper knows none of it.
     target: None = field(default=None, init=False, repr=False)
     weight: None = field(default=None, init=False, repr=False)
+    within: None = field(default=None, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 
@@ -276,7 +283,7 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
             Option("groups", "joint"),
             " there is one rate for all intersections; pass a number or None",
         )
-    known = roles.names[1:]
+    known = roles.protected_names
     for key in option:
         if key not in known:
             raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")

@@ -101,7 +101,7 @@ def build_report(
         filing=filing,
         outcome=fit.roles.names[0],
         favourable=outcomes_compared(fit),
-        protected=fit.roles.names[1:],
+        protected=fit.roles.protected_names,
         rows=fit.table.size,
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),

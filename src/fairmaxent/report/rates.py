@@ -99,9 +99,10 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
     if kind == "representation_rate":
-        pair = representation_pair(measure.groups_compared(table, axes), axes)
+        pair = representation_pair(measure.groups_compared(table, axes), axes, strata=measure.strata)
     else:
-        pair = statistical_pair(measure.outcomes_compared(table, axes), axes, measure.favourable)
+        compared = measure.outcomes_compared(table, axes)
+        pair = statistical_pair(compared, axes, measure.favourable, strata=measure.strata)
     lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
     return f"{lowest} against {highest}{_about(fit, pair)}"
 

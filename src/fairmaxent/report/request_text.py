@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairmaxent.data.roles import read_within
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
 from fairmaxent.report.rates import is_targeted
@@ -83,6 +84,7 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield f"No row counts more than {request.largest_weight:g} times as much as before."
     if request.groups == "joint":
         yield "Groups are the intersections of the protected columns."
+    yield from _within(request)
     if request.relabelling is not None:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():
@@ -97,6 +99,22 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
         "combinations possible that no row has."
     )
+
+
+def _within(request: Request) -> Iterator[str]:
+    asked = read_within(request.within)
+    if not asked:
+        return
+    columns = " × ".join(asked)
+    yield f"Groups are compared with the others of their stratum only; the strata are those of {columns}."
+    for name, level in asked.items():
+        if level is not None:
+            levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
+            named = ", ".join(map(str, levels))
+            yield f"Only strata with {name} = {named} are compared; all others stay as they are."
+    if not set(asked) & {*(request.target or {})}:
+        kept = "" if request.outcome in (request.target or {}) else f", and its shares of {request.outcome}"
+        yield f"Each stratum of {columns} keeps its size{kept}."
 
 
 def _relabelling(plan: Relabel) -> Iterator[str]:
