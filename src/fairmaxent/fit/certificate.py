@@ -41,6 +41,7 @@ from fairmaxent.fit.remarks import other_remarks, remarks
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.privacy.ledger import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -111,9 +112,10 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "foresight")
+        skipped = ("measure", "table", "foresight", "privacy")
         values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
-        return values | {"downstream": _plain(self.downstream)}
+        ledger = None if self.privacy is None else self.privacy.to_dict()
+        return values | {"downstream": _plain(self.downstream), "privacy": ledger}
 
     def _downstream_lines(self, width: int) -> list[str]:
         if self.downstream is None:
@@ -202,6 +204,7 @@ def certify(
     costs: Costs | None = None,
     decisions: Decisions | None = None,
     left_out_columns: tuple[str, ...] = (),
+    privacy: Ledger | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -244,6 +247,7 @@ def certify(
         left_out_columns=left_out_columns,
         redrawn=redrawn,
         decisions=decisions,
+        privacy=privacy,
         measure=measure,
         table=achieved,
     )

@@ -16,6 +16,7 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
+from fairmaxent.privacy.ledger import Ledger
 
 SMALL_GROUP = 30  # rows
 
@@ -86,6 +87,7 @@ class Facts:
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
     @property
     def downstream(self) -> Downstream | None:

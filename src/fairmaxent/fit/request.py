@@ -16,6 +16,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
@@ -34,6 +35,8 @@ from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.refusals import private_base_share
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
@@ -144,9 +147,10 @@ class Request:
     weight: str | None = None
     forbid: ForbidOption | None = None
     keep: str | Sequence[str] | None = None
+    privacy: Privacy | None = None
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
-    domain: Domain | None = field(default=None, compare=False, repr=False)
+    domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +168,8 @@ class Request:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
+        if self.privacy is not None:
+            object.__setattr__(self, "base_share", private_base_share(**vars(self)))
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -230,6 +236,7 @@ class PaperRequest:
     # What every part of the library asks of a request; the paper knows none of it.
     target: None = field(default=None, init=False, repr=False)
     weight: None = field(default=None, init=False, repr=False)
+    privacy: None = field(default=None, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 
