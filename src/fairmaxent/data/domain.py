@@ -22,6 +22,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.draft import drafted
 from fairmaxent.data.encoded import Encoded, encode_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
@@ -127,6 +128,14 @@ class Domain:
         identifiers = tuple(column.attribute.name for column in columns if column.identifier)
         domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
         return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
+
+    def draft(self) -> Declaration:
+        """Draft a declaration from what was learned, without identifiers.
+
+        The draft holds values of the table, so read it, and change what is not public knowledge, before you use it for
+        a private fit.
+        """
+        return drafted(self.without(self.identifiers).attributes)
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""

@@ -119,7 +119,7 @@ class Fit(Learned):
         A relabelled fit has one weight per input row and outcome: a column for each level of the outcome, in the order
         of its labels; the weights of a row add up to 1 on average. :meth:`weigh` lays them out for training.
         """
-        self._refuse_private("weights")
+        self._refuse_rows("weights")
         return with_design(self._distinct_weights[self.distinct_rows.inverse], self.design_weights)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
@@ -129,7 +129,7 @@ class Fit(Learned):
         it has a weight for. Columns that took no part in the fit are kept. A lazy frame is joined with its weights
         inside its engine; nothing is computed until it is collected.
         """
-        self._refuse_private("weights")
+        self._refuse_rows("weights")
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(self, self._distinct_weights, frames.open_frame(frame), name)
@@ -148,7 +148,7 @@ class Fit(Learned):
         The fair table is the one of this fit, ``fit.distribution.marginal([...])`` of the outcome and protected
         columns; another table with the same rates might be met with fewer rows.
         """
-        self._refuse_private("rows to add")
+        self._refuse_rows("rows to add")
         rng = self._generator(random_state)
         cells = shuffled_cells(missing_rows(self), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
@@ -163,7 +163,7 @@ class Fit(Learned):
         makes their table fair in the same way. What a model trained on the result will do is not part of it, because
         each replicate would have to train one; the estimate in the certificate has its own intervals.
         """
-        self._refuse_private("a bootstrap")
+        self._refuse_rows("a bootstrap")
         rng = self._generator(random_state)
         return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
 
@@ -292,10 +292,11 @@ class Fit(Learned):
         """The generator asked for, or else one with the seed of the request."""
         return generator(self.request.random_state if random_state is None else random_state)
 
-    def _refuse_private(self, what: str) -> None:
+    def _refuse_rows(self, what: str) -> None:
         """Refuse what needs the rows of the data."""
-        if self.certificate.privacy is not None:
-            raise no_rows(what)
+        private = self.certificate.privacy is not None
+        if private or self.request.share:
+            raise no_rows(what, private=private)
 
     def _complete(self, frame: Any) -> Any:
         """Put the columns in the order of the input, the weight column as ones."""

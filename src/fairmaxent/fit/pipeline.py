@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import read_columns
+from fairmaxent.data.shareable import shareable
+from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
@@ -109,6 +113,9 @@ def debias(frame: Any, request: Request) -> Fit:
         learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a
         ``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the
         exact values of rows are not available. A second private fit of the same table reveals as much again.
+    share
+        True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are
+        replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.
     random_state
         Default seed of the fit's draws, the same for each of them; fitting itself is deterministic, except for the
         noise of a private fit, which has no seed.
@@ -128,6 +135,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
     progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
+    frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
     data = read_rows(
         frame,
         request.outcome,
@@ -138,6 +146,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         keep=request.named_columns,
         progress=progress,
     )
+    data = replace(data, left_out=(*identifiers, *data.left_out))
     _check_kept(request, data)
     if request.privacy is not None and noise is not None:
         data = _private(data, request, request.privacy, noise, progress)
@@ -151,6 +160,18 @@ def _noise(request: Request) -> Noise:
     """Refuse, before any row is read, a private fit that is not possible; return its noise."""
     check_declared(request.domain)
     return OpenDP()
+
+
+def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
+    """Prepare a table for rows to share; what is declared is public, so it needs no preparation."""
+    if isinstance(request.domain, Declaration):
+        return frame, ()
+    if request.domain is not None:
+        raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")
+    if open_lazy(frame) is not None:
+        raise InputError(Option("share"), " needs the table in memory; collect it first, or declare its domain")
+    named = [request.outcome, *request.protected_names]
+    return shareable(frames.open_frame(frame), named, read_columns("keep", request.keep or []), request.weight)
 
 
 def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress) -> PrivateReading:

@@ -218,8 +218,10 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         costs=costs,
         decisions=stored.decisions,
         left_out_columns=stored.left_out_columns,
+        privacy=stored.privacy,
     )
-    return replace(made, foresight=stored.foresight, privacy=stored.privacy)
+    copied = None if stored.copied_share is None else made.copied_share  # None in files of earlier versions
+    return replace(made, foresight=stored.foresight, copied_share=copied)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

@@ -36,7 +36,7 @@ from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.refusals import private_base_share
+from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
@@ -148,6 +148,7 @@ class Request:
     forbid: ForbidOption | None = None
     keep: str | Sequence[str] | None = None
     privacy: Privacy | None = None
+    share: bool = False
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
@@ -168,8 +169,8 @@ class Request:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
-        if self.privacy is not None:
-            object.__setattr__(self, "base_share", private_base_share(**vars(self)))
+        for name, value in for_release(**vars(self)).items():
+            object.__setattr__(self, name, value)
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -237,6 +238,7 @@ class PaperRequest:
     target: None = field(default=None, init=False, repr=False)
     weight: None = field(default=None, init=False, repr=False)
     privacy: None = field(default=None, init=False, repr=False)
+    share: bool = field(default=False, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 

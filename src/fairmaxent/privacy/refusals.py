@@ -1,4 +1,4 @@
-"""What a private fit cannot offer, and why."""
+"""What a private fit, or one for rows to share, cannot offer, and why."""
 
 from __future__ import annotations
 
@@ -11,47 +11,42 @@ from fairmaxent.privacy.budget import Privacy
 _DEFAULT_SHARE = 0.2  # of the base, in a fit without privacy
 
 
-def private_base_share(
+def for_release(
     *,
     privacy: object,
+    share: object,
     weight: str | None,
     detail: str | None,
     base: str,
     base_share: float,
-    relabel: object,
     estimate: Any,
     **_: object,
-) -> float:
-    """Refuse options that would reveal more than the budget allows; return the share of the private model.
-
-    Without relabelling that is all of it. The rows that are relabelled are drawn from the private model, so that
-    copies of them reveal nothing, and the share of the base is free.
-    """
-    if not isinstance(privacy, Privacy):
+) -> dict[str, object]:
+    """Refuse options that contradict a private fit, or rows to share; return those that follow from it."""
+    if not isinstance(share, bool):
+        raise InputError(Option("share"), f" is {share!r}; it must be True or False")
+    if privacy is not None and not isinstance(privacy, Privacy):
         raise InputError(Option("privacy"), f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None")
-    if weight is not None:
+    if privacy is None and not share:
+        return {}
+    what = "a private fit" if privacy is not None else "a fit for rows to share"
+    if weight is not None and privacy is not None:
         raise InputError(
             Option("weight", weight),
             ": a private fit takes no design weights, because a person with a large one would need more noise than the "
             "others; leave the weights out",
         )
     if detail == "rows":
-        raise InputError(
-            Option("detail", "rows"), ": a private fit keeps no row's exact values; leave it out, or turn privacy off"
-        )
-    if base != "tree":
+        raise InputError(Option("detail", "rows"), f": {what} keeps no row's exact values; leave it out")
+    if base != "tree" and privacy is not None:
         raise InputError(Option("base", base), ": a private fit measures what its tree needs; leave it out")
     if getattr(estimate, "output", estimate) == "weights":
-        raise InputError(
-            Option("estimate", "weights"), ": a private fit has no weights; use ", Option("estimate", "rows")
-        )
-    if relabel is not None:
-        return base_share
+        raise InputError(Option("estimate", "weights"), f": {what} has no weights; use ", Option("estimate", "rows"))
     if base_share not in (_DEFAULT_SHARE, 1.0):
         raise InputError(
-            Option("base_share", base_share), ": the rows of a private fit all come from its model; leave it out"
+            Option("base_share", base_share), f": the rows of {what} all come from its model; leave it out"
         )
-    return 1.0
+    return {"base_share": 1.0, "detail": "bins"}
 
 
 def check_declared(domain: object) -> None:
@@ -66,9 +61,9 @@ def check_declared(domain: object) -> None:
     )
 
 
-def no_rows(what: str) -> InputError:
+def no_rows(what: str, *, private: bool) -> InputError:
     """Why something about the rows of the data is not available."""
-    return InputError(
-        f"{what} would reveal the rows of the data, which a private fit does not keep; draw new rows with ",
-        Option("mode", "rows"),
+    why = (
+        "reveal the rows of the data, which a private fit does not keep" if private else "be about the rows themselves"
     )
+    return InputError(f"{what} would {why}; draw new rows with ", Option("mode", "rows"))
