@@ -1,6 +1,6 @@
-"""A table without anybody's own values: what is rare enough to point to a person is replaced before anything is learned.
+"""A table without rare values, which may point to a person: they are replaced before anything is learned.
 
-This is no guarantee, as a private fit has one; it takes out what would be recognised at first sight.
+This is not a guarantee, as a private fit gives one; it takes out what people would recognise at first sight.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ def shareable(
 ) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """Return a table without rare values and without identifiers, and the names of these.
 
-    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin; of
-    a column of few numbers, a rare one becomes the nearest that is not rare.
+    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
+    in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
     columns = frame if weight is None else frame.drop(weight)
     identifiers = Domain.infer(columns.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):
             raise ColumnError(
-                f"column {name!r} looks like an identifier, which rows to share cannot have; leave it out, or leave out ",
+                f"column {name!r} looks like an identifier, which cannot be in rows to share; take it out, or do "
+                "without ",
                 Option("share"),
             )
     kept = columns.drop(list(identifiers))
@@ -63,11 +64,8 @@ def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
             "years, or leave the column out, before you share rows"
         )
     texts = [OTHER if few else str(value) for value, few in zip(distinct.values.to_list(), rare, strict=True)]
-    return frames.text_column(
-        series.name,
-        [None if code < 0 else texts[code] for code in distinct.codes],
-        series,  # type: ignore[misc]
-    )
+    listed = [None if code < 0 else texts[code] for code in distinct.codes]
+    return nw.new_series(series.name, listed, nw.String, backend=series.implementation)
 
 
 def _common_numbers(distinct: DistinctValues, rare: np.ndarray[Any, np.dtype[np.bool_]]) -> Reals:

@@ -63,7 +63,5 @@ def check_declared(domain: object) -> None:
 
 def no_rows(what: str, *, private: bool) -> InputError:
     """Why something about the rows of the data is not available."""
-    why = (
-        "reveal the rows of the data, which a private fit does not keep" if private else "be about the rows themselves"
-    )
+    why = "need the rows of the data, which a private fit does not keep" if private else "be about real people's rows"
     return InputError(f"{what} would {why}; draw new rows with ", Option("mode", "rows"))

@@ -260,8 +260,8 @@ def ledger_note(report: Report) -> str:
     ledger = report.certificate["privacy"]
     public = "; ".join(ledger["public"])
     return (
-        f"This result is {report.promise}. Here {ledger['unit']}. Taken to be public: {public}. Every look at the table "
-        "is listed, and nothing else was learned from it; each person is counted in one cell of each table "
+        f"This result is {report.promise}. Here {ledger['unit']}. Taken to be public: {public}. Every look at the "
+        "table is listed, and nothing else was learned from it; each person is counted in one cell of each table "
         "(sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another private fit of the "
         "same table comes on top."
     )
