@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+    from fairmaxent.privacy.budget import Privacy
+    from fairmaxent.privacy.ledger import Ledger
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.pipeline import rake
     from fairmaxent.raking.raking import Raking
@@ -64,8 +66,10 @@ __all__ = [
     "ForbiddenError",
     "InfeasibleError",
     "InputError",
+    "Ledger",
     "LevelError",
     "LimitError",
+    "Privacy",
     "Raking",
     "RakingCertificate",
     "RateError",
@@ -109,6 +113,8 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
+    "Ledger": "privacy.ledger",
+    "Privacy": "privacy.budget",
     "Raking": "raking.raking",
     "RakingCertificate": "raking.certificate",
     "Relabel": "fit.request",

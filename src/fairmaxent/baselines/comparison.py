@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.baselines.cross_validation import ClassifierName, Compared, CrossValidation
 from fairmaxent.baselines.verdict import Verdict, verdict
 from fairmaxent.data import frames
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import without_identifiers
 from fairmaxent.data.roles import GroupsOption
@@ -123,8 +123,11 @@ def compared(
         raise InputError(Option("folds"), f" is {folds!r}; give a whole number from 2 to 100")
     if len(opened) < 2 * folds:
         raise InputError(f"{len(opened)} rows are too few for {folds} ", Option("folds"))
+    if request.privacy is not None:
+        raise InputError("the other methods are not private; leave out ", Option("privacy"))
     # All methods do without identifiers, as fairmaxent does.
-    domain, left_out = without_identifiers(request.domain or Domain.infer(opened.to_native()), request.named_columns)
+    known = bound(request.domain or Domain.infer(opened.to_native()), opened)
+    domain, left_out = without_identifiers(known, request.named_columns)
     opened = opened.drop(left_out)
     return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import ParityOption, Relabel, Request
@@ -95,7 +95,7 @@ class CrossValidation:
     @property
     def domain(self) -> Domain:
         """How all methods read the columns."""
-        return self.request.domain or Domain.infer(self.frame.to_native())
+        return bound(self.request.domain or Domain.infer(self.frame.to_native()), self.frame)
 
     def run(self, progress: Progress = silent) -> Iterator[Compared]:
         """Try one method after the other; ``progress`` is called with the name of each before it begins."""

@@ -95,7 +95,7 @@ def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
 
 
 # Other names of options on the command line.
-_SPELLINGS = {"seed": "random_state", "favorable": "favourable"}
+_SPELLINGS = {"seed": "random_state", "favorable": "favourable", "domain": "declared"}
 
 # One file serves all commands: what any of them may read there.
 _KEYS = [

@@ -124,6 +124,8 @@ def as_typed(option: Option) -> str:
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
     if option.name == "missing":
         return "--compare-missing"
+    if option.name == "privacy":
+        return "--epsilon"
     name = "missing" if option.name == "missing_text" else name
     if option.column is not None:
         return f"--{name} for {option.column!r}"

@@ -22,6 +22,7 @@ from fairmaxent.files.formats import STANDARD, FileFormat
 from fairmaxent.files.parts import parts_of
 
 if TYPE_CHECKING:
+    from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
     from fairmaxent.files.tables import TableFile
     from fairmaxent.report import Source
@@ -119,6 +120,7 @@ class DomainOptions:
     kinds: tuple[tuple[str, Any], ...]
     order: tuple[tuple[str, Any], ...]
     max_levels: int | None
+    declared: str | None
 
     @property
     def said(self) -> dict[str, Any]:
@@ -133,20 +135,35 @@ class DomainOptions:
             "order": once("order", self.order),
             "max_levels": self.max_levels,
         }
-        return {name: value for name, value in given.items() if value not in (None, {})}
+        said = {name: value for name, value in given.items() if value not in (None, {})}
+        if said and self.declared is not None:
+            option = next(iter(said)).replace("_", "-")
+            raise InputError(f"--domain says how all columns are read; leave --{option} out")
+        return said
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """The domain that a file declares."""
+        from fairmaxent.cli.domain_file import read_domain
+
+        return None if self.declared is None else read_domain(self.declared)
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
-        """Learn the domain as asked."""
-        from fairmaxent.data.domain import Domain
+        """Learn the domain as asked, or take it from the file that declares it."""
+        from fairmaxent.data.domain import Domain, bound
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy.column_values import learn_domain
-        from fairmaxent.engines.lazy.frame import open_lazy
+        from fairmaxent.engines.lazy.frame import collect, open_lazy
         from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
 
-        if not self.said:
+        declaration = self.declaration
+        if not self.said and declaration is None:
             return None
         lazy = open_lazy(frame)
+        if declaration is not None:
+            first = open_frame(frame) if lazy is None else collect(lazy.head(1))
+            return bound(declaration, first if weight is None else first.drop(weight))
         if lazy is not None:
             if weight is not None:
                 lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
@@ -280,6 +297,13 @@ domain_options = taking(
             "--max-levels",
             type=click.IntRange(2),
             help="Most levels that a column may have; rare ones beyond that become 'other'.",
+        ),
+        click.option(
+            "--domain",
+            "declared",
+            type=click.Path(),
+            metavar="FILE",
+            help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
         ),
     ),
 )

@@ -17,6 +17,7 @@ from fairmaxent.cli.options import once
 from fairmaxent.cli.role_options import RoleOptions
 
 if TYPE_CHECKING:
+    from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
     from fairmaxent.fit.request import Request
     from fairmaxent.progress import Progress
@@ -39,6 +40,16 @@ class AskedOptions:
         """Whether outcomes are relabelled."""
         return bool(self.values["relabel"] != option_types.NOTHING)
 
+    @property
+    def shares(self) -> bool:
+        """Whether rows are to be shared."""
+        return bool(self.values["share"])
+
+    @property
+    def private(self) -> bool:
+        """Whether a private fit is asked for."""
+        return self.values["epsilon"] is not None
+
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
         if self.random_state is not None:
@@ -51,6 +62,8 @@ class AskedOptions:
             raise click.UsageError("this command tries every kind of relabelling; leave --relabel out")
         if self.values["threshold"] is not None and not (self.relabels or always_relabels):
             raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
+        if self.values["delta"] is not None and not self.private:
+            raise click.UsageError("--delta is for a private fit; add --epsilon, e.g. --epsilon 1")
         said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
         rates = self.values["representation_rate"]
         protected = [name for text in roles.protected for name in option_types.columns_in(text, ())]
@@ -63,12 +76,17 @@ class AskedOptions:
                     f"{f', or give the rate by column: {others}' if others else ''}"
                 )
 
-    def request(self, roles: RoleOptions, domain: Domain | None, progress: Progress | None = None) -> Request:
+    def request(
+        self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
+    ) -> Request:
         """Make the request, which refuses what makes no sense."""
         from fairmaxent.fit.request import Relabel, Request
+        from fairmaxent.privacy.budget import Privacy
 
         values = dict(self.values)
         relabel, threshold = values.pop("relabel"), values.pop("threshold")
+        epsilon, delta = values.pop("epsilon"), values.pop("delta")
+        budget = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
         if threshold is not None:
             relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
         return Request(
@@ -84,6 +102,7 @@ class AskedOptions:
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,
             within=_strata(values.pop("within")),
+            privacy=None if epsilon is None else Privacy(**budget),
             missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
@@ -172,6 +191,23 @@ _ASKED = section(
         type=click.Choice(["rows", "bins"]),
         help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), or "
         "redraw them within their bin (bins).",
+    ),
+    click.option(
+        "--share",
+        is_flag=True,
+        help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, no "
+        "identifiers. --epsilon gives a guarantee.",
+    ),
+    click.option(
+        "--epsilon",
+        type=float,
+        help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is a "
+        "strong promise. Needs --domain.",
+    ),
+    click.option(
+        "--delta",
+        type=float,
+        help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
     ),
     click.option(
         "--seed",

@@ -165,7 +165,7 @@ class Attribute:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
                 f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from; {did_you_mean(value, self.labels)}; replace it, or learn the domain from data that has it"
+                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain"
             )
         return np.array(levels, dtype=np.intp)
 
@@ -213,8 +213,8 @@ class Attribute:
     def _missing_level(self) -> int:
         if self.missing is None:
             raise LevelError(
-                f"column {self.name!r} had no missing values when the domain was learned; "
-                "fill them in, or learn the domain from data that has them"
+                f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
+                "fill them in, or learn or declare the domain with them"
             )
         return self.missing
 

@@ -9,7 +9,8 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.domain import Domain, check_domain
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
@@ -27,7 +28,7 @@ def read_in_memory(
     within: Sequence[str],
     *,
     weight: str | None,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     detail: DetailOption | None,
     keep: Collection[str] | None,
     progress: Progress,
@@ -57,7 +58,7 @@ def read_in_memory(
 
 def read_domain(
     frame: nw.DataFrame[Any],
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     *,
     weight: str | None,
     weights: Reals | None,
@@ -70,7 +71,7 @@ def read_domain(
 
 def _encode(
     frame: nw.DataFrame[Any],
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     *,
     weight: str | None,
     weights: Reals | None,
@@ -85,6 +86,7 @@ def _encode(
         whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
         domain, left_out = without_identifiers(whole, keep)
         return domain, encoded.without([whole.index(name) for name in left_out]), left_out
+    domain = bound(domain, attributes)
     check_domain(domain, attributes, weight)
     domain, left_out = without_identifiers(domain, keep)
     return domain, domain.encode_rows(attributes), left_out

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.reading import Reading
@@ -22,7 +23,7 @@ def read_rows(
     *,
     within: Sequence[str] = (),
     weight: str | None,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     detail: DetailOption | None = None,
     keep: Collection[str] | None = None,
     progress: Progress,

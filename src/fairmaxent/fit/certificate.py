@@ -13,7 +13,7 @@ from fairmaxent.data.draws import check_count
 from fairmaxent.data.quota import quotas
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
-from fairmaxent.engines.where_rows_are import divergence
+from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
@@ -39,9 +39,11 @@ from fairmaxent.fit.facts import (
 from fairmaxent.fit.outlook import Range
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.remarks import other_remarks, remarks
+from fairmaxent.fit.sharing_text import copies_line, privacy_lines
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.privacy.ledger import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -114,9 +116,10 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "foresight")
+        skipped = ("measure", "table", "foresight", "privacy")
         values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
-        return values | {"downstream": _plain(self.downstream)}
+        ledger = None if self.privacy is None else self.privacy.to_dict()
+        return values | {"downstream": _plain(self.downstream), "privacy": ledger}
 
     def _downstream_lines(self, width: int) -> list[str]:
         if self.downstream is None:
@@ -147,14 +150,23 @@ class Certificate(Facts):
             return lines
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
         worth = f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}"
-        return [*changed, *lines, worth, *cost_table(self.costs, width), *filled_lines(sum(self.filled_shares))]
+        copies = copies_line(self)
+        return [
+            *changed,
+            *lines,
+            worth,
+            *cost_table(self.costs, width),
+            *filled_lines(sum(self.filled_shares)),
+            *([spelled(copies, str)] if copies else []),
+        ]
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
         labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
         groups = worst_groups(self.costs.groups) if self.costs else []
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
-        lines = [*(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
+        private = [] if self.privacy is None else privacy_lines(self.privacy)
+        lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
         lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
         for kind, names in self.wanted.items():
             for name, wanted in names.items():
@@ -205,6 +217,7 @@ def certify(
     costs: Costs | None = None,
     decisions: Decisions | None = None,
     left_out_columns: tuple[str, ...] = (),
+    privacy: Ledger | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -213,7 +226,7 @@ def certify(
     ratio that the prior's table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
-    achieved = distribution.root_table
+    achieved, copied = distribution.root_table, tilted_rows(distribution.tilted)
     bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem, decisions),
@@ -248,6 +261,8 @@ def certify(
         left_out_columns=left_out_columns,
         redrawn=redrawn,
         decisions=decisions,
+        copied_share=0.0 if copied is None or privacy is not None else copied[0],
+        privacy=privacy,
         measure=measure,
         table=achieved,
     )

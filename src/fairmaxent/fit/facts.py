@@ -17,6 +17,7 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
+from fairmaxent.privacy.ledger import Ledger
 
 SMALL_GROUP = 30  # rows
 
@@ -96,6 +97,8 @@ class Facts:
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+    copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: an earlier version's file
+    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
     @property
     def downstream(self) -> Downstream | None:

@@ -19,6 +19,8 @@ from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SingleGroup, SmallGroup
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
 from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.ledger import Ledger
 
 _FACTS = {
     "small_groups": SmallGroup,
@@ -38,6 +40,8 @@ def pack_request(request: Request | PaperRequest) -> Record:
     if isinstance(request, PaperRequest):
         return {"kind": "paper", "options": _tag(values)}
     plans = {name: _without_models(values.pop(name)) for name in ("relabel", "estimate")}
+    privacy = values.pop("privacy")
+    plans["privacy"] = None if privacy is None else {"epsilon": privacy.epsilon, "delta": privacy.delta}
     return {"kind": "debias", "options": _tag(values), **plans}
 
 
@@ -50,13 +54,14 @@ def unpack_request(record: Record) -> Request | PaperRequest:
         raise ValueError("the request has options that do not belong there")
     if kind is PaperRequest:
         return PaperRequest(**values)
-    relabel, estimate = record["relabel"], record["estimate"]
+    relabel, estimate, privacy = record["relabel"], record["estimate"], record.get("privacy")
     if "missing" not in values:
         values |= _older_meaning(values, relabelled=relabel is not None)
     return Request(
         **values,
         relabel=Relabel(**relabel) if isinstance(relabel, dict) else relabel,
         estimate=Estimate(**estimate) if isinstance(estimate, dict) else estimate,
+        privacy=None if privacy is None else Privacy(**privacy),
     )
 
 
@@ -96,6 +101,8 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         values[name] = tuple(kind(**_tuples(fact)) for fact in values.get(name, ()))
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
+    if values.get("privacy") is not None:
+        values["privacy"] = Ledger.from_dict(values["privacy"])
     if values.get("costs") is not None:
         values["costs"] = Costs.from_dict(values["costs"])
     values["foresight"] = _unpack_downstream(values.pop("downstream", None))

@@ -47,6 +47,7 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
     _check_distribution(learned)
     _check_features(learned, problem)
     _check_weights(learned, problem)
+    _check_privacy(learned)
     stored, made = learned.certificate, _certificate(learned, problem)
     _check_certificate(stored, made, complete=complete)
     if complete:
@@ -165,6 +166,14 @@ def _check_relabelled(soft: Reals, weighted: Table, problem: Problem, root: Real
 # ---------------------------------------------------------------- the certificate
 
 
+def _check_privacy(learned: Learned) -> None:
+    """A model is private if it was asked to be, and then only if it holds nobody's row."""
+    ledger, asked = learned.certificate.privacy, learned.request.privacy
+    _require("the ledger is about another privacy budget", (None if ledger is None else ledger.privacy) == asked)
+    kept = learned.table.keeps_rows or learned.distribution.details is not None or learned.weight_column is not None
+    _require("a private model keeps rows", asked is None or not kept)
+
+
 def _check_certificate(stored: Certificate, made: Certificate, *, complete: bool) -> None:
     _require("the certificate measures something else than was asked for", stored.measure == made.measure)
     _require("the certificate has another table than the distribution", _same(stored.table, made.table))
@@ -209,8 +218,10 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         costs=costs,
         decisions=stored.decisions,
         left_out_columns=stored.left_out_columns,
+        privacy=stored.privacy,
     )
-    return replace(made, foresight=stored.foresight)
+    copied = None if stored.copied_share is None else made.copied_share  # None in files of earlier versions
+    return replace(made, foresight=stored.foresight, copied_share=copied)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

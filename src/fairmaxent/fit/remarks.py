@@ -14,6 +14,7 @@ from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
 from fairmaxent.fit.share_text import percent
+from fairmaxent.fit.sharing_text import privacy_remarks
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
 STRATA_SHOWN = 6
@@ -35,6 +36,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What is left to know after the warnings about costs."""
+    yield from privacy_remarks(facts)
     if facts.costs is None:
         yield from _unmeasured_costs(facts)
     for number, cell in enumerate(facts.filled_cells):

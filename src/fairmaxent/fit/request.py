@@ -16,6 +16,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
@@ -34,6 +35,8 @@ from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
@@ -145,9 +148,11 @@ class Request:
     weight: str | None = None
     forbid: ForbidOption | None = None
     keep: str | Sequence[str] | None = None
+    privacy: Privacy | None = None
+    share: bool = False
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
-    domain: Domain | None = field(default=None, compare=False, repr=False)
+    domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -165,6 +170,8 @@ class Request:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
+        for name, value in for_release(**vars(self)).items():
+            object.__setattr__(self, name, value)
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -237,6 +244,8 @@ class PaperRequest:
     target: None = field(default=None, init=False, repr=False)
     weight: None = field(default=None, init=False, repr=False)
     within: None = field(default=None, init=False, repr=False)
+    privacy: None = field(default=None, init=False, repr=False)
+    share: bool = field(default=False, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 

@@ -50,6 +50,8 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("### Every column", text(sentences.MARGINALS), *_columns(report))
     yield from ("### Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
     yield from ("### Trade-off", *_trade_off(report))
+    if report.promise is not None:
+        yield from ("### Privacy", text(sentences.ledger_note(report)), table(tables.ledger_table(report)))
     yield from ("### Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
         yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Estimate, Relabel, Request
+from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.delivered import Delivered
 from fairmaxent.report.source import Source
 
@@ -21,7 +22,8 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
         for option in fields(fit.request)
         if option.repr and not _is_default(value := getattr(fit.request, option.name), option.default)
     ]
-    given += ["    domain=domain,"] if source.domain else []
+    private = fit.request.privacy is not None
+    given += ["    domain=domain,"] if source.domain or private else []
     read = list(_reading(fit, source))
     return "\n".join(
         [
@@ -47,6 +49,8 @@ def _reading(fit: Fit, source: Source) -> Iterator[str]:
         options = [f"{name}={value!r}" for name, value in source.domain.items()]
         options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
+    elif fit.request.privacy is not None:
+        yield "domain = fairmaxent.Domain.declare(...)  # as it was declared; another run also reveals as much again"
 
 
 def _without(fit: Fit, names: list[str]) -> str:
@@ -68,7 +72,7 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
 
 def _shown(value: object) -> str:
     """Write a value as Python; a plan as its class, with models, which have no text, by the name of their option."""
-    if not isinstance(value, Relabel | Estimate):
+    if not isinstance(value, Relabel | Estimate | Privacy):
         return repr(value)
     given = [
         f"{option.name}={repr(part) if isinstance(part, str | float | int) else option.name}"

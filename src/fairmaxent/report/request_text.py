@@ -94,7 +94,13 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield f"Kept, even if they look like identifiers: {kept}."
     if request.weight is not None:
         yield f"Rows are weighted by the design weights in {request.weight}."
+    if request.privacy is not None:
+        yield f"The result is private with {request.privacy}: everything is learned from noisy counts."
+    elif request.share:
+        yield "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
     yield "Otherwise the result is as close to the data as possible."
+    if request.privacy is not None:
+        return
     yield (
         f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
         "combinations possible that no row has."

@@ -60,7 +60,8 @@ def trade_off(fit: Fit) -> TradeOff:
 
 
 def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
-    for share in sorted({*SHARES, float(request.base_share)}):
+    pinned = request.privacy is not None or request.share
+    for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
     asked, plan = _asked_rate(request), request.relabelling
     if plan is not None and plan.parity == "predictions":

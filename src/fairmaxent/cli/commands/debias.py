@@ -91,8 +91,16 @@ def command(
 
     wanted.check(data)
     asked.check(ctx, roles)
+    if (asked.private or asked.shares) and wanted.mode != "rows":
+        raise click.UsageError(f"--mode {wanted.mode} is about your own rows; with --epsilon or --share, draw new ones")
+    if asked.private and not wanted.targets:
+        raise click.UsageError(
+            "a private fit spends its budget each time; name what to keep with -o, --model or --report"
+        )
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
+        if asked.private:
+            raise click.UsageError("--epsilon draws its rows in memory; leave --scheduler out")
         if asked.relabels:
             raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
@@ -107,7 +115,7 @@ def command(
         origin = source_of(data, reading, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
-        scanned = None if relabelled else reading.scan(data)
+        scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
             _report(result, wanted, filing, staging, origin)
@@ -128,7 +136,7 @@ def command(
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
     formulas = formula_notes(columns, wanted.output, wanted.output_format)
     result = replace(result, written_notes=(*result.written_notes, *formulas))
-    following = "" if wanted.as_json else ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result.source)
+    following = "" if wanted.as_json else ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
     text = as_json(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
@@ -143,7 +151,7 @@ def _fit(
     """Fit the table as asked."""
     from fairmaxent.fit.pipeline import fit_frame
 
-    domain = columns_as.domain(source.frame, roles.weight)
+    domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
     return fit_frame(source.frame, asked.request(roles, domain, progress))
 
 
@@ -245,7 +253,8 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     elif wanted.mode == "top-up":
         given = table = fit.top_up()
     else:
-        given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
+        # Of a private table, not even the number of rows is known exactly.
+        given = table = fit.sample(fit.table.size if wanted.rows is None else wanted.rows, iid=wanted.iid)
     made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.request.random_state)
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
@@ -260,6 +269,7 @@ def _report(
 
     if origin is None:
         return
+    private = result.fit.certificate.privacy is not None  # then the report says nothing about the file's content
     files = {"Fair table": wanted.output, "Model": wanted.model}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
@@ -268,12 +278,12 @@ def _report(
     )
     report = build_report(
         result.fit,
-        data=result.source.frame,
+        data=None if private else result.source.frame,
         delivered=result.delivered,
         mode=wanted.mode,
         iid=wanted.iid,
         seed=result.fit.request.random_state,
-        source=replace(origin, written=written, reading=result.source.notes),
+        source=replace(origin, written=written, **({"sha256": None} if private else {"reading": result.source.notes})),
         **asdict(filing),
     )
     for path in wanted.reports:
