@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
     from fairmaxent.data.limits import max_memory
     from fairmaxent.estimator import FairMaxEnt
+    from fairmaxent.evaluation.evaluation import Evaluation
+    from fairmaxent.evaluation.pipeline import evaluate
     from fairmaxent.fit.certificate import Certificate
     from fairmaxent.fit.distribution import Distribution
     from fairmaxent.fit.fit import Fit, load
@@ -58,6 +60,7 @@ __all__ = [
     "Distribution",
     "Domain",
     "Estimate",
+    "Evaluation",
     "EvidenceError",
     "FairMaxEnt",
     "FairMaxEntError",
@@ -89,6 +92,7 @@ __all__ = [
     "debias",
     "equal_opportunity",
     "equalised_odds",
+    "evaluate",
     "fair_scorer",
     "inspect",
     "load",
@@ -110,6 +114,7 @@ _HOMES = {
     "Distribution": "fit.distribution",
     "Domain": "data.domain",
     "Estimate": "fit.request",
+    "Evaluation": "evaluation.evaluation",
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
@@ -126,6 +131,7 @@ _HOMES = {
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",
+    "evaluate": "evaluation.pipeline",
     "fair_scorer": "metrics.fair_scorer",
     "inspect": "inspection",
     "load": "fit.fit",

@@ -102,6 +102,7 @@ _KEYS = [
     *REQUEST_NAMES,
     *("folds", "classifier"),  # of compare
     *("margins", "bounds", "relax", "replicates"),  # of rake
+    *("control", "secrets", "attacks"),  # of evaluate
     *(
         field.name
         for kind in (RoleOptions, OutputOptions, FilingOptions, DomainOptions, ReadingOptions)

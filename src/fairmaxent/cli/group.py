@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "rake": "Weigh a table so that it has known margins, e.g. those of a census.",
+    "evaluate": "Judge new rows before you share them: fidelity, utility, risk.",
     "sample": "Draw rows from a saved model.",
     "verify": "Check a saved model: is it whole, and is its certificate true?",
     "report": "Write a report on a saved model, for readers who did not run the fit.",

@@ -74,7 +74,7 @@ class Trial:
 
     def expected(self, *, replicates: int = REPLICATES) -> ExpectedScores:
         """Every score with its range."""
-        values = self.scores(self._total(self._mean_features, np.ones((1, len(self.truth)))))
+        values = self.scores(self.sums())
         drawn = self.scores(self.replicates(replicates))
         spread = self._between_models(drawn)
         # A new model varies, and so does the mean over the models that were tried.
@@ -86,6 +86,10 @@ class Trial:
             }
             for quantity, by_name in values.items()
         }
+
+    def sums(self) -> Reals:
+        """Sums over the people as they are (1, kinds, outcomes, groups)."""
+        return self._total(self._mean_features, np.ones((1, len(self.truth))))
 
     def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
         """Sums over people (replicates, kinds, outcomes, groups) in replicates of the table.

@@ -1,0 +1,203 @@
+"""``fairmaxent evaluate``: judge new rows before they are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli import option_types
+from fairmaxent.cli.config import config_option
+from fairmaxent.cli.help import SectionedCommand, section
+from fairmaxent.cli.next_step import next_step, outputs
+from fairmaxent.cli.options import ReadingOptions, json_option, reading_options, taking
+from fairmaxent.cli.progress import bar
+from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.streams import echo
+from fairmaxent.cli.text import as_json as to_json
+from fairmaxent.cli.text import step
+from fairmaxent.data.levels import value_text
+from fairmaxent.errors import ColumnError, did_you_mean
+
+if TYPE_CHECKING:
+    from fairmaxent.evaluation.evaluation import Evaluation
+    from fairmaxent.files.tables import TableFile
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What the new rows are judged by."""
+
+    control: str | None
+    outcome: str
+    protected: tuple[str, ...]
+    favourable: tuple[object, ...]
+    secrets: list[str] | None
+    attacks: int
+    random_state: int
+
+    def checked(self, table: TableFile, path: str) -> RoleOptions:
+        """Check that the columns exist in the real table."""
+        if self.protected and not self.outcome:
+            raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
+        roles = RoleOptions(self.outcome, self.protected, self.favourable, groups="each", weight=None)
+        return roles.checked(table, path)
+
+
+class EvaluateCommand(SectionedCommand):
+    """Its help begins with what most people need."""
+
+    main_options = ("control", "outcome", "protected", "favourable", "secrets", "attacks", "random_state", "as_json")
+
+
+evaluate_options = taking(
+    EvaluateOptions,
+    "wanted",
+    *section(
+        "What the rows are judged by",
+        click.option(
+            "--control",
+            type=click.Path(),
+            metavar="FILE",
+            help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
+        ),
+        click.option(
+            "--outcome",
+            callback=lambda ctx, param, value: value or "",
+            metavar="COLUMN",
+            help="Outcome column: a model is trained on the new rows and judged on real people.",
+        ),
+        click.option(
+            "--protected",
+            multiple=True,
+            type=option_types.PROTECTED,
+            help="Columns whose groups that model is judged by, e.g. sex,race; repeatable.",
+        ),
+        click.option(
+            "--favourable",
+            "--favorable",
+            "favourable",
+            multiple=True,
+            type=option_types.LEVEL,
+            help="The good outcome; repeatable.",
+        ),
+        click.option(
+            "--secrets",
+            type=option_types.NAMES,
+            help="Columns that an attacker wants to know, who knows all others; by default every column.",
+        ),
+        click.option(
+            "--attacks",
+            type=click.IntRange(1),
+            default=2000,
+            show_default=True,
+            help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
+        ),
+        click.option(
+            "--seed",
+            "--random-state",
+            "random_state",
+            type=click.IntRange(0),
+            default=0,
+            show_default=True,
+            help="Seed of everything that is drawn.",
+        ),
+    ),
+)
+
+
+@click.command(
+    cls=EvaluateCommand, epilog="Nothing is written. Exit code 0 whatever the verdict; --json has 'flagged'."
+)
+@click.argument("real", type=click.Path(), metavar="REAL")
+@click.argument("new", type=click.Path(), metavar="NEW")
+@evaluate_options
+@json_option
+@reading_options
+@config_option
+def command(
+    real: str,
+    new: str,
+    wanted: EvaluateOptions,
+    reading: ReadingOptions,
+    as_json: bool,  # noqa: FBT001 (click passes it by name)
+) -> None:
+    """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
+
+    Fidelity: how much the tables differ. Utility: what a model learns from the new rows. Risk: what the new rows give
+    away about people of the real table: copies, and attacks that single people out, link tables, guess columns and tell
+    who was in the table.
+
+    \b
+    fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
+    """
+    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.text import evaluation_text
+
+    paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
+    if list(paths.values()).count("-") > 1:
+        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    tables = _read(paths, reading)
+    roles = wanted.checked(tables["real"], real)
+    with bar("evaluating") as progress:
+        evaluation = evaluate(
+            tables["real"].frame,
+            tables["new"].frame,
+            control=tables["control"].frame if "control" in tables else None,
+            outcome=roles.outcome or None,
+            protected=roles.protected or None,
+            favourable=roles.favoured,
+            secrets=wanted.secrets,
+            attacks=wanted.attacks,
+            random_state=wanted.random_state,
+            progress=progress,
+        )
+    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes]
+    if as_json:
+        echo(to_json({**evaluation.to_dict(), "notes": notes}))
+        return
+    echo(evaluation_text(evaluation, notes))
+    echo(f"\n{_next(evaluation, real, roles, tables['real'])}")
+
+
+def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableFile]:
+    """Read all tables in the same way; a column to drop may be in only some of them."""
+    as_they_are, tables = replace(reading, drop=None), {}
+    for name, path in paths.items():
+        with step(f"reading {path}"):
+            tables[name] = as_they_are.read(path)
+    names = {name: table.frame.collect_schema().names() for name, table in tables.items()}
+    known = list(dict.fromkeys(column for columns in names.values() for column in columns))
+    for column in reading.drop or ():
+        if column not in known:
+            raise ColumnError(f"--drop names {column!r}, which is not a column; {did_you_mean(column, known)}")
+    return {
+        name: replace(reading, drop=[column for column in reading.drop or () if column in names[name]]).without_dropped(
+            table
+        )
+        for name, table in tables.items()
+    }
+
+
+def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFile) -> str:
+    """Make better rows, find out more, or share them."""
+    if evaluation.flagged:
+        why = "make rows that copy nobody, and evaluate those"
+        if not roles.protected:
+            return next_step(f"{why}: 'fairmaxent debias' with --base-share 1")
+        return next_step(
+            why, ["fairmaxent", "debias", real, *_asked(roles), "--base-share", "1", *outputs(real, table.form)]
+        )
+    if not evaluation.control_rows:
+        return next_step("set some rows aside before you make new ones, and pass them with --control")
+    return next_step("share the rows together with this evaluation; --json prints it for programs")
+
+
+def _asked(roles: RoleOptions) -> Iterator[str]:
+    yield from ("--outcome", roles.outcome)
+    for name in roles.protected:
+        yield from ("--protected", name)
+    for level in roles.favourable:
+        yield from ("--favourable", value_text(level))

@@ -1,0 +1,128 @@
+"""Quality as SDMetrics defines it (version 0.32): one score between 0 and 1, known to many users.
+
+Column shapes: 1 minus the Kolmogorov–Smirnov statistic for numbers and dates, 1 minus the total variation for other
+columns, missing values aside; the mean over the columns. Pair trends: 1 − |r − r'| / 2 for the correlations r, r' of
+two columns of numbers, otherwise 1 minus the total variation of the table of both columns, in which numbers are in ten
+bins between the least and the greatest of their own table; the mean over pairs that belong together in the real table,
+which is to say |r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.evaluation.pooled import Pooled, PooledColumn
+
+CORRELATED, ASSOCIATED = 0.5, 0.3
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Quality:
+    """SDMetrics' quality; None if there is nothing to take a mean of."""
+
+    score: float | None
+    shapes: float | None
+    trends: float | None
+    by_column: dict[str, float | None]
+    by_pair: dict[tuple[str, str], float]
+    """Of the pairs that belong together in the real table."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A column in one of the tables."""
+
+    codes: NDArray[np.intp]
+    numbers: Reals | None
+    binned: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, column: PooledColumn, part: slice) -> _Side:
+        codes = column.codes[part]
+        if column.numbers is None:
+            return cls(codes, None, codes)
+        numbers = column.numbers[part]
+        present = numbers[~np.isnan(numbers)]
+        binned = np.digitize(numbers, np.histogram_bin_edges(present, _BINS)) if len(present) else codes
+        return cls(codes, numbers, binned)
+
+
+def quality(pooled: Pooled) -> Quality:
+    """Score the new rows."""
+    sides = [tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new")) for column in pooled.columns]
+    by_column = {name: _shape(*pair) for name, pair in zip(pooled.names, sides, strict=True)}
+    scored = (
+        ((pooled.names[one], pooled.names[other]), _trend(sides[one], sides[other]))
+        for one, other in combinations(range(len(sides)), 2)
+    )
+    by_pair = {names: score for names, score in scored if score is not None}
+    shapes, trends = _mean(by_column.values()), _mean(by_pair.values())
+    return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
+
+
+def _mean(scores: Iterable[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _shape(real: _Side, new: _Side) -> float | None:
+    if not (real.codes > 0).any() or not (new.codes > 0).any():
+        return None
+    one, other = (side.codes[side.codes > 0] for side in (real, new))
+    size = int(max(one.max(), other.max())) + 1
+    first, second = (np.bincount(codes, minlength=size) / len(codes) for codes in (one, other))
+    if real.numbers is None:
+        return float(1 - np.abs(first - second).sum() / 2)
+    return float(1 - np.abs(np.cumsum(first) - np.cumsum(second)).max())
+
+
+def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
+    """The score of a pair; None if the columns have little to do with each other in the real table."""
+    (real, new), (other_real, other_new) = first, second
+    if real.numbers is not None and other_real.numbers is not None:
+        correlation = _correlation(real.numbers, other_real.numbers)
+        if correlation is None or abs(correlation) <= CORRELATED:
+            return None
+        again = _correlation(new.numbers, other_new.numbers)
+        return None if again is None else 1 - abs(correlation - again) / 2
+    width = int(max(other_real.binned.max(), other_new.binned.max())) + 1
+    height = int(max(real.binned.max(), new.binned.max())) + 1
+    table, another = (
+        _shares(one.binned * width + other.binned, height * width).reshape(height, width)
+        for one, other in ((real, other_real), (new, other_new))
+    )
+    if _association(table) <= ASSOCIATED:
+        return None
+    return float(1 - np.abs(table - another).sum() / 2)
+
+
+def _shares(cells: NDArray[np.intp], size: int) -> Reals:
+    return np.asarray(np.bincount(cells, minlength=size) / len(cells))
+
+
+def _correlation(first: Reals | None, second: Reals | None) -> float | None:
+    """Pearson's correlation over rows with both values; None if a column is constant."""
+    assert first is not None
+    assert second is not None
+    both = ~(np.isnan(first) | np.isnan(second))
+    one, other = (values[both] - values[both].mean() if both.any() else values[:0] for values in (first, second))
+    spread = math.sqrt(float(one @ one) * float(other @ other))
+    return float(one @ other) / spread if spread > 0 else None
+
+
+def _association(table: Reals) -> float:
+    """Cramér's V: the root of Σ (p − q)² / q over the smaller side less one, q being the product of the margins."""
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    least = min(table.shape) - 1
+    if least < 1:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least)

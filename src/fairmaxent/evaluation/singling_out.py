@@ -1,0 +1,162 @@
+"""Singling out: the new rows show how to describe one real person, and nobody else.
+
+As anonymeter does it ("multivariate"): a guess is made from a random new row and a few random columns. It says that a
+number is at least, or at most, the one in that row, whichever is farther from the middle, and that everything else is
+the same. Guesses that fit exactly one of the distinct new rows are tried on the real table; one succeeds if it fits
+exactly one of the distinct real rows. The control says how many would succeed in a table of other people.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.table import row_keys
+from fairmaxent.evaluation.nearest import Done
+from fairmaxent.evaluation.pooled import Pooled
+from fairmaxent.evaluation.success import Risk
+
+COLUMNS = 3  # of a guess
+_TRIES = 20  # guesses looked at for each one wanted
+_LOOKED_AT, _FEWEST_SETS = 10_000_000, 30  # rows in sets of columns that guesses are drawn from
+_COUNTABLE = 1 << 20  # combinations of values that are counted one by one
+
+Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
+
+
+def singling_out(
+    pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator, done: Done = lambda share: None
+) -> Risk | None:
+    """Make guesses from the new rows and try them; None if no guess fits exactly one new row."""
+    tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
+    made = _guesses(pooled, tables["new"], guesses, rng, done)
+    if not made:
+        return None
+    successes = sum(tables["real"].count(guess) == 1 for guess in made)
+    control = None
+    if "control" in tables:
+        counts = np.array([tables["control"].count(guess) for guess in made])
+        expected = at_size(counts, len(tables["control"].codes), len(tables["real"].codes))
+        control = (min(expected, len(made)), len(made))
+    return Risk.of(successes, len(made), control, confidence=confidence)
+
+
+def _guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator, done: Done) -> list[Guess]:
+    """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
+    least, greatest = _bounds(pooled, new.codes)
+    chosen = _column_sets(len(pooled.columns), max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
+    # A guess also fits the rows that are the same in its columns, so that only rows without a double are of use.
+    lone = [_lone_rows(new.codes[:, columns], [pooled.columns[index].size for index in columns]) for columns in chosen]
+    ends = np.cumsum([len(rows) for rows in lone])
+    made: list[Guess] = []
+    for tries, number in enumerate(rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist()):
+        at = int(ends.searchsorted(number, side="right"))
+        row, columns = lone[at][number - ends[at]], chosen[at]
+        guess = tuple((index, int(least[row, index]), int(greatest[row, index])) for index in columns)
+        if new.count(guess) == 1:
+            made.append(guess)
+        if len(made) == wanted:
+            break
+        if tries % 100 == 0:
+            done(max(len(made) / wanted, tries / (wanted * _TRIES)))
+    return made
+
+
+def _column_sets(width: int, most: int, rng: np.random.Generator) -> list[list[int]]:
+    """All sets of a few columns or, if they are too many, some of them at random."""
+    size = min(COLUMNS, width)
+    if math.comb(width, size) <= most:
+        return [list(columns) for columns in combinations(range(width), size)]
+    drawn = {tuple(sorted(rng.choice(width, size, replace=False).tolist())): None for _ in range(most)}
+    return [list(columns) for columns in drawn]
+
+
+def _lone_rows(codes: Codes, sizes: list[int]) -> NDArray[np.intp]:
+    """The rows that no other row equals."""
+    keys, span = row_keys(codes, sizes)
+    if span > _COUNTABLE:
+        keys = np.unique(keys, return_inverse=True)[1]
+    return np.flatnonzero(np.bincount(keys)[keys] == 1)
+
+
+def _bounds(pooled: Pooled, codes: Codes) -> tuple[Codes, Codes]:
+    """The least and the greatest code that a guess allows, for each row and column of the new rows."""
+    least, greatest = codes.copy(), codes.copy()
+    for index, column in enumerate(pooled.columns):
+        present = codes[:, index] > 0
+        if column.numbers is not None and present.any():
+            beyond = codes[:, index] > np.median(codes[present, index])
+            greatest[present & beyond, index] = column.size
+            least[present & ~beyond, index] = 1
+    return least, greatest
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Rows sorted by each column, to count those in ranges of a few columns quickly."""
+
+    codes: Codes  # (rows, columns)
+    orders: list[NDArray[np.intp]]  # of each column: rows by their code
+    ascending: list[Codes]  # of each column: the codes in this order
+
+    @classmethod
+    def of(cls, codes: Codes) -> Ranges:
+        """Sort rows by each of their columns."""
+        orders = [np.argsort(column, kind="stable") for column in codes.T]
+        return cls(codes, orders, [column[order] for column, order in zip(codes.T, orders, strict=True)])
+
+    def count(self, guess: Guess) -> int:
+        """How many rows are in all ranges."""
+        bounds = [self._bounds(*condition) for condition in guess]
+        size, start, first = min(bounds)  # only these rows need a closer look
+        rows = self.orders[first][start : start + size]
+        for column, least, greatest in guess:
+            if column != first:
+                values = self.codes[rows, column]
+                rows = rows[(values >= least) & (values <= greatest)]
+        return len(rows)
+
+    def _bounds(self, column: int, least: int, greatest: int) -> tuple[int, int, int]:
+        """How many rows are in the range of one column, where they begin in its order, and the column."""
+        ascending = self.ascending[column]
+        start, stop = int(ascending.searchsorted(least)), int(ascending.searchsorted(greatest, side="right"))
+        return stop - start, start, column
+
+
+def at_size(counts: NDArray[np.intp], rows: int, wanted: int) -> float:
+    """How many guesses would fit exactly one row in a table of another size, given how many rows of this one they fit.
+
+    In a random part r of the rows, a guess that fits k of them fits exactly one with probability r·k·(1 − r)^(k − 1).
+    In a larger table, it takes a model: guesses fit a person with probability w, spread evenly from 0 to W, so that
+    N·((1 − (nW + 1)(1 − W)^n) / (n + 1)) of them fit exactly one of n people (Giomi et al. 2023). N and W are fitted to
+    the expected successes in parts of the rows.
+    """
+    seen = counts[counts > 0].astype(np.float64)
+    if wanted == rows or not len(seen):
+        return float((counts == 1).sum())
+    if wanted < rows:
+        part = wanted / rows
+        return float((part * seen * (1 - part) ** (seen - 1)).sum())
+    sizes = np.linspace(0.1, 1.0, 10)
+    successes = np.array([(part * seen * (1 - part) ** (seen - 1)).sum() for part in sizes])
+    return float(min(_extrapolated(sizes * rows, successes, wanted), successes[-1] * wanted / rows))
+
+
+def _extrapolated(sizes: Reals, successes: Reals, wanted: int) -> float:
+    """Fit the model on a grid of W; N follows by least squares."""
+    width = np.geomspace(1e-3 / sizes[-1], 1.0, 400)[:, None]
+    shapes = _one_of(sizes[None, :], width)
+    scale = (shapes @ successes) / np.maximum((shapes**2).sum(axis=1), 1e-300)
+    best = ((scale[:, None] * shapes - successes) ** 2).sum(axis=1).argmin()
+    return float(scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0])
+
+
+def _one_of(people: Reals, width: Reals) -> Reals:
+    with np.errstate(divide="ignore"):
+        nobody = np.exp(people * np.log1p(-width))
+    return np.asarray((1 - (people * width + 1) * nobody) / (people + 1))

@@ -1,0 +1,101 @@
+"""What SDMetrics and anonymeter say of tables in Parquet files, as JSON; run by an interpreter that has them.
+
+python evaluation_peers.py REAL NEW CONTROL QUESTION
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+import warnings
+
+
+def main() -> None:
+    import numpy as np
+    import pandas as pd
+
+    warnings.simplefilter("ignore")
+    logging.disable()
+    np.random.seed(0)  # noqa: NPY002 (anonymeter draws people with it)
+    real, new, control, question = sys.argv[1:]
+    real, new, control = (pd.read_parquet(path)[pd.read_parquet(new).columns] for path in (real, new, control))
+    began = time.process_time()
+    answer = answered(real, new, control, json.loads(question))
+    print(json.dumps(answer | {"seconds": time.process_time() - began}))
+
+
+def answered(real, new, control, question):
+    kind = question["kind"]
+    if kind == "quality":
+        return quality(real, new)
+    attacks = question["attacks"]
+    if kind == "singling_out":
+        from anonymeter.evaluators import SinglingOutEvaluator
+
+        evaluator = SinglingOutEvaluator(
+            ori=real, syn=new, control=control, n_attacks=attacks, n_cols=3, seed=1, max_attempts=200_000
+        )
+        return risk(evaluator.evaluate(mode=question.get("mode", "multivariate")))
+    if kind == "linkability":
+        from anonymeter.evaluators import LinkabilityEvaluator
+
+        return risk(
+            LinkabilityEvaluator(
+                ori=real, syn=new, control=control, n_attacks=attacks, aux_cols=tuple(question["parts"])
+            ).evaluate(n_jobs=1)
+        )
+    from anonymeter.evaluators import InferenceEvaluator
+
+    secret = question["secret"]
+    return risk(
+        InferenceEvaluator(
+            ori=real,
+            syn=new,
+            control=control,
+            aux_cols=[name for name in real.columns if name != secret],
+            secret=secret,
+            regression=bool(pd_is_number(real[secret])),
+            n_attacks=attacks,
+        ).evaluate(n_jobs=1)
+    )
+
+
+def risk(evaluator):
+    value, (low, high) = evaluator.risk()
+    results = evaluator.results()
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "attack": results.attack_rate.value,
+        "control": results.control_rate.value,
+        "successes": int(results.n_success),
+    }
+
+
+def pd_is_number(column):
+    import pandas as pd
+
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def quality(real, new):
+    from sdmetrics.reports import QualityReport
+
+    columns = {name: {"sdtype": "numerical" if pd_is_number(real[name]) else "categorical"} for name in real.columns}
+    report = QualityReport()
+    tables = ({"table": real}, {"table": new}, {"tables": {"table": {"columns": columns}}, "relationships": []})
+    report.generate(*tables, verbose=False)
+    shapes, pairs = (report.get_details(name).to_dict("list") for name in ("Column Shapes", "Column Pair Trends"))
+    scored = zip(pairs["Column 1"], pairs["Column 2"], pairs["Score"], strict=True)
+    return {
+        "quality": report.get_score(),
+        "shapes": dict(zip(shapes["Column"], shapes["Score"], strict=True)),
+        "pairs": [[one, other, score] for one, other, score in scored if score == score],
+    }
+
+
+if __name__ == "__main__":
+    main()
