@@ -106,7 +106,7 @@ def compare(
 def new_comparison(frame: Any, request: Request, classifier: ClassifierName, results: Sequence[Compared]) -> Comparison:
     """Put the results beside what is known of the table."""
     opened = frames.open_frame(frame)
-    domain = request.domain or Domain.infer(opened.to_native())
+    domain = bound(request.domain or Domain.infer(opened.to_native()), opened)
     levels = domain.encode(opened.to_native())[:, domain.index(request.outcome)]
     most_frequent = float(np.bincount(levels).max() / len(opened))
     return Comparison(request, classifier, tuple(results), str(opened.implementation.value), most_frequent)
