@@ -13,6 +13,9 @@ from mixed import TABLES
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
 
+# Two processes share two cores: the threads of one would only wait for those of the other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 
 
