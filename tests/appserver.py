@@ -16,16 +16,14 @@ def running(parent, *, data=None, most_bytes=10_000_000):
     """Start the app in a thread; yields a client that has the cookie."""
     uvicorn = pytest.importorskip("uvicorn")
     pytest.importorskip("starlette")
-    from fairmaxent.app.running import _listening
+    from fairmaxent.app.running import _listening, start_session
     from fairmaxent.app.server import make_app
-    from fairmaxent.app.session import Session
 
     with _listening(0) as listener, HiddenFolder(parent) as folder:
-        session = Session(folder)
-        if data is not None:
-            session.open_given(str(data))
+        starting = start_session(folder, None if data is None else str(data))
+        session = starting.result(60)
         port = listener.getsockname()[1]
-        app = make_app(session, port=port, most_bytes=most_bytes)
+        app = make_app(starting, port=port, most_bytes=most_bytes)
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="critical", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
