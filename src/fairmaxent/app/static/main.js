@@ -45,14 +45,14 @@ async function opening(what, text) {
 }
 
 function drawOpenPart(busy) {
-  drawOpen(byId("open"), {
+  redraw(byId("open"), () => drawOpen(byId("open"), {
     examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
     openFile: (file) => opening(() => {
       if (file.size > state.most_bytes) throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
       return upload(file);
     }, `Reading ${file.name}…`),
     openDemo: (name) => opening(() => post("/api/demo", { name }), "Reading the example…"),
-  });
+  }));
 }
 
 function show(newest) {
@@ -85,7 +85,6 @@ function change(values, { look = false, draw = false } = {}) {
 const shared = {};
 
 function changeRoles(values) {
-  const focused = document.activeElement?.id;
   const protectedNow = values.protected ?? options.protected;
   const rate = (name) => options[name] !== null && typeof options[name] === "object"
     ? Object.values(options[name]).find((one) => one !== null) ?? null : options[name];
@@ -95,7 +94,6 @@ function changeRoles(values) {
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...values, ...fresh }, { look: true, draw: true });
   drawLookPart();
-  if (focused) byId(focused)?.focus();
 }
 
 async function lookAgain() {
@@ -103,10 +101,8 @@ async function lookAgain() {
   try {
     const { look } = await post("/api/look", { table: state.table.number, options });
     if (number !== looking) return;
-    const focused = focusIn(byId("look"));
     state = { ...state, look };
     drawLookPart();
-    restore(byId("look"), focused);
   } catch (problem) {
     if (number === looking) fail(problem);
   }
@@ -117,27 +113,33 @@ const controls = (part) => [...part.querySelectorAll("input, select, button, sum
 const focusIn = (part) => controls(part).indexOf(document.activeElement);
 const restore = (part, index) => index >= 0 && controls(part)[index]?.focus();
 
+// Draw a part again, with the same focus, and with open what was open.
+function redraw(part, draw) {
+  const title = (one) => one.querySelector("summary").textContent;
+  const index = focusIn(part);
+  const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
+  draw();
+  for (const one of part.querySelectorAll("details")) one.open = before.get(title(one)) ?? one.open;
+  restore(part, index);
+}
+
 // ---------------------------------------------------------------- drawing
 
 function drawLookPart() {
-  const part = byId("look"), index = focusIn(part);
-  const open = [...part.querySelectorAll("details")].map((one) => one.open);
-  drawLook(part, { state, options, change: changeRoles, width: room("look") });
-  [...part.querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? one.open; });
-  restore(part, index);
+  const part = byId("look");
+  redraw(part, () => drawLook(part, { state, options, change: changeRoles, width: room("look") }));
 }
 
 function drawRest() {
   for (const name of Object.keys(shared)) delete shared[name];
   Object.assign(shared, options);
-  const ask = byId("ask"), index = focusIn(ask);
-  if (isReady()) drawAsk(ask, { state, options: shared, change });
-  else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
-  restore(ask, index);
-  drawSeeFrame();
-  const take = byId("take"), taken = focusIn(take);
-  drawTake(take, { state, options: shared, change, make, files });
-  restore(take, taken);
+  const ask = byId("ask"), take = byId("take");
+  redraw(ask, () => {
+    if (isReady()) drawAsk(ask, { state, options: shared, change });
+    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
+  });
+  if (!byId("answer")) drawSeeFrame();
+  redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
   drawAnswer();
 }
 
@@ -158,9 +160,7 @@ function drawAnswer() {
   for (const id of ["estimate", "trade-off", "pin", "make"]) byId(id).disabled = !known;
   byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
-  const open = [...byId("answer").querySelectorAll("details")].map((one) => one.open);
-  drawSee(byId("answer"), { answer, width: room("see") });
-  [...byId("answer").querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? false; });
+  redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
   drawPins(byId("pins"), pins, answer, { unpin });
   byId("command").textContent = answer.command;
