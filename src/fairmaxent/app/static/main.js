@@ -6,7 +6,7 @@ import { byId, h } from "./dom.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
-import { drawPins, drawSee, drawTradeOff } from "./see.js";
+import { drawPins, drawSee, drawTradeOff, drawVerdict } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -27,7 +27,7 @@ function fail(problem) {
   byId("problem").hidden = !problem;
 }
 
-const room = (id) => Math.max(240, Math.min(720, byId(id).clientWidth - 34));
+const room = (id) => Math.max(240, byId(id).clientWidth - 32);
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
 // ---------------------------------------------------------------- opening
@@ -151,17 +151,20 @@ function drawSeeFrame() {
     h("p", { class: "buttons" },
       h("button", { type: "button", id: "estimate", onclick: () => slow("estimate") }, "Estimate what a model will do"),
       h("button", { type: "button", id: "trade-off", onclick: () => slow("trade-off") }, "Show the trade-off"),
+      h("button", { type: "button", id: "evaluate", onclick: () => slow("evaluate") }, "Judge the new rows before sharing"),
       h("button", { type: "button", id: "pin", onclick: pin }, "Pin this scenario")),
-    h("div", { id: "slow" }), h("div", { id: "curves" }));
+    h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "verdict" }));
 }
 
 function drawAnswer() {
   const known = Boolean(answer);
-  for (const id of ["estimate", "trade-off", "pin", "make"]) byId(id).disabled = !known;
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known;
   byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
+  byId("verdict").replaceChildren();
+  byId("evaluate").hidden = answer.scenario.mode !== "rows";
   drawPins(byId("pins"), pins, answer, { unpin });
   byId("command").textContent = answer.command;
   byId("python").textContent = answer.python;
@@ -193,6 +196,7 @@ async function slow(kind) {
     const result = await watched(kind, byId("slow"));
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
+    if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
     answer = result.answer;
     drawAnswer();
   } catch (problem) {
