@@ -103,6 +103,7 @@ class AskedOptions:
             forbid=list(values.pop("forbid")) or None,
             within=_strata(values.pop("within")),
             privacy=None if epsilon is None else Privacy(**budget),
+            means="equal" if values.pop("equal_means") else None,
             missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
@@ -131,6 +132,11 @@ _ASKED = section(
         type=option_types.WITHIN,
         help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
         "stratum, which keeps its size. label=yes compares within that level only.",
+    ),
+    click.option(
+        "--equal-means",
+        is_flag=True,
+        help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
     ),
     click.option(
         "--relabel",

@@ -8,7 +8,7 @@ each stratum, the closest to the data's, by KL, that have the named marginal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from fairmaxent.fairness.conditions import Row, conditions_of
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.wishes import Cell, Cells
+from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
 
@@ -43,6 +43,8 @@ class Stratified:
     fill: float
     describe: Callable[[Cell], str]
     describe_stratum: Callable[[Cell], str]
+    others: Sequence[OtherOutcome] = ()
+    values: Reals | None = None
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
@@ -124,7 +126,7 @@ class Stratified:
         """
         nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
         axes = tuple(range(1, self._first))
-        if outcomes is None or shares or self.left_out or not self.allowed.all():
+        if outcomes is None or shares or self.left_out or self.others or not self.allowed.all():
             return nothing
         if self.groupings != (axes,) or self.representation != (None,) or self.statistical != (1.0,):
             return nothing
@@ -164,10 +166,22 @@ class Stratified:
                 allowed=self.allowed[inside],
                 fill=self.fill / size,
                 describe=lambda cell: self.describe((*cell, *stratum)),
+                others=[self._other(other, inside, compared=compared) for other in self.others],
+                values=self.values[inside] if self.values is not None and compared else None,
             )
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
             raise type(problem)(f"within {name}: ", problem) from problem
+
+    def _other(self, other: OtherOutcome, inside: Any, *, compared: bool) -> OtherOutcome:
+        """What is asked of another outcome in one stratum, whose shares of it stay those of the data."""
+        shares = None
+        if other.shares is not None:
+            part = self._over(self.data, (other.axis, *self._strata_axes))[inside]
+            shares = part / part.sum()
+        return replace(
+            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.groupings)
+        )
 
 
 def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:

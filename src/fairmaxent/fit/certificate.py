@@ -30,6 +30,7 @@ from fairmaxent.fit.facts import (
     binned_columns,
     compared_missing,
     forbidden_rows,
+    group_means,
     kept_missing,
     outcome_shares,
     removed_levels,
@@ -144,6 +145,14 @@ class Certificate(Facts):
         """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
         return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
 
+    def _mean_lines(self, width: int) -> list[str]:
+        lines = [
+            f"{'mean of ' + mean.group:<{width}}{'equal':>10}{mean.before:>10.5g}{mean.after:>10.5g}"
+            for mean in self.means
+        ]
+        hidden = len(lines) - _LINES
+        return [*lines[:_LINES], *([f"and {hidden} more means"] if hidden > 0 else [])]
+
     def _cost_lines(self, width: int) -> list[str]:
         lines = list(outcome_lines(self.compared_outcomes))
         if self.costs is None:
@@ -164,6 +173,7 @@ class Certificate(Facts):
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
         labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
         groups = worst_groups(self.costs.groups) if self.costs else []
+        labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
         private = [] if self.privacy is None else privacy_lines(self.privacy)
         lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
@@ -173,6 +183,7 @@ class Certificate(Facts):
                 shown = "any" if wanted is None else f"{wanted:.4f}"
                 before, achieved = self.before[kind][name], self.achieved[kind][name]
                 lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)
         lines.append(
@@ -253,6 +264,7 @@ def certify(
         compared_missing=compared_missing(problem),
         kept_missing=kept_missing(problem),
         single_groups=single_groups(problem),
+        means=group_means(problem, achieved),
         emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),

@@ -64,6 +64,16 @@ class OutcomeShare:
 
 
 @dataclass(frozen=True)
+class GroupMean:
+    """The mean of a numeric outcome in a group, in the data and by the fair weights."""
+
+    grouping: str
+    group: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class SingleGroup:
     """A stratum with rows of a single group, in which there is nothing to compare."""
 
@@ -88,6 +98,7 @@ class Facts:
     outcome_shares: tuple[OutcomeShare, ...]
     kept_missing: tuple[MissingValues, ...] = ()  # missing values that keep their share and are not compared
     single_groups: tuple[SingleGroup, ...] = ()  # strata in which there is nothing to compare
+    means: tuple[GroupMean, ...] = ()  # none: nobody asked for equal means
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
@@ -180,6 +191,21 @@ def single_groups(problem: Problem) -> tuple[SingleGroup, ...]:
         return ()
     describe = partial(problem.roles.describe_group, problem.roles.strata_axes)
     return tuple(SingleGroup(name, describe(stratum)) for name, stratum in problem.single_groups())
+
+
+def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
+    """The mean of the outcome in each group that is compared, before and after."""
+    if problem.values is None:
+        return ()
+    means = []
+    numbers = np.nan_to_num(problem.values)
+    for name, axes in zip(problem.measure.names, problem.measure.groupings, strict=True):
+        tables = [problem.measure.outcomes_compared(table, axes) for table in (problem.empirical, achieved)]
+        sizes, sums = ([group_table(table * value, axes).sum(axis=0) for table in tables] for value in (1.0, numbers))
+        for group in map(tuple, np.argwhere((sizes[0] > 0) & (sizes[1] > 0)).tolist()):
+            before, after = (float(total[group] / size[group]) for total, size in zip(sums, sizes, strict=True))
+            means.append(GroupMean(name, problem.roles.describe_group(axes, group), before, after))
+    return tuple(means)
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

@@ -16,7 +16,15 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SingleGroup, SmallGroup
+from fairmaxent.fit.facts import (
+    BinnedColumn,
+    ForbiddenRows,
+    GroupMean,
+    MissingValues,
+    OutcomeShare,
+    SingleGroup,
+    SmallGroup,
+)
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
 from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
 from fairmaxent.privacy.budget import Privacy
@@ -27,6 +35,7 @@ _FACTS = {
     "binned_columns": BinnedColumn,
     "kept_missing": MissingValues,
     "single_groups": SingleGroup,
+    "means": GroupMean,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }

@@ -19,6 +19,7 @@ from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
@@ -73,6 +74,10 @@ def debias(frame: Any, request: Request) -> Fit:
         every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a single group
         stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as the outcome and
         the true label as the column, that is equal opportunity, and ``within="label"`` is equalised odds.
+    means
+        ``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is over all of
+        them. This takes the place of a statistical rate of 1, which would make all its levels (bins) equally common; a
+        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible.
     target
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
@@ -202,7 +207,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
 
     ``known`` is what an earlier fit of the same rows learned of its labels.
     """
-    problem = Problem.of(data.roles, data.table, request)
+    values = cell_values(request, data.roles, data.table, data.positions, data.design)
+    problem = Problem.of(data.roles, data.table, request, values=values)
     relabelled = relabelled_if_asked(problem, request, data, known, progress)
     fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
@@ -227,7 +233,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     )
     progress("solve", 1.0)
     distribution = Distribution.of(roles.domain, optimum).detailed(
-        data.positions, data.table, data.design, relabelled=soft is not None
+        data.positions, data.table, data.design, relabelled=soft is not None, by_cell=request.means is not None
     )
     filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
     costs = measure_costs(

@@ -42,10 +42,11 @@ class Problem:
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
     outcome_is_free: bool = False  # its share may move; otherwise it is the data's, or the user's
     largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
+    values: Reals | None = None  # v(y, z): the numbers that cells stand for, if their means are to be equal
 
     @classmethod
-    def of(cls, roles: Roles, table: Counted, request: Request) -> Problem:
-        """Look up what a request means for these columns and rows."""
+    def of(cls, roles: Roles, table: Counted, request: Request, *, values: Reals | None = None) -> Problem:
+        """Look up what a request means for these columns and rows; ``values`` are those of `cell_values`."""
         groups = request.groups
         return cls(
             roles=roles,
@@ -59,6 +60,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             outcome_is_free=(request.target or {}).get(roles.names[0]) == FREE,
             largest_weight=request.largest_weight,
+            values=values,
         )
 
     @classmethod
@@ -116,7 +118,7 @@ class Problem:
     @property
     def outcome_shares(self) -> Reals | None:
         """c(y): the share that each outcome should have, by default that of the data; None: it may move."""
-        if self.outcome_is_free:
+        if self.outcome_is_free or (self.values is not None and 0 not in self.root_targets):
             return None
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
@@ -182,6 +184,7 @@ class Problem:
             "allowed": reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             "fill": HALF_A_ROW / self.table.size if may_fill else 0.0,
             "describe": self.roles.describe_cell,
+            "values": self.values,
         }
         return self.closest_to(self.empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
 

@@ -49,6 +49,7 @@ TargetOption = Mapping[str, Mapping[object, float] | Free | None]
 ForbidOption = Sequence[Mapping[str, object]]
 ParityOption = Literal["probabilities", "predictions"]
 OutputOption = Literal["rows", "weights"]
+MeansOption = Literal["equal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +138,7 @@ class Request:
     favourable: object = None
     groups: GroupsOption = "each"
     within: WithinOption = None
+    means: MeansOption | None = None
     target: TargetOption | None = None
     missing: MissingOption = "keep"
     largest_weight: float | None = None
@@ -164,6 +166,10 @@ class Request:
         object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
         for name in ("representation_rate", "statistical_rate"):
             object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
+        if self.means is not None:
+            check_choice("means", self.means, MeansOption)
+            if self.statistical_rate == 1:  # equal rates of all levels would leave nothing to move
+                object.__setattr__(self, "statistical_rate", None)
         check_seed(self.random_state)
         read_columns("keep", self.keep or [])
         if self.detail is not None:

@@ -164,10 +164,13 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     ):
         raise ValueError("columns and their descriptions do not fit together")
     positions = _unpack_positions(arrays, domain, roles.blocks, table)
-    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, relabelled=soft is not None)
+    request = unpack_request(record["request"])
+    by_cell = isinstance(request, Request) and request.means is not None
+    distribution = Distribution.of(domain, optimum).detailed(
+        positions, table, design, relabelled=soft is not None, by_cell=by_cell
+    )
     certificate = unpack_certificate(record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0)))
     check_ranges(certificate)
-    request = unpack_request(record["request"])
     _check_request(request, roles, weight)
     return Learned(
         request=request,

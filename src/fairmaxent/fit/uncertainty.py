@@ -23,6 +23,7 @@ from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -99,7 +100,9 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
         )
     request = _checked_request(fit)
-    problem = Problem.of(fit.roles, fit.table, request)
+    positions = None if fit.distribution.details is None else fit.distribution.details.positions
+    values = cell_values(request, fit.roles, fit.table, positions, fit.design_weights)
+    problem = Problem.of(fit.roles, fit.table, request, values=values)
     cells = _cells(problem)
     before, after = [], []
     outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])

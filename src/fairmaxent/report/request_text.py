@@ -67,7 +67,7 @@ def _targets(request: Request | PaperRequest) -> Iterator[str]:
             yield f"{name} keeps the shares that it has in the data."
         else:
             yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-    if isinstance(request, Request) and request.outcome not in (request.target or {}):
+    if isinstance(request, Request) and request.means is None and request.outcome not in (request.target or {}):
         yield f"{request.outcome} keeps the shares that it has in the data."
 
 
@@ -85,6 +85,8 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
     if request.groups == "joint":
         yield "Groups are the intersections of the protected columns."
     yield from _within(request)
+    if request.means is not None:
+        yield f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
     if request.relabelling is not None:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():
