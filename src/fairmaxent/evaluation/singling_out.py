@@ -34,7 +34,9 @@ def singling_out(
 ) -> Risk | None:
     """Make guesses from the new rows and try them; None if no guess fits exactly one new row."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
-    made = _guesses(pooled, tables["new"], guesses, rng, done)
+    # Guesses about the same few people tell the same, so that there are no more guesses than people.
+    wanted = min(guesses, len(tables["new"].codes), len(tables["real"].codes))
+    made = _guesses(pooled, tables["new"], wanted, rng, done)
     if not made:
         return None
     successes = sum(tables["real"].count(guess) == 1 for guess in made)

@@ -191,8 +191,8 @@ def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFil
             why, ["fairmaxent", "debias", real, *_asked(roles), "--base-share", "1", *outputs(real, table.form)]
         )
     if not evaluation.control_rows:
-        return next_step("set some rows aside before you make new ones, and pass them with --control")
-    return next_step("share the rows together with this evaluation; --json prints it for programs")
+        return next_step("set rows aside before you make new ones; pass them with --control")
+    return next_step("share the rows together with this evaluation (or with --json)")
 
 
 def _asked(roles: RoleOptions) -> Iterator[str]:
