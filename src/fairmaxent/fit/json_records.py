@@ -26,7 +26,8 @@ from fairmaxent.fit.facts import (
     SmallGroup,
 )
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
-from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.wanted_shares import FREE
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.ledger import Ledger
 

@@ -20,7 +20,8 @@ from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
-from fairmaxent.fit.request import FREE, PaperRequest, Request, read_rates, read_rules, read_target
+from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
+from fairmaxent.fit.wanted_shares import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots

@@ -12,10 +12,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal
 
-import numpy as np
-
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
@@ -26,13 +22,13 @@ from fairmaxent.errors import (
     ForbiddenError,
     InputError,
     Option,
-    TargetError,
     check_choice,
     did_you_mean,
     shown,
 )
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fit.wanted_shares import TargetOption
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.privacy.budget import Privacy
@@ -40,12 +36,7 @@ from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
-# Shares below this are lost in rounding, relative to the others.
-LEAST_SHARE = 1e-8
-
 RateOption = float | Mapping[str, float | None] | None
-Free = Literal["free"]
-TargetOption = Mapping[str, Mapping[object, float] | Free | None]
 ForbidOption = Sequence[Mapping[str, object]]
 ParityOption = Literal["probabilities", "predictions"]
 OutputOption = Literal["rows", "weights"]
@@ -347,64 +338,3 @@ def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
     if not isinstance(value, str):
         raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
     check_choice(name, value, choices)
-
-
-FREE: Free = "free"  # the target of an outcome whose share may move
-_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
-
-
-def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
-
-    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
-    """
-    if not isinstance(target, Mapping | None):
-        raise TargetError(
-            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
-        )
-    domain = roles.domain
-    return {
-        domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
-        for name, wanted in (target or {}).items()
-        if not is_free(roles, name, wanted)
-    }
-
-
-def is_free(roles: Roles, column: str, wanted: object) -> bool:
-    """Whether a target lets the share of the outcome move; other columns cannot be set free."""
-    if not (isinstance(wanted, str) and wanted == FREE):
-        return False
-    if roles.domain.index(column) != roles.outcome:
-        raise TargetError(
-            Option("target", FREE, column=column),
-            f" is for the outcome, {roles.names[0]!r}; leave {column!r} out, and nothing is asked of its shares",
-        )
-    return True
-
-
-def _read_column(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
-    if not isinstance(wanted, Mapping):
-        raise TargetError(
-            Option("target", column=attribute.name), f" is {shown(wanted)}; give each level its share: {{level: share}}"
-        )
-    result = np.zeros(attribute.size)
-    for value, probability in wanted.items():
-        if not isinstance(probability, Real) or not 0 <= probability <= 1:
-            raise TargetError(
-                Option("target", column=attribute.name),
-                f" gives {shown(value)} the share {probability!r}; a share lies between 0 and 1",
-            )
-        if 0 < probability < LEAST_SHARE:
-            raise TargetError(
-                Option("target", column=attribute.name),
-                f" gives {value!r} the share {probability!r}; the smallest share is {LEAST_SHARE:g}; use 0 for none",
-            )
-        result[attribute.exact_level(value)] += float(probability)
-    if abs(result.sum() - 1) > _SLACK:
-        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
-        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
-        raise TargetError(
-            Option("target", column=attribute.name),
-            f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
-        )
-    return np.asarray(result / result.sum())
