@@ -89,10 +89,12 @@ class AskedOptions:
         budget = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
         if threshold is not None:
             relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
+        also = _strata(values.pop("also"))
         return Request(
             roles.outcome,
             list(roles.protected),
-            favourable=roles.favoured,
+            also=list(also or ()) or None,
+            favourable=_favourable(roles, also),
             groups=roles.groups,
             weight=roles.weight,
             domain=domain,
@@ -125,6 +127,12 @@ _ASKED = section(
         default=1.0,
         show_default=True,
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+    ),
+    click.option(
+        "--also",
+        multiple=True,
+        type=option_types.WITHIN,
+        help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
     ),
     click.option(
         "--within",
@@ -223,6 +231,12 @@ _ASKED = section(
         help="The same seed gives the same rows; by default a new one is chosen.",
     ),
 )
+
+
+def _favourable(roles: RoleOptions, also: list[str] | dict[str, Any] | None) -> object:
+    """The favourable levels, by outcome if there are several."""
+    others = also if isinstance(also, dict) else {}
+    return {roles.outcome: roles.favoured, **others} if also else roles.favoured
 
 
 def _strata(given: Sequence[Mapping[str, Any]]) -> list[str] | dict[str, Any] | None:

@@ -56,7 +56,7 @@ class Stratified:
         table[known] = done[known]
         filled = [_plain(cell) for cell in np.argwhere(known & (self.empirical == 0) & (done > 0))]
         for stratum in map(_plain, np.argwhere((sizes > 0) & ~self._in_strata(known))):
-            part = self._stratum(stratum, float(sizes[stratum]), outcomes, shares)
+            part = self._stratum(stratum, sizes, outcomes, shares)
             np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
             parts.append((stratum, part))
         return FairTable(
@@ -97,7 +97,8 @@ class Stratified:
     def _stratum_shares(self, sizes: Reals) -> tuple[Reals | None, dict[int, Reals]]:
         """P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last."""
         outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
-        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first}
+        others = {other.axis for other in self.others}
+        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first and axis not in others}
         return outcomes, {axis: self._within(axis, target, sizes) for axis, target in named.items()}
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
@@ -146,7 +147,7 @@ class Stratified:
         """The strata that have one of the cells."""
         return np.asarray(cells.any(axis=tuple(range(self._first))))
 
-    def _stratum(self, stratum: Cell, size: float, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
+    def _stratum(self, stratum: Cell, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
@@ -164,21 +165,20 @@ class Stratified:
                 outcome_shares=None if outcomes is None else outcomes[inside],
                 left_out=self.left_out,
                 allowed=self.allowed[inside],
-                fill=self.fill / size,
+                fill=self.fill / float(sizes[stratum]),
                 describe=lambda cell: self.describe((*cell, *stratum)),
-                others=[self._other(other, inside, compared=compared) for other in self.others],
+                others=[self._other(other, sizes, inside, compared=compared) for other in self.others],
                 values=self.values[inside] if self.values is not None and compared else None,
             )
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
             raise type(problem)(f"within {name}: ", problem) from problem
 
-    def _other(self, other: OtherOutcome, inside: Any, *, compared: bool) -> OtherOutcome:
+    def _other(self, other: OtherOutcome, sizes: Reals, inside: Any, *, compared: bool) -> OtherOutcome:
         """What is asked of another outcome in one stratum, whose shares of it stay those of the data."""
         shares = None
         if other.shares is not None:
-            part = self._over(self.data, (other.axis, *self._strata_axes))[inside]
-            shares = part / part.sum()
+            shares = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
         return replace(
             other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.groupings)
         )

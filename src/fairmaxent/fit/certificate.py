@@ -106,7 +106,7 @@ class Certificate(Facts):
 
     def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
         """Rates of many tables drawn from the fitted distribution."""
-        measure, favourable = self.measure, self.measure.favourable
+        measure, favourable = self.measure, self.measure.favourable_of(grouping)
         groups, outcomes = (
             rates_of_many(
                 compared(tables, grouping), compared(self.table, grouping), grouping, favourable, strata=measure.strata
@@ -143,7 +143,14 @@ class Certificate(Facts):
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
         """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
+        if not self.outcome_shares:
+            return ()
+        # The levels of the other outcomes come after those of the first.
+        result, start = [], 0
+        for axis, levels in ((0, self.measure.favourable), *self.measure.others):
+            result += [self.outcome_shares[start + level] for level in levels]
+            start += self.table.shape[axis]
+        return tuple(result)
 
     def _mean_lines(self, width: int) -> list[str]:
         lines = [

@@ -139,7 +139,7 @@ def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
     roles, shape = problem.roles, problem.blocks.shape(0)
     rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
     groups = []
-    for grouping in problem.measure.groupings:
+    for _, grouping in problem.measure.of_first_outcome:
         sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
         groups += [
             SmallGroup(roles.describe_group(grouping, group.tolist()), int(sizes[tuple(group)]))
@@ -209,13 +209,16 @@ def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
-    """How common each outcome is, before and after."""
-    outcome = problem.roles.attributes[0]
-    before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
-    return tuple(
-        OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
-        for level, label in enumerate(outcome.labels)
-    )
+    """How common each level of each outcome is, before and after."""
+    shares = []
+    for axis in (0, *problem.roles.other_axes):
+        outcome = problem.roles.attributes[axis]
+        before, after = (group_table(np.swapaxes(table, 0, axis), ()) for table in (problem.data_table, achieved))
+        shares += [
+            OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
+            for level, label in enumerate(outcome.labels)
+        ]
+    return tuple(shares)
 
 
 def forbidden_rows(problem: Problem) -> tuple[ForbiddenRows, ...]:

@@ -134,6 +134,7 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         tuple(map(tuple, record.get("left_out", ()))),
         record.get("strata", 0),
         tuple(map(tuple, record.get("outside", ()))),
+        tuple((axis, tuple(levels)) for axis, levels in record.get("others", ())),
     )
 
 

@@ -67,7 +67,7 @@ class Overview:
     @classmethod
     def of(cls, fit: Learned) -> Overview:
         """Take everything from the certificate; an estimate that nobody has asked for yet is not made for this."""
-        outcome, protected = fit.roles.names[0], fit.roles.protected_names
+        outcome, protected = ", ".join(fit.roles.outcome_names), fit.roles.protected_names
         warnings = tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate))
         rates = (*_table_rates(fit), *_decision_rates(fit), *_model_rates(fit))
         possible = _NEXT if fit.certificate.privacy is None else tuple(call for call in _NEXT if call not in _ROWS)

@@ -59,14 +59,17 @@ def debias(frame: Any, request: Request) -> Fit:
         DataFrame, …), whose engine then counts the rows, so that they are never in memory. With a Dask
         ``distributed.Client`` open, even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
-        The outcome column, and the column or columns whose groups are compared.
+        The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired",
+        "promoted"]``, each get the rates, all at once.
+    also
+        The outcomes after the first, if there are several.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
         (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
         groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
-        every level.
+        every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.
     groups
         ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
     within
@@ -151,6 +154,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
         request.outcome,
         request.protected_names,
         within=request.within_names,
+        also=request.also_names,
         weight=request.weight,
         domain=request.domain,
         detail=request.detail,
@@ -308,6 +312,10 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
+    if fit.roles.others:
+        raise InputError(
+            Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
+        )
     effort = _work(fit, request, estimate).effort_asked_for()
     return _with_foresight(
         replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
@@ -329,6 +337,8 @@ def estimated_by_default(
     request = fit.request
     if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
         return NotEstimated(())  # nobody asked how outcomes are given
+    if fit.roles.others:
+        return NotEstimated(("a model is estimated for a single outcome only",))
     try:
         check_in_memory(Option("estimate"), fit.table)
         plan = Estimate(output=output)

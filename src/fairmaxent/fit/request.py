@@ -121,9 +121,10 @@ class Request:
     as columns and levels that the data do not have.
     """
 
-    outcome: str
+    outcome: str  # of several, the first; the others are in `also`
     protected: str | Sequence[str]
     _: KW_ONLY
+    also: str | Sequence[str] | None = None
     representation_rate: RateOption = None
     statistical_rate: RateOption = 1.0
     favourable: object = None
@@ -149,7 +150,13 @@ class Request:
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_roles(self.outcome, [*self.protected_names, *self.within_names], self.weight)
+        if isinstance(self.outcome, list | tuple):
+            if not self.outcome:
+                raise ColumnError("no outcome column was named; pass at least one as ", Option("outcome"))
+            first, *rest = read_columns("outcome", self.outcome)
+            object.__setattr__(self, "outcome", first)
+            object.__setattr__(self, "also", [*rest, *self.also_names] or None)
+        check_roles(self.outcome, [*self.also_names, *self.protected_names, *self.within_names], self.weight)
         check_choice("groups", self.groups, GroupsOption)
         check_choice("missing", self.missing, MissingOption)
         check_choice("base", self.base, BaseKind)
@@ -180,6 +187,11 @@ class Request:
         return read_columns("protected", self.protected)
 
     @property
+    def also_names(self) -> list[str]:
+        """The outcomes after the first."""
+        return read_columns("also", self.also or [])
+
+    @property
     def within_names(self) -> list[str]:
         """The columns within whose strata groups are compared."""
         return list(read_within(self.within))
@@ -193,7 +205,7 @@ class Request:
 
     @property
     def _roles(self) -> list[str]:
-        return [self.outcome, *self.protected_names, *self.within_names]
+        return [self.outcome, *self.also_names, *self.protected_names, *self.within_names]
 
     @property
     def relabelling(self) -> Relabel | None:
@@ -214,7 +226,7 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "favourable", "within", "target", "forbid", "keep")
+        mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
 
@@ -278,7 +290,20 @@ def _checked_largest(largest: float | None, target: TargetOption | None, roles: 
 
 
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per grouping; None leaves it as it is."""
+    """One wanted rate per outcome and grouping; None leaves it as it is."""
+    outcomes = roles.outcome_names
+    if isinstance(option, Mapping) and name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
+        for key in option:
+            if key not in outcomes:
+                raise ColumnError(
+                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
+                )
+        return tuple(option.get(outcome) for outcome in outcomes for _ in roles.groupings(groups))
+    return _rates_of_groups(option, name, roles, groups) * len(outcomes)
+
+
+def _rates_of_groups(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
+    """One wanted rate per grouping."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings)

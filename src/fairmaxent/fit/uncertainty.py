@@ -202,7 +202,6 @@ class _Replicated:
 
     def spans(self) -> TableSpans:
         roles, measure = self.problem.roles, self.problem.measure
-        outcomes, outcome = self._each(lambda table: group_table(table, ())), roles.attributes[0]
         by_name = list(zip(measure.names, measure.groupings, strict=True))
         return TableSpans(
             cells={
@@ -210,13 +209,18 @@ class _Replicated:
                 for cell in np.ndindex(self.tables.shape[1:])
                 if self.tables[(..., *cell)].any()
             },
-            outcomes={
-                f"{outcome.name} = {label}": self.span(outcomes[:, level]) for level, label in enumerate(outcome.labels)
-            },
+            outcomes=dict(self._outcomes()),
             groups={name: span for grouping in measure.groupings for name, span in self._groups(grouping)},
             representation_rate={name: self._smallest_ratio(self._shares(grouping)) for name, grouping in by_name},
             statistical_rate={name: self._smallest_ratio(self._rates(grouping)) for name, grouping in by_name},
         )
+
+    def _outcomes(self) -> Iterator[tuple[str, Span]]:
+        for axis in (0, *self.problem.roles.other_axes):
+            shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in self.tables])
+            outcome = self.problem.roles.attributes[axis]
+            for level, label in enumerate(outcome.labels):
+                yield f"{outcome.name} = {label}", self.span(shares[:, level])
 
     def _each(self, of_table: Callable[[Reals], Reals]) -> Reals:
         return np.stack([of_table(table) for table in self.tables])
@@ -245,7 +249,7 @@ class _Replicated:
         compared = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
         return [
             rates[:, outcome, stratum, known]
-            for outcome in measure.favourable
+            for outcome in measure.favourable_of(grouping)
             for stratum, known in enumerate(compared)
         ]
 

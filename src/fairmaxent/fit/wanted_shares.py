@@ -44,7 +44,7 @@ def is_free(roles: Roles, column: str, wanted: object) -> bool:
     """Whether a target lets the share of the outcome move; other columns cannot be set free."""
     if not (isinstance(wanted, str) and wanted == FREE):
         return False
-    if roles.domain.index(column) != roles.outcome:
+    if roles.domain.index(column) not in (roles.outcome, *roles.others):
         raise TargetError(
             Option("target", FREE, column=column),
             f" is for the outcome, {roles.names[0]!r}; leave {column!r} out, and nothing is asked of its shares",

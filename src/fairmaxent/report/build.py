@@ -103,7 +103,7 @@ def build_report(
     columns = marginals(fit)
     return Report(
         filing=filing,
-        outcome=fit.roles.names[0],
+        outcome=", ".join(fit.roles.outcome_names),
         favourable=outcomes_compared(fit),
         protected=fit.roles.protected_names,
         rows=fit.table.size,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_label
 from fairmaxent.fit.wanted_shares import read_target
@@ -102,13 +102,13 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
         pair = representation_pair(measure.groups_compared(table, axes), axes, strata=measure.strata)
     else:
         compared = measure.outcomes_compared(table, axes)
-        pair = statistical_pair(compared, axes, measure.favourable, strata=measure.strata)
+        pair = statistical_pair(compared, axes, measure.favourable_of(axes), strata=measure.strata)
     lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
-    return f"{lowest} against {highest}{_about(fit, pair)}"
+    return f"{lowest} against {highest}{_about(fit, axes, pair)}"
 
 
-def _about(fit: Fit, pair: WorstPair) -> str:
-    outcome = fit.roles.attributes[0]
+def _about(fit: Fit, axes: tuple[int, ...], pair: WorstPair) -> str:
+    outcome = fit.roles.attributes[outcome_axis(axes)]
     return "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
 
 
