@@ -40,7 +40,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.model import learn_private_model
+from fairmaxent.privacy.model import check_visible, learn_private_model
 from fairmaxent.privacy.population import PrivateReading, private_reading
 from fairmaxent.privacy.refusals import check_declared
 from fairmaxent.progress import Progress, silent
@@ -194,6 +194,7 @@ def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, pr
     progress("measure", 0.0)
     rules = read_rules(data.roles, request.forbid)
     model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
+    check_visible(model, data.roles)
     return private_reading(data, model, generator(request.random_state))
 
 
