@@ -86,6 +86,7 @@ def test_the_report_repeats_it(decisions, tmp_path):
     assert "--within label=yes" in report.read_text()
 
 
+@pytest.mark.usefixtures("estimates_unasked")
 def test_another_outcome_gets_the_rates_too(decisions, tmp_path):
     output = tmp_path / "weights.csv"
     done = run("debias", decisions, *ROLES, "--also", "label=yes", "--mode", "weights", "-o", output)

@@ -11,6 +11,7 @@ from fairmaxent.cli.text import text_table
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 
@@ -81,12 +82,12 @@ def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tupl
         yield group, fit.roles.describe_group(axes, group)
 
 
-def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:
+def rates_table(certificate: Certificate, before: Measured, after: Measured) -> str:
     """The rates wanted, before and after; each statistical rate with the outcome that it is about."""
     rows = [
         [what, "any" if rate is None else f"{rate:.4f}", *values]
-        for kind, names in wanted.items()
-        for name, rate in names.items()
+        for kind, name in certificate.rates_shown
+        for rate in [certificate.wanted[kind][name]]
         for what, *values in _lines(kind, name, before, after)
     ]
     return text_table(["", "wanted", "before", "after"], rows)

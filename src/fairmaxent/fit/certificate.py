@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -75,6 +75,13 @@ class Certificate(Facts):
     distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
     measure: Measure
     table: Reals  # p*(y, z)
+
+    @property
+    def rates_shown(self) -> Iterator[tuple[str, str]]:
+        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
+        groupings = {name for name, _ in self.measure.of_first_outcome}
+        for kind, names in self.wanted.items():
+            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -178,18 +185,17 @@ class Certificate(Facts):
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
-        labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
+        labels = [f"{kind} of {name}" for kind, name in self.rates_shown]
         groups = worst_groups(self.costs.groups) if self.costs else []
         labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
         private = [] if self.privacy is None else privacy_lines(self.privacy)
         lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
         lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
-        for kind, names in self.wanted.items():
-            for name, wanted in names.items():
-                shown = "any" if wanted is None else f"{wanted:.4f}"
-                before, achieved = self.before[kind][name], self.achieved[kind][name]
-                lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        for kind, name in self.rates_shown:
+            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
+            shown = "any" if wanted is None else f"{wanted:.4f}"
+            lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
         lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)

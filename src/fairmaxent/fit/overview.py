@@ -139,10 +139,10 @@ def _number(value: float | None) -> str:
 
 def _table_rates(fit: Learned) -> Iterator[RateLine]:
     certificate = fit.certificate
-    for kind, names in certificate.wanted.items():
-        for name, wanted in names.items():
-            before, achieved = certificate.before[kind][name], certificate.achieved[kind][name]
-            yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
+    stated = (certificate.wanted, certificate.before, certificate.achieved)
+    for kind, name in certificate.rates_shown:
+        wanted, before, achieved = (rates[kind][name] for rates in stated)
+        yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
 
 
 def _decision_rates(fit: Learned) -> Iterator[RateLine]:

@@ -83,7 +83,7 @@ def _costs(report: Report) -> Iterator[str]:
 
 def _groups(report: Report) -> Iterator[str]:
     for grouping in report.groupings:
-        what = "size" if grouping.outcome is None else f"{report.outcome} = {grouping.outcome}"
+        what = "size" if grouping.outcome is None else f"{grouping.column} = {grouping.outcome}"
         yield f"#### {text(f'{grouping.name}: {what}')}"
         rows = [(shift.label, f"{shift.rows:,}", *_change(shift.before, shift.after)) for shift in grouping.shifts]
         yield lines_table(("Group", "Rows", "Before", "After"), rows)

@@ -49,6 +49,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
+            if kind == "representation_rate" and outcome_axis(axes):  # the groups are those of the first outcome
+                continue
             achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
             shares = _target_shares(fit, axes) if kind == "representation_rate" else None
             exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)

@@ -27,7 +27,7 @@ def wishes(fit: Fit) -> tuple[str, ...]:
 def _rates(fit: Fit) -> Iterator[str]:
     wanted, groupings = fit.certificate.wanted, fit.certificate.measure.groupings
     for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
-        if rate is not None and not is_targeted(fit, axes):
+        if rate is not None and not is_targeted(fit, axes) and not outcome_axis(axes):
             yield (
                 f"All groups of {name} have the same size."
                 if rate == 1

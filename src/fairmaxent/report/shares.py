@@ -48,6 +48,7 @@ class Grouping:
     name: str
     outcome: str | None
     shifts: tuple[Shift, ...]
+    column: str = ""  # the outcome's column
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,13 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
-        shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
+        if not outcome_axis(axes):  # groups are the same for all outcomes
+            shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
         old, new = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after))
         for level in measure.favourable_of(axes):
             outcome = fit.roles.attributes[outcome_axis(axes)].labels[level]
             shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
-            shown.append(Grouping(name, outcome, shifts))
+            shown.append(Grouping(name, outcome, shifts, fit.roles.names[outcome_axis(axes)]))
     return tuple(shown)
 
 
