@@ -64,8 +64,9 @@ def gower(one, other, names):
 # ---------------------------------------------------------------- distances
 
 
-def test_the_nearest_rows_are_the_nearest(pooled, monkeypatch):
-    monkeypatch.setattr("fairmaxent.evaluation.nearest._AT_ONCE", 300)  # several rounds
+@pytest.mark.parametrize("kept", [0, 30_000, 1 << 27])
+def test_the_nearest_rows_are_the_nearest(pooled, monkeypatch, kept):
+    monkeypatch.setattr("fairmaxent.evaluation.nearest._KEPT", kept)  # distances of some columns, or of all
     rng = np.random.default_rng(0)
     rows, candidates = shuffled(pooled, "real", rng, 20), shuffled(pooled, "new", rng)
     parts = [(0, 2, 4), (1, 3, 5)]

@@ -69,6 +69,8 @@ def evaluate(
     progress
         Called as ``progress(stage, share)``, share in [0, 1].
 
+    Examples
+    --------
     >>> import numpy, polars
     >>> rng = numpy.random.default_rng(0)
     >>> people = polars.DataFrame({name: rng.integers(0, 50, 900) for name in ("age", "income", "height")})

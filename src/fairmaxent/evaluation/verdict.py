@@ -31,8 +31,8 @@ def verdict(measured: Measurements) -> Iterator[str]:
     yield _not_flagged(unsure, open_ones)
     if unsure:
         yield (
-            f"It is not sure for {_listed([ATTACKS[name] for name in unsure])}: the intervals are too wide. More "
-            "attacks or more rows make them narrower."
+            f"It is too close to call for {_listed([ATTACKS[name] for name in unsure])}; more rows, or more attacks, "
+            "make the intervals narrower."
         )
     if open_ones:
         yield (
@@ -50,7 +50,7 @@ def _not_flagged(unsure: Sequence[str], open_ones: Sequence[str]) -> str:
             else "No more rows were copied than chance explains."
         )
     if unsure:
-        return "No attack surely did better on people of the real table than on other people."
+        return "No attack clearly did better on people of the real table than on other people."
     return "No attack did notably better on people of the real table than on other people."
 
 
