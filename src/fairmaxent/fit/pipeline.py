@@ -147,6 +147,15 @@ def debias(frame: Any, request: Request) -> Fit:
 def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
     progress = request.progress or silent
+    fit = fit_rows(read_frame(frame, request), request.kept(), progress)
+    if request.estimate == "auto":
+        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
+    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+
+
+def read_frame(frame: Any, request: Request) -> Reading:
+    """Read the rows of a frame as a request needs them; a private request spends its budget here."""
+    progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
     frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
     data = read_rows(
@@ -165,10 +174,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     _check_kept(request, data)
     if request.privacy is not None and noise is not None:
         data = _private(data, request, request.privacy, noise, progress)
-    fit = fit_rows(data, request.kept(), progress)
-    if request.estimate == "auto":
-        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
-    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+    return data
 
 
 def _noise(request: Request) -> Noise:

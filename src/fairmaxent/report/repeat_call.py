@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import Estimate, Relabel, Request
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.delivered import Delivered
 from fairmaxent.report.source import Source
@@ -17,11 +17,7 @@ _DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    given = [
-        f"    {option.name}={_shown(value)},"
-        for option in fields(fit.request)
-        if option.repr and not _is_default(value := getattr(fit.request, option.name), option.default)
-    ]
+    given = request_lines(fit.request)
     private = fit.request.privacy is not None
     given += ["    domain=domain,"] if source.domain or private else []
     read = list(_reading(fit, source))
@@ -37,6 +33,15 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
             _drawing(fit, delivered),
         ]
     )
+
+
+def request_lines(request: Request | PaperRequest) -> list[str]:
+    """Return the options of a request as lines of a call; those at their defaults are left out."""
+    return [
+        f"    {option.name}={_shown(value)},"
+        for option in fields(request)
+        if option.repr and not _is_default(value := getattr(request, option.name), option.default)
+    ]
 
 
 def _reading(fit: Fit, source: Source) -> Iterator[str]:

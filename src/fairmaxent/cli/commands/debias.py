@@ -118,7 +118,7 @@ def command(
         scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
-            _report(result, wanted, filing, staging, origin)
+            make_report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
@@ -127,10 +127,10 @@ def command(
             with step(f"fitting {len(source.frame):,} rows"):
                 fit = _fit(source, roles, asked, columns_as)
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
-                result = replace(_result(fit, source, wanted), not_estimated=unknown)
+                result = replace(make_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
-                result = replace(result, written_notes=_write(result, wanted, staging))
-                _report(result, wanted, filing, staging, origin)
+                result = replace(result, written_notes=write_files(result, wanted, staging))
+                make_report(result, wanted, filing, staging, origin)
                 if wanted.data_on_stdout:  # last, because stdout cannot be taken back
                     _write_table(result, wanted, staging)
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
@@ -181,7 +181,7 @@ def _streamed(
         fair = measure(fit, fit.distribution.root_table)
         return Result(fit, source, None, None, before, fair, not_estimated=unknown)
     with bar(f"writing {wanted.output}") as progress:
-        made = _stream_table(fit, source, wanted, staging, progress)
+        made = stream_table(fit, source, wanted, staging, progress)
     rows = fit.table.size if wanted.mode == "weights" else made.rows
     return Result(fit, source, rows, None, before, measure(fit, made.table), made, unknown)
 
@@ -218,9 +218,7 @@ def _distributed(
         return Result(fit, source, rows, None, before, measure(fit, table))
 
 
-def _stream_table(
-    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress
-) -> Delivered:
+def stream_table(fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress) -> Delivered:
     """Write the table while it is made."""
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.report.delivered import DrawnBatches, deliver
@@ -239,7 +237,7 @@ def _stream_table(
     return drawn.delivered(iid=wanted.iid, seed=seed)
 
 
-def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
+def make_result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     """Draw what is asked for, and measure it the way the reader of the file would."""
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.report.delivered import deliver
@@ -259,7 +257,7 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
-def _report(
+def make_report(
     result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
 ) -> None:
     """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
@@ -290,7 +288,7 @@ def _report(
         save_report(report, staging.path_for(path))
 
 
-def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
+def write_files(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
     """Write the files beside their targets. Return what to know about them."""
     if wanted.model is not None:
         result.fit.save(staging.path_for(wanted.model))
