@@ -180,6 +180,7 @@ class Problem:
         *,
         may_fill: bool,
     ) -> FairTable:
+        empirical = self.empirical  # first: it refuses rules that leave no row of a level
         if self.measure.strata:
             self._refuse_nothing_to_compare()
         wanted: dict[str, Any] = {
@@ -194,7 +195,7 @@ class Problem:
             "values": self.values,
             "others": tuple(self._other_outcomes()),
         }
-        return self.closest_to(self.empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
+        return self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
 
     def _other_outcomes(self) -> Iterator[OtherOutcome]:
         """What is asked of each outcome but the first."""
