@@ -181,6 +181,7 @@ class Problem:
         *,
         may_fill: bool,
     ) -> FairTable:
+        empirical = self.empirical  # first: it refuses rules that leave no row of a level
         if self.measure.strata:
             self._refuse_nothing_to_compare()
         empirical = self.empirical  # first: it refuses rules that leave nothing
