@@ -8,6 +8,7 @@ and the table of docs/questions/privacy-cost.md; ``--quick`` only prints a few r
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import re
@@ -29,7 +30,7 @@ sys.path.insert(0, str(HERE.parent / "src"))
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from fairmaxent import Domain, Privacy, datasets, debias
+from fairmaxent import Domain, InfeasibleError, Privacy, datasets, debias
 from fairmaxent.fit import pipeline
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
@@ -187,12 +188,20 @@ def _distances(table: Coded, real: pd.DataFrame, rows: pd.DataFrame, ways: int) 
         yield float(np.abs(both[0] - both[1]).sum() / 2)
 
 
+def _runs(table: Coded, epsilon: float, count: int, wishes: dict[str, Any]) -> Iterator[dict[str, float]]:
+    """The runs in which the noise left something of the groups."""
+    for seed in range(count):
+        with contextlib.suppress(InfeasibleError):
+            yield measured(table, epsilon, seed, **wishes)
+
+
 def mean_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of every number over the runs."""
-    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+    """The mean of every number over the runs, and how many there are."""
+    names = runs[0] if runs else ()
+    return {name: float(np.mean([run[name] for run in runs])) for name in names} | {"runs": len(runs)}
 
 
-def curve(table: Coded) -> list[dict[str, float]]:
+def curve(table: Coded) -> list[dict[str, Any]]:
     """Private and fair rows, for one budget after the other."""
     points = []
     for epsilon in EPSILONS:
@@ -202,12 +211,11 @@ def curve(table: Coded) -> list[dict[str, float]]:
         try:
             count = 1 if math.isinf(epsilon) else RUNS_AT_ONE if epsilon == 1 else RUNS[table.name]
             plain, fair = (
-                mean_of([measured(table, epsilon, seed, **wishes) for seed in range(count)])
-                for wishes in ({"statistical_rate": None}, {})
+                mean_of(list(_runs(table, epsilon, count, wishes))) for wishes in ({"statistical_rate": None}, {})
             )
         finally:
             pipeline.OpenDP = noise  # type: ignore[misc]
-        point = {"epsilon": epsilon, "private": plain, "fair": fair}
+        point = {"epsilon": None if math.isinf(epsilon) else epsilon, "private": plain, "fair": fair}
         print(table.name, epsilon, json.dumps(point), flush=True)
         points.append(point)
     return points
@@ -227,13 +235,16 @@ def markdown(results: dict[str, Any]) -> str:
         lines.append(f"| real rows | {real['auc']:.3f} | – | – | – | – |")
         for point in reversed(record["curve"]):
             plain, fair = point["private"], point["fair"]
-            epsilon = "no noise" if math.isinf(point["epsilon"]) else f"{point['epsilon']:g}"
+            epsilon = "no noise" if point["epsilon"] is None else f"{point['epsilon']:g}"
+            if not (plain["runs"] and fair["runs"]):
+                lines.append(f"| {epsilon} | the noise hides the groups | – | – | – | – |")
+                continue
             lines.append(
                 f"| {epsilon} | {plain['auc']:.3f} | {fair['auc']:.3f} | {plain['one_way']:.1%} | "
                 f"{plain['two_way']:.1%} | {plain['cpu']:.1f} |"
             )
         lines.append("")
-    return "\n".join(lines).replace("inf", "∞")
+    return "\n".join(lines)
 
 
 def write(results: dict[str, Any]) -> None:

@@ -70,7 +70,8 @@ def lower_bound(with_canary, without, delta):
     return np.log(max(low - delta, 1e-300) / up)
 
 
-def audited(privacy, make_noise):
+def audited(privacy, make_noise, *, fits=PAIRS):
+    """The best of the attacks on so many fits of each table, repeated up to the number of pairs."""
     frame = people(60).with_columns(job=people(60)["job"].replace("c", "b"))
     roles = Roles.of(bound(DOMAIN, frames.open_frame(frame)), "hired", ["sex"])
     rows = roles.blocks.pool(roles.domain.encode(frame)).astype(np.int64)
@@ -80,9 +81,9 @@ def audited(privacy, make_noise):
     scores = np.array(
         [
             [attacks(roles, table, canary, privacy, noise) for table in (np.vstack([rows, canary]), rows)]
-            for _ in range(PAIRS)
+            for _ in range(fits)
         ]
-    )
+    ).repeat(PAIRS // fits, axis=0)
     return max(lower_bound(scores[:, 0, attack], scores[:, 1, attack], privacy.delta) for attack in range(3))
 
 
@@ -93,7 +94,6 @@ def test_a_canary_is_found_no_more_often_than_the_promise_allows(epsilon):
     assert audited(Privacy(epsilon=epsilon), OpenDP) < epsilon
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_audit_finds_the_canary_if_there_is_no_noise(epsilon):
-    assert audited(Privacy(epsilon=epsilon), Silence) > epsilon
+    assert audited(Privacy(epsilon=epsilon), Silence, fits=1) > epsilon  # each fit is the same
