@@ -274,6 +274,7 @@ def _report(
         iid=wanted.iid,
         seed=result.fit.request.random_state,
         source=replace(origin, written=written, reading=result.source.notes),
+        evaluate=wanted.evaluate,
         **asdict(filing),
     )
     for path in wanted.reports:
