@@ -45,7 +45,7 @@ def test_a_fifth_is_set_aside_and_the_rest_judged(report):
 def test_every_form_has_the_verdict_and_the_tables(report):
     verdict = "Do not treat these rows as anonymous"
     record = json.loads(to_json(report))["evaluation"]
-    assert record["verdict"].startswith(verdict)
+    assert record["verdict"][0].startswith(verdict)
     assert record["evaluation"]["risks"]["copies"]["copies"] > 100
     for text in (to_markdown(report), to_html(report)):
         assert verdict in text

@@ -20,6 +20,7 @@ from fairmaxent.evaluation.evaluation import Evaluation
 from fairmaxent.evaluation.pipeline import evaluate
 from fairmaxent.evaluation.text import risk_rows
 from fairmaxent.evaluation.utility import Estimated
+from fairmaxent.evaluation.verdict import verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
@@ -36,7 +37,7 @@ class Evaluated:
     """What was judged, or why nothing was."""
 
     evaluation: Evaluation | None
-    verdict: str
+    verdict: tuple[str, ...]  # sentences, the answer first
     flagged: tuple[str, ...]
     skipped: str | None
 
@@ -51,12 +52,12 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool) -> Evaluated:
         raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
     problem = _cannot(fit, data)
     if problem is not None:
-        return Evaluated(None, "", (), problem)
+        return Evaluated(None, (), (), problem)
     try:
         result = _judged(fit.request, frames.open_frame(data), iid=iid)
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return Evaluated(None, "", (), str(problem))
-    return Evaluated(result, result.verdict, result.flagged, None)
+        return Evaluated(None, (), (), str(problem))
+    return Evaluated(result, tuple(verdict(result)), result.flagged, None)
 
 
 def _cannot(fit: Fit, data: Any) -> str | None:

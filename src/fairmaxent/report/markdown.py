@@ -140,7 +140,8 @@ def _evaluation(report: Report) -> Iterator[str]:
     if judged is None:
         yield f"The rows were not judged: {text(report.evaluation.skipped or '')}."
         return
-    yield from (f"**{text(report.evaluation.verdict)}**", text(evaluated.how(judged)))
+    answer, *reasons = report.evaluation.verdict
+    yield from (f"**{text(answer)}** {text(' '.join(reasons))}", text(evaluated.how(judged)))
     yield from (table(evaluated.risk_table(judged)), text(evaluated.closest(judged)))
     if judged.utility is not None:
         yield from (text(evaluated.UTILITY), table(evaluated.utility_table(judged)))
