@@ -88,6 +88,14 @@ def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
         assert bool(evaluated(fit.sample(ROWS)).flagged) == flagged
 
 
+def test_control_rows_of_the_real_table_are_noticed():
+    """With them, copies look like chance."""
+    result = evaluated(REAL.sample(ROWS, seed=0, shuffle=True), control=REAL)
+    assert result.verdict.startswith("100 % of the control rows are rows of the real table")
+    assert result.risks.singling_out.value < 0.1
+    assert "control rows are" not in untroubled().verdict
+
+
 # ---------------------------------------------------------------- without control rows
 
 

@@ -23,6 +23,12 @@ def verdict(measured: Measurements) -> Iterator[str]:
     judged = measured.risks.judgements()
     unsure = [name for name, one in judged.items() if one == "uncertain"]
     open_ones = [name for name, one in judged.items() if one == "needs control"]
+    overlap = measured.risks.copies.control_overlap
+    if overlap is not None and overlap.judged() == "high":
+        yield (
+            f"{_percent(overlap.rate)} of the control rows are rows of the real table, so risks are larger than they "
+            "look: pass rows of other people."
+        )
     if measured.flagged:
         yield "Do not treat these rows as anonymous: they give away people of the real table."
         for name in measured.flagged:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit.share_text import percent
 from fairmaxent.plain_text import isolated
-from fairmaxent.report import decisions, model_estimate, number_text, sentences, svg, tables
+from fairmaxent.report import decisions, evaluated, model_estimate, number_text, sentences, svg, tables
 from fairmaxent.report.build import Report
 from fairmaxent.report.first_page import first_page, left_out_alerts
 from fairmaxent.report.shares import Grouping, Marginal, Shift
@@ -66,6 +66,7 @@ def to_html(report: Report, *, paper: str | None = None) -> str:
         number_text=number_text,
         student=model_estimate,
         decisions=decisions,
+        evaluated=evaluated,
         style=_trusted(_style(here.joinpath("report.css").read_text(encoding="utf-8"), paper)),
         groups=[_group_bars(grouping) for grouping in report.groupings],
         columns=[_column_bars(column) for column in report.marginals[:SHOWN_COLUMNS]],
