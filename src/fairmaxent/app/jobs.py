@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairmaxent.app.problem_text import problem_text
+from fairmaxent.app.refusals import StoppedError
 from fairmaxent.progress import Progress
 
 State = Literal["running", "done", "failed", "stopped"]
 
 _REMEMBERED = 20  # jobs that can still be asked about
-
-
-class StoppedError(Exception):
-    """The user stopped the work, or asked for it anew."""
 
 
 @dataclass(eq=False)

@@ -7,13 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from fairmaxent.app.refusals import SupersededError
 from fairmaxent.progress import Progress
 
 Result = TypeVar("Result")
-
-
-class SupersededError(Exception):
-    """Newer work has come in, so nobody needs this any more."""
 
 
 class LatestOnly:

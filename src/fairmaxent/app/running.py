@@ -7,10 +7,15 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fairmaxent.errors import DependencyError, InputError, Option
+from fairmaxent.errors import DependencyError, InputError, Option, StorageError
 from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
+
+if TYPE_CHECKING:
+    from fairmaxent.app.session import Session
 
 MOST_BYTES = 1 << 30  # of an upload
 _HOST = "127.0.0.1"
@@ -29,15 +34,13 @@ def serve(
         raise DependencyError(
             f"the app needs {problem.name}, which is not installed; pip install 'fairmaxent[app]'"
         ) from problem
-    from fairmaxent.app.session import Session
-
+    if data is not None:
+        _check_exists(data)
     parent = Path(tempfile.gettempdir())
     remove_abandoned(parent)  # of an app that was killed
     with _listening(port) as listener, HiddenFolder(parent) as folder:
-        session = Session(folder)
-        if data is not None:
-            session.open_given(data)
-        app = make_app(session, port=listener.getsockname()[1], most_bytes=most_bytes)
+        starting = start_session(folder, data)
+        app = make_app(starting, port=listener.getsockname()[1], most_bytes=most_bytes)
         config = uvicorn.Config(
             app,
             lifespan="off",
@@ -56,8 +59,36 @@ def serve(
         except KeyboardInterrupt:  # the usual end
             pass
         finally:
-            session.stop()
+            if starting.done():
+                starting.result().stop()
     say("Stopped.")
+
+
+def start_session(folder: Path, data: str | None) -> Future[Session]:
+    """Load the library and the table in a thread, so that the page is there at once."""
+    starting: Future[Session] = Future()
+
+    def start() -> None:
+        try:
+            from fairmaxent.app.session import Session
+
+            session = Session(folder)
+            if data is not None:
+                session.open_given(data)
+            starting.set_result(session)
+        except BaseException as problem:
+            starting.set_exception(problem)
+
+    threading.Thread(target=start, name="start", daemon=True).start()
+    return starting
+
+
+def _check_exists(data: str) -> None:
+    """Refuse a file that is not there before a browser opens."""
+    from fairmaxent.files.parts import is_pattern
+
+    if not is_pattern(data) and not Path(data).exists():
+        raise StorageError(f"{data} does not exist; check the path")
 
 
 def _listening(port: int) -> socket.socket:

@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -16,32 +17,34 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from fairmaxent.app.examples import EXAMPLES
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import Job
-from fairmaxent.app.latest_only import SupersededError
-from fairmaxent.app.problem_text import problem_text
-from fairmaxent.app.session import Session, StaleError
-from fairmaxent.data.limits import memory_text
+from fairmaxent.app.refusals import StaleError, SupersededError, TooLargeError
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.progress import Progress
+
+if TYPE_CHECKING:
+    from fairmaxent.app.jobs import Job
+    from fairmaxent.app.session import Session
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOST_JSON = 1 << 20  # bytes of a request
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 
 Handler = Callable[[Request], Awaitable[Response]]
+Answer = Callable[["Session", Request], Awaitable[Response]]
 
 
-def make_app(session: Session, *, port: int, most_bytes: int) -> Guard:
-    """The whole app behind its guard."""
-    return Guard(Starlette(routes=_Routes(session, most_bytes).all()), port=port)
+def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
+    """The whole app behind its guard; it answers before its session has started."""
+    return Guard(Starlette(routes=_Routes(starting, most_bytes).all()), port=port)
 
 
 class _Routes:
     """The requests that the page makes."""
 
-    def __init__(self, session: Session, most_bytes: int) -> None:
-        self._session = session
+    def __init__(self, starting: Future[Session], most_bytes: int) -> None:
+        self._starting = starting
         self._most_bytes = most_bytes
         # All of them are read at the start, so that no name from a browser is ever looked up in a folder.
         folder = files("fairmaxent.app") / "static"
@@ -54,10 +57,11 @@ class _Routes:
         return [
             Route("/", self._page),
             Route("/static/{name}", self._page),
-            Route("/api/state", _safely(self._session, self._state)),
-            Route("/api/job/{number:int}", _safely(self._session, self._job)),
+            Route("/api/first", self._first),
+            Route("/api/state", self._safely(self._state)),
+            Route("/api/job/{number:int}", self._safely(self._job)),
             Route("/files/{folder:int}/{name}", self._file),
-            *(Route(f"/api/{name}", _safely(self._session, post), methods=["POST"]) for name, post in posts.items()),
+            *(Route(f"/api/{name}", self._safely(post), methods=["POST"]) for name, post in posts.items()),
         ]
 
     async def _page(self, request: Request) -> Response:
@@ -67,73 +71,99 @@ class _Routes:
             return JSONResponse({"error": "There is no such page."}, status_code=404)
         return Response(content, media_type=_TYPES[Path(name).suffix])
 
-    async def _state(self, request: Request) -> Response:
-        return JSONResponse({**self._session.state(), "most_bytes": self._most_bytes})
+    async def _first(self, request: Request) -> Response:
+        """What is known at once, while the session is starting."""
+        if self._starting.done():
+            return await self._safely(self._state)(request)
+        return JSONResponse({"table": None, "starting": True, **self._about()})
+
+    async def _state(self, session: Session, request: Request) -> Response:
+        return JSONResponse({**session.state(), **self._about()})
+
+    def _about(self) -> dict[str, Any]:
+        return {"examples": EXAMPLES, "most_bytes": self._most_bytes}
 
     # ------------------------------------------------------------ the table
 
-    async def _upload(self, request: Request) -> Response:
+    async def _upload(self, session: Session, request: Request) -> Response:
         """Take a file, in pieces, and refuse it as soon as it is too large."""
         name = request.query_params.get("name", "table")
-        target = self._session.folder / f"upload-{os.urandom(8).hex()}"
+        target = session.folder / f"upload-{os.urandom(8).hex()}"
         try:
             await _receive(request.stream(), target, self._most_bytes, request.headers.get("content-length"))
-            state = await run_in_threadpool(self._session.open_uploaded, name, target)
+            state = await run_in_threadpool(session.open_uploaded, name, target)
         finally:
             target.unlink(missing_ok=True)
-        return JSONResponse({**state, "most_bytes": self._most_bytes})
+        return JSONResponse({**state, **self._about()})
 
-    async def _demo(self, request: Request) -> Response:
+    async def _demo(self, session: Session, request: Request) -> Response:
         values = await _values(request)
-        state = await run_in_threadpool(self._session.open_demo, str(values.get("name")))
-        return JSONResponse({**state, "most_bytes": self._most_bytes})
+        state = await run_in_threadpool(session.open_demo, str(values.get("name")))
+        return JSONResponse({**state, **self._about()})
 
-    async def _look(self, request: Request) -> Response:
+    async def _look(self, session: Session, request: Request) -> Response:
         values = await _values(request)
         return JSONResponse(
-            await run_in_threadpool(self._session.look, values.get("table"), _options(values)),
+            await run_in_threadpool(session.look, values.get("table"), _options(values)),
         )
 
     # ------------------------------------------------------------ the fit
 
-    async def _fit(self, request: Request) -> Response:
+    async def _fit(self, session: Session, request: Request) -> Response:
         values = await _values(request)
         number, options = values.get("table"), _options(values)
 
         def work(progress: Progress) -> dict[str, Any]:
-            return self._session.fit(number, options, progress)
+            return session.fit(number, options, progress)
 
-        return JSONResponse(await asyncio.wrap_future(self._session.live.submit(work)))
+        return JSONResponse(await asyncio.wrap_future(session.live.submit(work)))
 
-    async def _pin(self, request: Request) -> Response:
-        return JSONResponse(self._session.pin())
+    async def _pin(self, session: Session, request: Request) -> Response:
+        return JSONResponse(session.pin())
 
-    async def _unpin(self, request: Request) -> Response:
-        return JSONResponse(self._session.unpin((await _values(request)).get("number", -1)))
+    async def _unpin(self, session: Session, request: Request) -> Response:
+        return JSONResponse(session.unpin((await _values(request)).get("number", -1)))
 
     # ------------------------------------------------------------ slow work and files
 
-    async def _start(self, request: Request) -> Response:
-        works = {"estimate": self._session.estimate, "take": self._session.take, "trade-off": self._session.trade_off}
+    async def _start(self, session: Session, request: Request) -> Response:
+        works = {"estimate": session.estimate, "take": session.take, "trade-off": session.trade_off}
         kind = (await _values(request)).get("kind")
         if kind not in works:
             raise InputError("there is no such work; reload the page")
-        return _shown(self._session.jobs.start(str(kind), works[kind]))
+        return _shown(session.jobs.start(str(kind), works[kind]))
 
-    async def _stop(self, request: Request) -> Response:
-        job = self._session.jobs.get((await _values(request)).get("number", -1))
+    async def _stop(self, session: Session, request: Request) -> Response:
+        job = session.jobs.get((await _values(request)).get("number", -1))
         if job is not None:
-            self._session.jobs.stop(job)
+            session.jobs.stop(job)
         return _shown(job)
 
-    async def _job(self, request: Request) -> Response:
-        return _shown(self._session.jobs.get(request.path_params["number"]))
+    async def _job(self, session: Session, request: Request) -> Response:
+        return _shown(session.jobs.get(request.path_params["number"]))
 
     async def _file(self, request: Request) -> Response:
-        path = self._session.file(request.path_params["folder"], request.path_params["name"])
+        session = await asyncio.wrap_future(self._starting)
+        path = session.file(request.path_params["folder"], request.path_params["name"])
         if path is None or not path.is_file():
             return JSONResponse({"error": "That file is no longer there; make it again."}, status_code=404)
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+
+    def _safely(self, answer: Answer) -> Handler:
+        """Wait for the session, and turn every failure into an answer that the page can show."""
+
+        async def answered(request: Request) -> Response:
+            session = await asyncio.wrap_future(self._starting)
+            try:
+                return await answer(session, request)
+            except SupersededError:
+                return JSONResponse({"superseded": True})
+            except StaleError:
+                return JSONResponse({"error": _STALE, "stale": True}, status_code=409)
+            except Exception as problem:
+                return _failed(problem, hide=str(session.folder))
+
+        return answered
 
 
 def _shown(job: Job | None) -> Response:
@@ -142,27 +172,13 @@ def _shown(job: Job | None) -> Response:
     return JSONResponse(job.to_dict())
 
 
-def _safely(session: Session, handler: Handler) -> Handler:
-    """Turn every failure into an answer that the page can show."""
+def _failed(problem: Exception, *, hide: str) -> Response:
+    from fairmaxent.app.problem_text import problem_text
 
-    async def answered(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except SupersededError:
-            return JSONResponse({"superseded": True})
-        except StaleError:
-            return JSONResponse({"error": _STALE, "stale": True}, status_code=409)
-        except Exception as problem:
-            known = isinstance(problem, FairMaxEntError | OSError | MemoryError)
-            status = 413 if isinstance(problem, TooLargeError) else 422 if known else 500
-            text = problem_text(problem, hide=str(session.folder))
-            return JSONResponse({"error": f"{text[:1].upper()}{text[1:]}"}, status_code=status)
-
-    return answered
-
-
-class TooLargeError(InputError):
-    """A file is larger than the app takes."""
+    known = isinstance(problem, FairMaxEntError | OSError | MemoryError)
+    status = 413 if isinstance(problem, TooLargeError) else 422 if known else 500
+    text = problem_text(problem, hide=hide)
+    return JSONResponse({"error": f"{text[:1].upper()}{text[1:]}"}, status_code=status)
 
 
 async def _receive(parts: AsyncIterator[bytes], target: Path, most: int, announced: str | None) -> None:
@@ -178,6 +194,8 @@ async def _receive(parts: AsyncIterator[bytes], target: Path, most: int, announc
                     break
                 file.write(part)
     if max(size, written) > most:
+        from fairmaxent.data.limits import memory_text
+
         raise TooLargeError(
             f"the file is larger than {memory_text(most)}, the most that the page takes; start the app with the file "
             "instead: fairmaxent app FILE"

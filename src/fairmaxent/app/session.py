@@ -11,10 +11,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from fairmaxent.app.examples import EXAMPLES
 from fairmaxent.app.jobs import Jobs
 from fairmaxent.app.latest_only import LatestOnly
 from fairmaxent.app.looked import looked, plain
 from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.problem_text import problem_text
+from fairmaxent.app.refusals import StaleError
 from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import seen
@@ -29,13 +32,8 @@ from fairmaxent.inspection import inspect
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
-DEMOS = {"adult": "Income in the US census of 1994", "german": "Credit in Germany", "compas": "Reoffending in Florida"}
 MOST_PINS = 3
 _NAME_LENGTH = 100
-
-
-class StaleError(Exception):
-    """The page shows another table than the one that is open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +53,7 @@ class Session:
         self.live = LatestOnly("fit")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
+        self.problem: str | None = None  # why the file that the command named could not be opened
         self._lock = threading.Lock()
         self._look: dict[str, Any] | None = None
         self._options: dict[str, Any] = {}
@@ -68,8 +67,12 @@ class Session:
     # ------------------------------------------------------------ opening a table
 
     def open_given(self, path: str) -> dict[str, Any]:
-        """Open the file that the command named."""
-        return self._open(Path(path), typed=path, title=os.path.basename(path))
+        """Open the file that the command named; what is wrong with it is said on the page."""
+        try:
+            return self._open(Path(path), typed=path, title=os.path.basename(path))
+        except Exception as problem:
+            self.problem = problem_text(problem, hide=str(self.folder))
+            return self.state()
 
     def open_uploaded(self, name: str, uploaded: Path) -> dict[str, Any]:
         """Open a file that the browser sent, under a harmless form of its name."""
@@ -83,12 +86,12 @@ class Session:
         from fairmaxent import datasets
         from fairmaxent.files.tables import write_table
 
-        if name not in DEMOS:
+        if name not in EXAMPLES:
             raise InputError("there is no such example; reload the page")
         demo = datasets.load(name, library="polars")  # type: ignore[arg-type]
         target = self._new_folder() / f"{name}.csv"
         write_table(demo.frame, target)
-        return self._open(target, typed=target.name, title=DEMOS[name], can_be_taken=True)
+        return self._open(target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
 
     def _open(self, path: Path, *, typed: str, title: str, can_be_taken: bool = False) -> dict[str, Any]:
         opened = OpenedTable(self._next(), path, typed, title, can_be_taken)
@@ -121,11 +124,10 @@ class Session:
         """Everything that the page shows."""
         opened = self.opened
         if opened is None:
-            return {"table": None, "demos": DEMOS}
+            return {"table": None, "problem": self.problem}
         table = {"number": opened.number, "title": opened.title, "name": opened.typed, "offered": opened.can_be_taken}
         return {
             "table": table,
-            "demos": DEMOS,
             "look": self._look,
             "options": self._options,
             "answer": self._answer,

@@ -75,7 +75,7 @@ class Result:
         from fairmaxent.data.roles import Roles
         from fairmaxent.inspection.hints import leak_hints
 
-        if not self.fit.table.keeps_rows:
+        if not self.fit.table.keeps_rows or self.fit.request.share:  # rows to share have other levels
             return ()
         domain = self.fit.domain
         outcome, *protected = self.fit.roles.names

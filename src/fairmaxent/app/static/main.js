@@ -46,7 +46,7 @@ async function opening(what, text) {
 
 function drawOpenPart(busy) {
   drawOpen(byId("open"), {
-    demos: state.demos, most: state.most_bytes, opened: Boolean(state.table), busy,
+    examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
     openFile: (file) => opening(() => {
       if (file.size > state.most_bytes) throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
       return upload(file);
@@ -236,9 +236,14 @@ addEventListener("resize", () => {
 });
 
 try {
-  show(await get("/api/state"));
-  drawOpenPart();
+  show(await get("/api/first"));
+  drawOpenPart(state.starting ? "Starting…" : "");
+  document.body.dataset.ready = "yes";
+  if (state.starting) {
+    show(await get("/api/state"));
+    drawOpenPart();
+  }
+  if (state.problem) fail(new Error(state.problem));
 } catch (problem) {
   fail(problem);
 }
-document.body.dataset.ready = "yes";

@@ -3,7 +3,7 @@
 import { h, newId } from "./dom.js";
 import { size } from "./format.js";
 
-export function drawOpen(section, { demos, most, opened, openFile, openDemo, busy }) {
+export function drawOpen(section, { examples, most, opened, openFile, openDemo, busy }) {
   const id = newId("file");
   const input = h("input", {
     type: "file", id, class: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz,.zst",
@@ -21,14 +21,14 @@ export function drawOpen(section, { demos, most, opened, openFile, openDemo, bus
     drop.classList.remove("over");
     if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
   });
-  const examples = h("p", { class: "examples" }, h("span", { class: "soft" }, "Or try an example: "),
-    Object.entries(demos).map(([name, title]) =>
+  const buttons = h("p", { class: "examples" }, h("span", { class: "soft" }, "Or try an example: "),
+    Object.entries(examples).map(([name, title]) =>
       h("button", { type: "button", onclick: () => openDemo(name) }, title)));
   const status = h("p", { role: "status", class: "soft" }, busy ?? "");
   if (opened) {
     section.replaceChildren(h("details", null, h("summary", null, h("h2", { id: "open-title" }, "Open another table")),
-      drop, examples, status));
+      drop, buttons, status));
   } else {
-    section.replaceChildren(h("h2", { id: "open-title" }, "Open a table"), drop, examples, status);
+    section.replaceChildren(h("h2", { id: "open-title" }, "Open a table"), drop, buttons, status);
   }
 }
