@@ -318,6 +318,11 @@ def test_what_needs_the_rows_is_refused(noise, ask, why):
         ask(private())
 
 
+def test_a_report_on_a_private_fit_does_not_compare_with_the_rows(noise, tmp_path):
+    with pytest.raises(InputError, match="a private report cannot have it"):
+        private().report(tmp_path / "report.json", evaluate=True)
+
+
 def test_columns_and_values_that_were_not_declared_are_refused(noise):
     with pytest.raises(ColumnError, match="column 'extra' is not declared"):
         private(people().with_columns(extra=1))
