@@ -130,6 +130,13 @@ def test_the_command_line_has_it(tmp_path):
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)
 
 
+def test_the_command_line_says_its_own_name(tmp_path):
+    salaries(5).to_csv(tmp_path / "salaries.csv", index=False)
+    arguments = ["--outcome", "job", "--protected", "sex", "--equal-means"]
+    done = CliRunner().invoke(group, ["debias", str(tmp_path / "salaries.csv"), *arguments, "-o", "-"])
+    assert "--equal-means needs an outcome of numbers, but 'job' is" in " ".join(done.output.split())
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
