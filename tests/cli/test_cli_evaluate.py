@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
+from fairmaxent.evaluation.success import Risk
 
 REAL, NEW, CONTROL = (biased_table(seed) for seed in (1, 2, 3))
 QUICK = ("--attacks", "100")
@@ -66,6 +68,16 @@ def test_without_control_rows_the_next_step_is_to_set_some_aside():
     assert result.output.splitlines()[-1].endswith("pass them with --control")
     flagged = run("real.csv", "real.csv", *QUICK)
     assert "'fairmaxent debias' with --base-share 1" in flagged.output
+
+
+def test_rows_that_copy_nobody_need_another_remedy(monkeypatch):
+    result = fairmaxent.evaluate(REAL, NEW, control=CONTROL, attacks=100)
+    surely = Risk.of(60, 100, (20, 100), confidence=0.95)
+    flagged = replace(result, risks=replace(result.risks, singling_out=surely))
+    monkeypatch.setattr("fairmaxent.evaluation.pipeline.evaluate", lambda *_, **__: flagged)
+    shown = run("real.csv", "new.csv", "--control", "control.csv")
+    assert shown.output.startswith("Do not treat")
+    assert shown.output.splitlines()[-1].startswith("Next: round or drop columns with rare values")
 
 
 def test_rows_that_debias_wrote_can_be_evaluated():

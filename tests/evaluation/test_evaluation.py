@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import narwhals as nw
@@ -16,6 +17,7 @@ from evaluation_tables import people, with_gaps
 import fairmaxent
 from fairmaxent.evaluation import copied_rows
 from fairmaxent.evaluation.pipeline import ATTACKS
+from fairmaxent.evaluation.success import Risk
 
 ROWS = 400
 REAL, NEW, CONTROL = (people(ROWS, seed) for seed in (1, 2, 3))  # NEW: other people, so that nobody is given away
@@ -86,6 +88,16 @@ def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
     for share, flagged in ((0.2, True), (1.0, False)):
         fit = fairmaxent.debias(REAL, "hired", "sex", base_share=share, estimate=None, random_state=0)
         assert bool(evaluated(fit.sample(ROWS)).flagged) == flagged
+
+
+def test_rare_values_are_named_if_nothing_was_copied():
+    """As in rows of the base of a table with many numbers: nobody is copied, but numbers are somebody's."""
+    result = untroubled()
+    surely = Risk.of(60, 200, (20, 200), confidence=0.95)
+    rare = replace(result.risks.copies, lone_values={"age": 3, "income": 94})
+    flagged = replace(result, risks=replace(result.risks, singling_out=surely, copies=rare))
+    assert flagged.flagged == ("singling out",)
+    assert "Rare values may be the cause: 94 values of 'income'" in flagged.verdict
 
 
 def test_control_rows_of_the_real_table_are_noticed():

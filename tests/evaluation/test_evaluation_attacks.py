@@ -220,6 +220,25 @@ def test_copies_by_chance_without_control_are_doubles():
     assert found == pytest.approx(min(doubles))
 
 
+@pytest.mark.parametrize("rows", [100, 500, 2000])
+def test_copies_by_chance_are_bounded_by_control_rows_of_any_number(rows):
+    rng = np.random.default_rng(12)
+    shares = rng.dirichlet(np.full(400, 0.5))
+    sizes = {"real": 500, "new": 4000, "control": rows}
+    drawn = {name: rng.choice(400, size, p=shares) for name, size in sizes.items()}
+    found = copied_rows(pool({name: pl.DataFrame({"a": values}) for name, values in drawn.items()})[0], confidence=0.95)
+    times = Counter(drawn["control"].tolist())
+    met = np.array([times[value] for value in drawn["new"].tolist()])
+    if rows <= 500:
+        assert found.by_chance == pytest.approx(min(1, (met > 0).mean() + (500 / rows - 1) * (met == 1).mean()))
+    else:  # a part of the control, as large as the real table
+        parts = [(rng.binomial(met, 500 / rows) > 0).mean() for _ in range(200)]
+        assert found.by_chance == pytest.approx(np.mean(parts), abs=0.003)
+    truth = 1 - (1 - shares) ** 500  # the chance that a value is among so many rows
+    assert found.by_chance > shares @ truth - 0.03
+    assert found.risk.low == 0
+
+
 def test_membership_is_the_share_of_pairs():
     rng = np.random.default_rng(7)
     real, control = np.round(rng.gamma(2, 1.0, 150), 1), np.round(rng.gamma(3, 1.0, 120), 1)

@@ -33,6 +33,14 @@ def verdict(measured: Measurements) -> Iterator[str]:
         yield "Do not treat these rows as anonymous: they give away people of the real table."
         for name in measured.flagged:
             yield _REASONS[name](measured)
+        lone = measured.risks.copies.lone_values
+        if lone and "copies" not in measured.flagged:
+            name = max(lone, key=lambda name: lone[name])
+            shown = cut(cell_text(name), 40)
+            yield (
+                f"Rare values may be the cause: {lone[name]:,} values of {shown!r} in the new rows belong to only one "
+                "person of the real table."
+            )
         return
     yield _not_flagged(unsure, open_ones)
     if unsure:

@@ -183,6 +183,8 @@ def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableF
 
 def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFile) -> str:
     """Make better rows, find out more, or share them."""
+    if evaluation.flagged and "copies" not in evaluation.flagged:
+        return next_step("round or drop columns with rare values, make new rows and evaluate those")
     if evaluation.flagged:
         why = "make rows that copy nobody, and evaluate those"
         if not roles.protected:
