@@ -65,7 +65,7 @@ def people(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", goo
     hired = np.where(rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no")
     table = {
         column: sex,
-        "region": rng.choice(["n", "s", None], rows),
+        "region": rng.choice(["n", "s", ""], rows),
         "age": rng.integers(18, 60, rows),
         outcome: hired,
     }
@@ -81,7 +81,7 @@ def enter(page, client):
 
 def answered(page):
     page.wait_for_selector("#answer .tiles")
-    page.wait_for_function("document.getElementById('see').getAttribute('aria-busy') !== 'true'")
+    page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
 
 
 def shot(page, name):
@@ -161,11 +161,11 @@ def test_every_control_asks_what_it_says(page, tmp_path):
         scenario(compare_missing=True, base="product", seed=7)
         page.get_by_label("What", exact=True).select_option("weights")
         scenario(mode="weights")
-        page.locator("#look").get_by_label("region").check()
+        page.locator("#look").get_by_label("region", exact=True).check()
         scenario(protected=["sex", "region"])
         page.get_by_label("Compare", exact=True).select_option("joint")
         scenario(groups="joint")
-        page.locator("#look").get_by_label("yes").uncheck()
+        page.locator("#look").get_by_label("yes", exact=True).uncheck()
         scenario(favourable=[])
         answered(page)
         assert page.locator("#problem").is_hidden()
@@ -202,8 +202,8 @@ CUT = """() => {
   const room = document.documentElement.clientWidth + 0.5;
   return [...document.body.querySelectorAll('*')].filter((element) => {
     const box = element.getBoundingClientRect();
-    const may = element.closest('.scroll') || element.closest('.skip');
-    return box.width && !may && (box.right > room || box.left < -0.5);
+    const scrolled = element.closest('.scroll') || element.closest('.skip');
+    return box.width && !scrolled && (box.right > room || box.left < -0.5);
   }).map((element) => element.outerHTML.slice(0, 120));
 }"""
 
@@ -254,7 +254,7 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
         second.wait_for_selector("#problem:not([hidden])")
         assert "broken.parquet" in second.locator("#problem").inner_text()
         second.get_by_role("button", name="Credit in Germany").click()
-        second.wait_for_function("document.title.startsWith('Credit')")
+        second.wait_for_function("() => document.title.startsWith('Credit')")
         page.get_by_label("Ask for equal outcomes of sex").uncheck()
         page.wait_for_selector("#problem:not([hidden])")
         assert "Reload this page" in page.locator("#problem").inner_text()

@@ -199,6 +199,20 @@ def test_an_estimate_changes_the_command(client):
     assert client.fit(state, representation_rate=None, seed=2)["see"]["estimate"] is None
 
 
+def test_the_new_rows_are_judged_as_evaluate_does(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    job = client.work("evaluate")
+    assert job["state"] == "done", job
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    judged = fairmaxent.evaluate(people(), fit.sample(600), outcome="hired", protected=["sex"], favourable="yes")
+    assert job["result"]["verdict"] == judged.verdict
+    assert len(job["result"]["measures"]) == len(judged.to_frame())
+    assert job["result"]["command"].startswith("fairmaxent evaluate people.csv people-fair.csv --outcome hired")
+    client.fit(state, representation_rate=None, mode="weights")
+    assert "New rows" in client.work("evaluate")["error"]
+
+
 def test_a_trade_off_and_pins(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)

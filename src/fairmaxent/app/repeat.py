@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,21 @@ class FileNames:
 
 def command_text(opened: OpenedTable, scenario: Scenario, names: FileNames, estimated: str | None) -> str:
     """The command, on one line, or why there is none."""
-    tokens = list(command_tokens(opened, scenario, names, estimated))
+    return _typed(list(command_tokens(opened, scenario, names, estimated)))
+
+
+def evaluation_command(opened: OpenedTable, scenario: Scenario, names: FileNames) -> str:
+    """The command that judges the rows that the other command writes."""
+    tokens: list[str | None] = ["fairmaxent", "evaluate", opened.typed, names.table, "--outcome", scenario.outcome]
+    for name in scenario.protected:
+        tokens += ["--protected", name]
+    for level in scenario.favourable:
+        tokens += ["--favourable", option_types.LEVEL.written(level)]
+    tokens += ["--drop", option_types.NAMES.written(list(scenario.drop))] if scenario.drop else []
+    return _typed(tokens)
+
+
+def _typed(tokens: Sequence[str | None]) -> str:
     if None in tokens:
         return _UNTYPABLE
     text = shlex.join(token for token in tokens if token is not None)

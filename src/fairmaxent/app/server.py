@@ -127,7 +127,12 @@ class _Routes:
     # ------------------------------------------------------------ slow work and files
 
     async def _start(self, session: Session, request: Request) -> Response:
-        works = {"estimate": session.estimate, "take": session.take, "trade-off": session.trade_off}
+        works = {
+            "estimate": session.estimate,
+            "evaluate": session.evaluate,
+            "take": session.take,
+            "trade-off": session.trade_off,
+        }
         kind = (await _values(request)).get("kind")
         if kind not in works:
             raise InputError("there is no such work; reload the page")

@@ -18,17 +18,20 @@ from fairmaxent.app.looked import looked, plain
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.problem_text import problem_text
 from fairmaxent.app.refusals import StaleError
-from fairmaxent.app.repeat import FileNames, command_text, python_text
+from fairmaxent.app.repeat import FileNames, command_text, evaluation_command, python_text
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import seen
 from fairmaxent.app.taking import take
 from fairmaxent.cli.role_options import typed_level
 from fairmaxent.data.reading import Reading
 from fairmaxent.errors import InputError, StorageError
+from fairmaxent.evaluation.pipeline import evaluate
+from fairmaxent.files.tables import as_polars
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_rows, read_frame, with_estimate
 from fairmaxent.fit.request import Estimate, Request
 from fairmaxent.inspection import inspect
+from fairmaxent.plain_text import visible
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
@@ -217,6 +220,31 @@ class Session:
         _, fitted = self._current()
         curve = trade_off(fitted.fit, progress=progress)
         return {"points": plain([vars(point) for point in curve.points]), "skipped": curve.skipped}
+
+    def evaluate(self, progress: Progress) -> dict[str, Any]:
+        """Judge the new rows before they are shared, as 'fairmaxent evaluate' does."""
+        opened, fitted = self._current()
+        scenario, fit = fitted.scenario, fitted.fit
+        if scenario.mode != "rows":
+            raise InputError("Only new rows can be judged; choose “New rows” under Take.")
+        real = opened.file(scenario.drop, in_memory=True).frame
+        new = as_polars(fit.sample(fit.table.size if scenario.rows is None else scenario.rows))
+        judged = evaluate(
+            real,
+            new,
+            outcome=scenario.outcome,
+            protected=list(scenario.protected),
+            favourable=fit.request.favourable,
+            progress=progress,
+        )
+        self._still(fitted)
+        measures = judged.to_frame().iter_rows(named=True)
+        names = FileNames(*opened.file_names())
+        return {
+            "verdict": visible(judged.verdict),
+            "measures": plain(list(measures)),
+            "command": evaluation_command(opened, scenario, names),
+        }
 
     def take(self, progress: Progress) -> dict[str, Any]:
         """Write the files to take."""

@@ -20,9 +20,9 @@ export const byId = (id) => document.getElementById(id);
 let numbers = 0;
 export const newId = (stem) => `${stem}-${++numbers}`;
 
-// A table of texts; the columns named in `right` hold numbers.
-export function table(caption, heads, rows, right = []) {
-  const side = (index) => (right.includes(index) ? "n" : null);
+// A table of texts; the columns in `right` hold numbers, the one `wide` long texts.
+export function table(caption, heads, rows, right = [], wide = -1) {
+  const side = (index) => (right.includes(index) ? "n" : index === wide ? "levels" : null);
   const body = rows.map((row) =>
     h("tr", row.className ? { class: row.className } : null, row.map((cell, index) =>
       index === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: side(index) }, cell))));

@@ -95,7 +95,7 @@ function columns(look, options, change) {
       h("button", { type: "button", "aria-label": `Leave out ${column.name}`,
         onclick: () => change({ drop: [...dropped, column.name] }) }, "Leave out")]);
   return h("details", null, h("summary", null, `All ${look.columns.length} columns`),
-    table("Columns", ["Column", "kind", "values", "missing", "levels", ""], rows, [2, 3]),
+    table("Columns", ["Column", "kind", "values", "missing", "levels", "leave out"], rows, [2, 3], 4),
     dropped.length > 0 && h("p", null, "Left out: ", dropped.map((name) => [
       h("button", { type: "button", "aria-label": `Put ${name} back`,
         onclick: () => change({ drop: dropped.filter((other) => other !== name) }) }, `${name} – put back`), " "])));

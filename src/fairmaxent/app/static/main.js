@@ -6,7 +6,7 @@ import { byId, h } from "./dom.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
-import { drawPins, drawSee, drawTradeOff } from "./see.js";
+import { drawPins, drawSee, drawTradeOff, drawVerdict } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -27,7 +27,7 @@ function fail(problem) {
   byId("problem").hidden = !problem;
 }
 
-const room = (id) => Math.max(240, Math.min(720, byId(id).clientWidth - 34));
+const room = (id) => Math.max(240, byId(id).clientWidth - 32);
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
 // ---------------------------------------------------------------- opening
@@ -45,14 +45,14 @@ async function opening(what, text) {
 }
 
 function drawOpenPart(busy) {
-  drawOpen(byId("open"), {
+  redraw(byId("open"), () => drawOpen(byId("open"), {
     examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
     openFile: (file) => opening(() => {
       if (file.size > state.most_bytes) throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
       return upload(file);
     }, `Reading ${file.name}…`),
     openDemo: (name) => opening(() => post("/api/demo", { name }), "Reading the example…"),
-  });
+  }));
 }
 
 function show(newest) {
@@ -85,7 +85,6 @@ function change(values, { look = false, draw = false } = {}) {
 const shared = {};
 
 function changeRoles(values) {
-  const focused = document.activeElement?.id;
   const protectedNow = values.protected ?? options.protected;
   const rate = (name) => options[name] !== null && typeof options[name] === "object"
     ? Object.values(options[name]).find((one) => one !== null) ?? null : options[name];
@@ -95,7 +94,6 @@ function changeRoles(values) {
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...values, ...fresh }, { look: true, draw: true });
   drawLookPart();
-  if (focused) byId(focused)?.focus();
 }
 
 async function lookAgain() {
@@ -103,10 +101,8 @@ async function lookAgain() {
   try {
     const { look } = await post("/api/look", { table: state.table.number, options });
     if (number !== looking) return;
-    const focused = focusIn(byId("look"));
     state = { ...state, look };
     drawLookPart();
-    restore(byId("look"), focused);
   } catch (problem) {
     if (number === looking) fail(problem);
   }
@@ -117,27 +113,33 @@ const controls = (part) => [...part.querySelectorAll("input, select, button, sum
 const focusIn = (part) => controls(part).indexOf(document.activeElement);
 const restore = (part, index) => index >= 0 && controls(part)[index]?.focus();
 
+// Draw a part again, with the same focus, and with open what was open.
+function redraw(part, draw) {
+  const title = (one) => one.querySelector("summary").textContent;
+  const index = focusIn(part);
+  const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
+  draw();
+  for (const one of part.querySelectorAll("details")) one.open = before.get(title(one)) ?? one.open;
+  restore(part, index);
+}
+
 // ---------------------------------------------------------------- drawing
 
 function drawLookPart() {
-  const part = byId("look"), index = focusIn(part);
-  const open = [...part.querySelectorAll("details")].map((one) => one.open);
-  drawLook(part, { state, options, change: changeRoles, width: room("look") });
-  [...part.querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? one.open; });
-  restore(part, index);
+  const part = byId("look");
+  redraw(part, () => drawLook(part, { state, options, change: changeRoles, width: room("look") }));
 }
 
 function drawRest() {
   for (const name of Object.keys(shared)) delete shared[name];
   Object.assign(shared, options);
-  const ask = byId("ask"), index = focusIn(ask);
-  if (isReady()) drawAsk(ask, { state, options: shared, change });
-  else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
-  restore(ask, index);
-  drawSeeFrame();
-  const take = byId("take"), taken = focusIn(take);
-  drawTake(take, { state, options: shared, change, make, files });
-  restore(take, taken);
+  const ask = byId("ask"), take = byId("take");
+  redraw(ask, () => {
+    if (isReady()) drawAsk(ask, { state, options: shared, change });
+    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
+  });
+  if (!byId("answer")) drawSeeFrame();
+  redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
   drawAnswer();
 }
 
@@ -149,19 +151,20 @@ function drawSeeFrame() {
     h("p", { class: "buttons" },
       h("button", { type: "button", id: "estimate", onclick: () => slow("estimate") }, "Estimate what a model will do"),
       h("button", { type: "button", id: "trade-off", onclick: () => slow("trade-off") }, "Show the trade-off"),
+      h("button", { type: "button", id: "evaluate", onclick: () => slow("evaluate") }, "Judge the new rows before sharing"),
       h("button", { type: "button", id: "pin", onclick: pin }, "Pin this scenario")),
-    h("div", { id: "slow" }), h("div", { id: "curves" }));
+    h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "verdict" }));
 }
 
 function drawAnswer() {
   const known = Boolean(answer);
-  for (const id of ["estimate", "trade-off", "pin", "make"]) byId(id).disabled = !known;
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known;
   byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
-  const open = [...byId("answer").querySelectorAll("details")].map((one) => one.open);
-  drawSee(byId("answer"), { answer, width: room("see") });
-  [...byId("answer").querySelectorAll("details")].forEach((one, place) => { one.open = open[place] ?? false; });
+  redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
+  byId("verdict").replaceChildren();
+  byId("evaluate").hidden = answer.scenario.mode !== "rows";
   drawPins(byId("pins"), pins, answer, { unpin });
   byId("command").textContent = answer.command;
   byId("python").textContent = answer.python;
@@ -193,6 +196,7 @@ async function slow(kind) {
     const result = await watched(kind, byId("slow"));
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
+    if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
     answer = result.answer;
     drawAnswer();
   } catch (problem) {

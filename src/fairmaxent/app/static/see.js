@@ -18,8 +18,8 @@ function headline(see) {
   const gains = see.groups.filter((group) => group.with_after - group.with_before >= 0.5);
   const most = gains.sort((a, b) => (b.with_after - b.with_before) - (a.with_after - a.with_before))[0];
   if (!most) return h("p", { class: "lede" }, "With this wish, nobody's outcome becomes more frequent.");
-  return h("p", { class: "lede" }, `In a table of ${whole(see.rows)} people, ${whole(most.with_after)} instead of ` +
-    `${whole(most.with_before)} of ${most.group} would have “${most.outcome}”.`);
+  return h("p", { class: "lede" }, `${most.group} gains most: ${whole(most.with_after)} people instead of ` +
+    `${whole(most.with_before)} would have “${most.outcome}”, in a table of ${whole(see.rows)} people.`);
 }
 
 function warnings(see) {
@@ -133,4 +133,13 @@ export function drawPins(target, pins, answer, { unpin }) {
     ["New combinations", ...all.map((pin) => percent(pin.answer.scenario.base_share))],
   ];
   target.replaceChildren(table("Scenarios compared", ["", ...all.map(head)], rows, all.map((_, index) => index + 1)));
+}
+
+// What 'fairmaxent evaluate' says of the new rows.
+export function drawVerdict(target, result) {
+  const range = (one) => (one.low === null ? "" : `${rate(one.low)} to ${rate(one.high)}`);
+  target.replaceChildren(h("h3", null, "May the new rows be shared?"), h("p", null, result.verdict),
+    table("What was measured", ["", "about", "value", "95 % interval"],
+      result.measures.map((one) => [one.measure, one.about, rate(one.value), range(one)]), [2, 3]),
+    h("p", { class: "soft" }, "The same on the command line, once the files are there:"), h("pre", { tabindex: "0", "aria-label": "Command that judges the rows" }, result.command));
 }
