@@ -1,4 +1,4 @@
-"""--within: rates within strata on the command line."""
+"""--within and --also: rates within strata, and of several outcomes, on the command line."""
 
 from __future__ import annotations
 
@@ -84,3 +84,23 @@ def test_the_report_repeats_it(decisions, tmp_path):
     assert done.exit_code == 0, done.output
     assert "within={'label': ['yes']}" in report.read_text()
     assert "--within label=yes" in report.read_text()
+
+
+@pytest.mark.usefixtures("estimates_unasked")
+def test_another_outcome_gets_the_rates_too(decisions, tmp_path):
+    output = tmp_path / "weights.csv"
+    done = run("debias", decisions, *ROLES, "--also", "label=yes", "--mode", "weights", "-o", output)
+    assert done.exit_code == 0, done.output
+    weighed = pd.read_csv(output)
+    for column, level in (("decision", "taken"), ("label", "yes")):
+        sums = [rows.groupby("group").fair_weight.sum() for rows in (weighed[weighed[column] == level], weighed)]
+        rates = sums[0] / sums[1]
+        assert abs(rates["a"] - rates["b"]) < 1e-9
+    assert "statistical rate of label by group, label = yes" in done.output
+    assert "because a model is estimated for a single outcome only" in " ".join(done.output.split())
+
+
+def test_comparing_methods_takes_a_single_outcome(decisions):
+    done = run("compare", decisions, *ROLES, "--also", "label=yes")
+    assert done.exit_code != 0
+    assert "leave out --also" in " ".join(done.output.split())

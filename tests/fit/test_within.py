@@ -381,3 +381,24 @@ def test_comparing_methods_measures_within_strata():
     comparison = fairmaxent.compare(decisions(400), "decision", "group", favourable="taken", within="label", folds=2)
     ours = next(one for one in comparison.results if one.method == "fairmaxent, weights")
     assert ours.scores.statistical_rate == pytest.approx(1, abs=1e-6)
+
+
+def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():
+    """COMPAS: the recorded decision is a high score, the label is whether a new charge followed within two years."""
+    people = fairmaxent.datasets.load("compas").frame.dropna(subset=["days_b_screening_arrest"])
+    people = people[people.race.isin(["African-American", "Caucasian", "Hispanic"])].reset_index(drop=True)
+    people = people[["sex", "age_cat", "race", "priors_count", "two_year_recid", "score_text"]]
+
+    def rates(weights, label):
+        part = people.assign(w=weights)[people.two_year_recid == label]
+        high = part[part.score_text == "High"].groupby("race").w.sum()
+        return high / part.groupby("race").w.sum()
+
+    for within, labels in (({"two_year_recid": 1}, [1]), ("two_year_recid", [0, 1])):
+        fit = fairmaxent.debias(people, "score_text", "race", favourable="High", within=within, estimate=None)
+        for label in labels:
+            before, after = rates(1.0, label), rates(fit.weights(), label)
+            assert before.max() / before.min() > 1.5
+            assert after.max() / after.min() - 1 < 1e-9
+        exact = fairmaxent.statistical_rate(fit, "score_text", "race", favourable="High", within=within)
+        assert exact.value == pytest.approx(1, abs=1e-9)

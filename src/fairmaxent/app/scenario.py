@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from fairmaxent.cli.role_options import typed_level
 from fairmaxent.errors import ColumnError, InputError, did_you_mean, shown
-from fairmaxent.fit.request import Relabel, Request, TargetOption
+from fairmaxent.fit.request import Relabel, Request
+from fairmaxent.fit.wanted_shares import TargetOption
 from fairmaxent.report.delivered import Mode
 
 Rate = float | Mapping[str, float | None] | None

@@ -68,6 +68,7 @@ def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str |
         estimate=estimated or "none",  # type: ignore[arg-type]
         model=model,
         report=report,
+        evaluate=False,
         pdf=None,
         scheduler=None,
         readable_by_others=False,

@@ -119,6 +119,9 @@ def compared(
     opened = frames.open_frame(frame)
     if request.weight is not None:
         raise InputError("the other methods do not support design weights; leave out ", Option("weight"))
+    if request.also_names or request.means is not None:
+        option = Option("also") if request.also_names else Option("means", request.means)
+        raise InputError("methods are compared by the rates of a single outcome; leave out ", option)
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
         raise InputError(Option("folds"), f" is {folds!r}; give a whole number from 2 to 100")
     if len(opened) < 2 * folds:

@@ -36,7 +36,7 @@ _NOT_IN_A_FILE = (
     "max_memory",
 )
 _BY_COLUMN = ("target", "bins", "kinds", "order")
-_SEVERAL = ("protected", "favourable", "within", "forbid", "margins", "missing", "relax")
+_SEVERAL = ("protected", "favourable", "also", "within", "forbid", "margins", "missing", "relax")
 _LONGEST = 60  # characters of a value in a message
 _RATES = ("representation_rate", "statistical_rate")
 

@@ -102,7 +102,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         "\n".join(f"Warning: {cell_text(alert)}" for alert in result.alerts),
         changed_text(result.fit.certificate.costs),
         costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
-        rates_table(result.fit.certificate.wanted, result.before, result.after),
+        rates_table(result.fit.certificate, result.before, result.after),
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),

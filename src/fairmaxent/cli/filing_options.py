@@ -31,10 +31,16 @@ def check_reports(report: str | None, pdf: str | None) -> None:
             check_path(path)
 
 
+def check_evaluated(mode: str, *, evaluate: bool) -> None:
+    """Refuse to judge rows where none are drawn."""
+    if evaluate and mode != "rows":
+        raise click.UsageError(f"--evaluate judges new rows, so it is for --mode rows, not for --mode {mode}")
+
+
 def refuse_without_report() -> None:
     """Refuse what is typed about a report if none is written; a config file may say it for other runs."""
     context = click.get_current_context()
-    for name in ("title", "author", "purpose"):
+    for name in ("title", "author", "purpose", "evaluate"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name} is for a report, but none is written; add --report or --pdf")
 
@@ -48,6 +54,11 @@ filing_options = taking(
         click.option("--author", help="Who answers for the report."),
         click.option("--purpose", help="What the result is for."),
     ),
+)
+evaluate_option = click.option(
+    "--evaluate",
+    is_flag=True,
+    help="Also judge in the report what the rows give away: fit again without a fifth of the table, and attack.",
 )
 pdf_option = click.option(
     "--pdf", type=click.Path(), help="Print the report to this PDF, if Chromium, Chrome or Edge is installed."

@@ -146,7 +146,9 @@ class DomainOptions:
         """The domain that a file declares."""
         from fairmaxent.cli.domain_file import read_domain
 
-        return None if self.declared is None else read_domain(self.declared)
+        if self.declared is None or self.said:  # which refuses both
+            return None
+        return read_domain(self.declared)
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""

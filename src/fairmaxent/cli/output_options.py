@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.filing_options import check_reports, pdf_option, refuse_without_report
+from fairmaxent.cli.filing_options import (
+    check_evaluated,
+    check_reports,
+    evaluate_option,
+    pdf_option,
+    refuse_without_report,
+)
 from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.options import (
@@ -44,6 +50,7 @@ class OutputOptions:
     model: str | None
     report: str | None
     pdf: str | None
+    evaluate: bool
     scheduler: str | None
     readable_by_others: bool
     force: bool
@@ -97,6 +104,7 @@ class OutputOptions:
                 "only the table can be written to stdout; name a file for --model, --report and --pdf"
             )
         check_reports(self.report, self.pdf)
+        check_evaluated(self.mode, evaluate=self.evaluate)
         if not self.reports:
             refuse_without_report()
 
@@ -161,6 +169,7 @@ output_options = taking(
         ),
         click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
         pdf_option,
+        evaluate_option,
         click.option(
             "--scheduler",
             metavar="ADDRESS",

@@ -89,10 +89,12 @@ class AskedOptions:
         budget = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
         if threshold is not None:
             relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
+        also = _strata(values.pop("also"))
         return Request(
             roles.outcome,
             list(roles.protected),
-            favourable=roles.favoured,
+            also=list(also or ()) or None,
+            favourable=_favourable(roles, also),
             groups=roles.groups,
             weight=roles.weight,
             domain=domain,
@@ -103,6 +105,7 @@ class AskedOptions:
             forbid=list(values.pop("forbid")) or None,
             within=_strata(values.pop("within")),
             privacy=None if epsilon is None else Privacy(**budget),
+            means="equal" if values.pop("equal_means") else None,
             missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
@@ -126,11 +129,22 @@ _ASKED = section(
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
     ),
     click.option(
+        "--also",
+        multiple=True,
+        type=option_types.WITHIN,
+        help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+    ),
+    click.option(
         "--within",
         multiple=True,
         type=option_types.WITHIN,
         help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
         "stratum, which keeps its size. label=yes compares within that level only.",
+    ),
+    click.option(
+        "--equal-means",
+        is_flag=True,
+        help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
     ),
     click.option(
         "--relabel",
@@ -217,6 +231,12 @@ _ASKED = section(
         help="The same seed gives the same rows; by default a new one is chosen.",
     ),
 )
+
+
+def _favourable(roles: RoleOptions, also: list[str] | dict[str, Any] | None) -> object:
+    """The favourable levels, by outcome if there are several."""
+    others = also if isinstance(also, dict) else {}
+    return {roles.outcome: roles.favoured, **others} if also else roles.favoured
 
 
 def _strata(given: Sequence[Mapping[str, Any]]) -> list[str] | dict[str, Any] | None:

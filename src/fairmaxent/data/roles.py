@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import ColumnError, LevelError, Option, check_choice
+from fairmaxent.errors import ColumnError, LevelError, Option, check_choice, did_you_mean
 
 GroupsOption = Literal["each", "joint"]
 WithinOption = str | Sequence[str] | Mapping[str, object] | None
@@ -29,21 +29,32 @@ class Roles:
     outcome: int
     protected: tuple[int, ...]
     strata: tuple[int, ...] = ()  # columns within whose levels groups are compared
+    others: tuple[int, ...] = ()  # further outcomes
 
     @classmethod
-    def of(cls, domain: Domain, outcome: str, protected: Sequence[str], within: Sequence[str] = ()) -> Roles:
+    def of(
+        cls,
+        domain: Domain,
+        outcome: str,
+        protected: Sequence[str],
+        within: Sequence[str] = (),
+        also: Sequence[str] = (),
+    ) -> Roles:
         """Look the columns up, and refuse roles that make no sense."""
         if not protected:
             raise ColumnError("no protected column was named; pass at least one as ", Option("protected"))
-        if outcome in protected:
-            raise ColumnError(f"column {outcome!r} is both the outcome and protected; it can only be one of the two")
+        for name in (outcome, *also):
+            if name in protected:
+                raise ColumnError(f"column {name!r} is both the outcome and protected; it can only be one of the two")
+        if len({outcome, *also}) != 1 + len(also):
+            raise ColumnError(f"an outcome is named twice in {[outcome, *also]}; name each once")
         if len(set(protected)) != len(protected):
             raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
-        _check_within(within, outcome, protected)
-        others = (tuple(domain.index(name) for name in names) for names in (protected, within))
+        _check_within(within, (outcome, *also), protected)
+        others = (tuple(domain.index(name) for name in names) for names in (protected, within, also))
         roles = cls(domain, domain.index(outcome), *others)
-        for name in (outcome, *protected):
-            _check_levels(domain, name, "outcome" if name == outcome else "protected")
+        for name in (outcome, *also, *protected):
+            _check_levels(domain, name, "protected" if name in protected else "outcome")
         for name in within:
             _check_levels(domain, name, "stratum")
         roles._check_size()
@@ -56,8 +67,8 @@ class Roles:
 
     @property
     def root(self) -> tuple[int, ...]:
-        """Outcome first, then the protected attributes, then the strata: the axes of every fairness table."""
-        return (self.outcome, *self.protected, *self.strata)
+        """Outcome first, then protected attributes, other outcomes and strata: the axes of every fairness table."""
+        return (self.outcome, *self.protected, *self.others, *self.strata)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -77,12 +88,22 @@ class Roles:
     @property
     def strata_names(self) -> tuple[str, ...]:
         """Names of the columns within whose strata groups are compared."""
-        return self.names[1 + len(self.protected) :]
+        return tuple(self.names[axis] for axis in self.strata_axes)
+
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """Names of all outcomes."""
+        return tuple(self.names[axis] for axis in (0, *self.other_axes))
+
+    @property
+    def other_axes(self) -> tuple[int, ...]:
+        """The axes of the other outcomes in a fairness table."""
+        return tuple(range(1 + len(self.protected), 1 + len(self.protected) + len(self.others)))
 
     @property
     def strata_axes(self) -> tuple[int, ...]:
         """The axes of the strata in a fairness table: the last ones."""
-        return tuple(range(1 + len(self.protected), len(self.root)))
+        return tuple(range(len(self.root) - len(self.strata), len(self.root)))
 
     def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
         """Axes whose levels, or combinations of levels, are compared with each other."""
@@ -112,9 +133,16 @@ class Roles:
         attribute = self.domain.attributes[self.blocks.members[number][0]]
         return f"{attribute.name} = {attribute.labels[within]}"
 
-    def favourable_levels(self, favourable: object) -> tuple[int, ...]:
-        """Outcome levels the statistical rate is about; None means every level."""
-        attribute = self.attributes[0]
+    def favourable_levels(self, favourable: object, axis: int = 0) -> tuple[int, ...]:
+        """Levels of an outcome the statistical rate is about; None means every level, a mapping has one by outcome."""
+        attribute = self.attributes[axis]
+        if isinstance(favourable, Mapping):
+            known = self.outcome_names
+            for name in favourable:
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    raise ColumnError(Option("favourable"), f" names {name!r}, which is no outcome; {hint}")
+            favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
         values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
@@ -135,11 +163,11 @@ class Roles:
             )
 
 
-def _check_within(within: Sequence[str], outcome: str, protected: Sequence[str]) -> None:
+def _check_within(within: Sequence[str], outcomes: Sequence[str], protected: Sequence[str]) -> None:
     """Refuse strata of the outcome or a protected column."""
     for name in within:
-        if name in (outcome, *protected):
-            role = "the outcome" if name == outcome else "protected"
+        if name in (*outcomes, *protected):
+            role = "the outcome" if name in outcomes else "protected"
             raise ColumnError(
                 Option("within"), f" names {name!r}, which is {role}; groups can only be compared within other columns"
             )

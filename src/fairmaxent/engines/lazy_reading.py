@@ -23,6 +23,7 @@ def read_lazy(
     outcome: str,
     protected: Sequence[str],
     within: Sequence[str],
+    also: Sequence[str],
     *,
     weight: str | None,
     domain: Domain | Declaration | None,
@@ -31,12 +32,12 @@ def read_lazy(
     progress: Progress,
 ) -> Reading:
     """Count the distinct rows."""
-    for name in (outcome, *protected, *within):
+    for name in (outcome, *also, *protected, *within):
         check_column(lazy, name)
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
     domain, left_out = _domain(shifted, domain, weight, keep, progress)
-    roles = Roles.of(domain, outcome, protected, within)
+    roles = Roles.of(domain, outcome, protected, within, also)
     progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in names_of(lazy) if name not in left_out),

@@ -26,6 +26,7 @@ def read_in_memory(
     outcome: str,
     protected: Sequence[str],
     within: Sequence[str],
+    also: Sequence[str],
     *,
     weight: str | None,
     domain: Domain | Declaration | None,
@@ -39,7 +40,7 @@ def read_in_memory(
     scale = UNSCALED if raw is None else WeightScale.of(raw)
     weights = None if raw is None else scale.shifted(raw)
     domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
-    roles = Roles.of(domain, outcome, protected, within)
+    roles = Roles.of(domain, outcome, protected, within, also)
     positions = None if detail == "bins" else encoded.positions
     redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
     progress("count", 0.0)

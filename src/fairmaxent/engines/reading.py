@@ -22,6 +22,7 @@ def read_rows(
     protected: Sequence[str],
     *,
     within: Sequence[str] = (),
+    also: Sequence[str] = (),
     weight: str | None,
     domain: Domain | Declaration | None,
     detail: DetailOption | None = None,
@@ -32,21 +33,9 @@ def read_rows(
 
     Columns that look like identifiers are left out unless ``keep`` names them; None keeps all.
     """
+    options: dict[str, Any] = {"weight": weight, "domain": domain, "detail": detail, "keep": keep, "progress": progress}
     lazy = open_lazy(frame)
     if lazy is None:
-        opened = frames.open_frame(frame)
-        return read_in_memory(
-            opened,
-            outcome,
-            protected,
-            within,
-            weight=weight,
-            domain=domain,
-            detail=detail,
-            keep=keep,
-            progress=progress,
-        )
+        return read_in_memory(frames.open_frame(frame), outcome, protected, within, also, **options)
     with engine_errors(lazy):
-        return read_lazy(
-            lazy, outcome, protected, within, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
-        )
+        return read_lazy(lazy, outcome, protected, within, also, **options)

@@ -30,9 +30,10 @@ def closest_record(
 ) -> ClosestRecord:
     """Measure the distances of so many rows of either kind."""
     real = shuffled(pooled, "real", rng)
-    medians = {
-        name: float(np.median(nearest(pooled, shuffled(pooled, name, rng, rows), real, done=done).distance))
-        for name in ("new", "control")
-        if name in pooled.parts
-    }
-    return ClosestRecord(medians["new"], medians.get("control"))
+    new = nearest(pooled, shuffled(pooled, "new", rng, rows), real, done=lambda share: done(share / 2))
+    others = None
+    if "control" in pooled.parts:
+        people = shuffled(pooled, "control", rng, rows)
+        near = nearest(pooled, people, real, done=lambda share: done((1 + share) / 2))
+        others = float(np.median(near.distance))
+    return ClosestRecord(float(np.median(new.distance)), others)

@@ -35,6 +35,8 @@ class CopiedRows:
     """The share of the new rows that would be copies if nobody was copied."""
     risk: Risk
     """The share of copies beyond those by chance."""
+    control_overlap: Risk | None
+    """The share of the control rows that equal a real row, beyond chance: they should be other people."""
     lone_values: dict[str, int]
     """Columns with values in the new rows that only one real row has, and how many such values."""
 
@@ -52,6 +54,7 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         of_one_person=int(np.count_nonzero(times["real"][new] == 1)),
         by_chance=by_chance,
         risk=Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence),
+        control_overlap=_overlap(tables, times, confidence) if "control" in tables else None,
         lone_values={name: count for name, count in _lone_values(pooled).items() if count},
     )
 
@@ -69,6 +72,13 @@ def _by_chance(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[Tabl
         part = (len(real) - 1) / max(len(new) - 1, 1)
         shares.append((1 - (1 - part) ** others).mean())
     return float(min(shares))
+
+
+def _overlap(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals], confidence: float) -> Risk:
+    """By chance, as many control rows would equal a real row as real rows equal another one."""
+    real, control = tables["real"], tables["control"]
+    shared, doubles = (int(np.count_nonzero(found)) for found in (times["real"][control], times["real"][real] > 1))
+    return Risk.of(shared, len(control), (doubles, len(real)), confidence=confidence)
 
 
 def _lone_values(pooled: Pooled) -> dict[str, int]:

@@ -25,8 +25,6 @@ class Evaluation(Measurements):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON; a number that is not finite is None."""
         record: dict[str, Any] = _plain(asdict(self))
-        pairs = self.fidelity.quality.by_pair
-        record["fidelity"]["quality"]["by_pair"] = [[*names, score] for names, score in pairs.items()]
         del record["library"]
         judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
         return judged | record

@@ -6,14 +6,15 @@ guessed if it is within 5 % of the guess, anything else if it is the same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.roles import read_columns
+from fairmaxent.errors import ColumnError
 from fairmaxent.evaluation.nearest import Nearest, Rows
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn
 from fairmaxent.evaluation.success import Judgement, Risk, SuccessRate
@@ -74,13 +75,15 @@ def _risk(right: Sequence[NDArray[np.bool_]], at: int, confidence: float) -> Ris
 
 
 def _average(right: NDArray[np.bool_], confidence: float) -> SuccessRate:
-    """The share of guesses that are right; the columns of one person go together."""
-    by_person = right.mean(axis=1)
-    error = NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(by_person.var() / len(by_person))
-    # With few people, nobody may be guessed by chance.
-    return SuccessRate(
-        float(by_person.mean()), max(float(error), SuccessRate.of(0, len(right), confidence).error / right.shape[1])
-    )
+    """The share of guesses that are right; the columns of one person go together, so that people are what varies."""
+    from scipy.special import stdtrit  # slow to import
+
+    by_person, people = right.mean(axis=1), len(right)
+    least = SuccessRate.of(0, people, confidence).error  # a few people may be the same by chance
+    if people == 1:
+        return SuccessRate(float(by_person.mean()), 1.0)
+    error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(by_person.var(ddof=1) / people)
+    return SuccessRate(float(by_person.mean()), max(float(error), least))
 
 
 def _is_right(column: PooledColumn, people: Rows, guessed: Rows) -> NDArray[np.bool_]:
@@ -98,6 +101,8 @@ def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int
     if given is None:
         return tuple(range(len(pooled.columns)))[:MOST_SECRETS]
     names = read_columns("secrets", given)
+    if not names:
+        raise ColumnError("secrets is empty; name a column, or leave it out for every column")
     for name in names:
         pooled.column(name)
     return tuple(pooled.names.index(name) for name in names)

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.evaluation.success import Judgement
+from fairmaxent.evaluation.success import Judgement, SuccessRate
 from fairmaxent.metrics.scorecard import area_under_curve
 
 RARE = 0.01  # of the people outside may be accused wrongly
@@ -68,5 +68,5 @@ def _standard_error(real: Reals, control: Reals) -> float:
     ]
     variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in beats]
     # With few people, all of them may be on one side, which does not make the answer certain.
-    least = 0.25 / (len(real) + len(control)) ** 2
-    return math.sqrt(max(sum(variances), least))
+    least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
+    return max(math.sqrt(sum(variances)), least)

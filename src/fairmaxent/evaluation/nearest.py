@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName
 
-_AT_ONCE = 1 << 18  # distances in memory at a time, for each sum that is kept
 _WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order
+_KEPT = 1 << 27  # bytes of distances that are kept for the next person with the same value
 
 Distances = NDArray[np.int32]
 Rows = NDArray[np.intp]
@@ -34,36 +34,43 @@ class Nearest:
     by_others: Rows  # (people, columns): the nearest by all columns but this one
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaled:
-    """A column as distances need it: numbers between 0 and ``unit``, or codes."""
+class _ColumnDistances:
+    """Distances of all candidates from a person by one column; they depend on the person's value only."""
 
-    values: Distances
-    unit: int  # the largest distance
-    is_number: bool
-    missing: NDArray[np.bool_] | None  # of a column of numbers, if any is
+    def __init__(self, column: PooledColumn, candidates: Rows, unit: int, *, keeps: bool) -> None:
+        self._codes = column.codes
+        self._values = None if column.numbers is None else _scaled(column.numbers, unit)
+        self._unit, self._keeps = np.int32(unit), keeps
+        self._candidates = (column.codes if self._values is None else self._values)[candidates]
+        self._missing = column.codes[candidates] == 0
+        self._known: dict[int, Distances] = {}
 
-    @classmethod
-    def of(cls, column: PooledColumn, unit: int) -> _Scaled:
-        if column.numbers is None:
-            return cls(column.codes.astype(np.int32), unit, is_number=False, missing=None)
-        missing = np.isnan(column.numbers)
-        present = column.numbers[~missing]
-        low, span = (present.min(), np.ptp(present)) if len(present) else (0.0, 0.0)
-        scaled = np.where(missing, 0.0, (column.numbers - low) / (span or 1.0)) * unit
-        return cls(np.round(scaled).astype(np.int32), unit, is_number=True, missing=missing if missing.any() else None)
+    def of(self, person: int) -> Distances:
+        """The distances from one person."""
+        code = int(self._codes[person])
+        known = self._known.get(code)
+        if known is None:
+            known = self._computed(person, code)
+            if self._keeps:
+                self._known[code] = known
+        return known
 
-    def apart(self, people: Rows, candidates: Rows, out: Distances) -> Distances:
-        """Distances of people (rows) and candidates (columns) by this column, written to ``out``."""
-        first, second = self.values[people][:, None], self.values[candidates][None, :]
-        if not self.is_number:
-            np.multiply(first != second, np.int32(self.unit), out=out)
-            return out
-        np.subtract(first, second, out=out)
-        np.abs(out, out=out)
-        if self.missing is not None:
-            out[self.missing[people][:, None] != self.missing[candidates][None, :]] = self.unit
-        return out
+    def _computed(self, person: int, code: int) -> Distances:
+        if self._values is None:
+            return np.where(self._candidates != code, self._unit, np.int32(0))
+        if code == 0:
+            return np.where(self._missing, np.int32(0), self._unit)
+        apart: Distances = np.abs(self._candidates - self._values[person])
+        apart[self._missing] = self._unit
+        return apart
+
+
+def _scaled(numbers: Reals, unit: int) -> Distances:
+    """Numbers between 0 and ``unit``; missing ones are 0."""
+    missing = np.isnan(numbers)
+    present = numbers[~missing]
+    low, span = (present.min(), np.ptp(present)) if len(present) else (0.0, 0.0)
+    return np.round(np.where(missing, 0.0, (numbers - low) / (span or 1.0)) * unit).astype(np.int32)
 
 
 def nearest(
@@ -81,40 +88,42 @@ def nearest(
     left out one at a time.
     """
     unit = _WHOLE // len(pooled.columns)
-    columns = [_Scaled.of(column, unit) for column in pooled.columns]
-    step = max(1, _AT_ONCE // len(candidates))
-    results = []
-    for start in range(0, len(people), step):
-        results.append(_nearest(columns, people[start : start + step], candidates, parts, others))
-        done(min(1.0, (start + step) / len(people)))
-    distances, by_parts, by_others = (np.concatenate(arrays) for arrays in zip(*results, strict=True))
-    return Nearest(distances / unit, by_parts, by_others)
+    columns = _columns(pooled, candidates, unit)
+    distance = np.empty(len(people), np.int32)
+    by_parts, by_others = (np.empty((len(people), len(of)), np.intp) for of in (parts, others))
+    one = np.empty(len(candidates), np.int32)
+    for at, person in enumerate(people.tolist()):
+        apart = [column.of(person) for column in columns]
+        whole = _added(apart)
+        distance[at] = whole.min()
+        for number, part in enumerate(parts):
+            by_parts[at, number] = _added([apart[index] for index in part]).argmin()
+        for number, index in enumerate(others):
+            by_others[at, number] = np.subtract(whole, apart[index], out=one).argmin()
+        if at % 50 == 0:
+            done(at / len(people))
+    done(1.0)
+    return Nearest(distance / unit, by_parts, by_others)
 
 
-def _nearest(
-    columns: Sequence[_Scaled],
-    people: Rows,
-    candidates: Rows,
-    parts: Sequence[Sequence[int]],
-    others: Sequence[int],
-) -> tuple[Distances, Rows, Rows]:
-    shape = (len(people), len(candidates))
-    whole, one = np.zeros(shape, np.int32), np.empty(shape, np.int32)
-    sums = [np.zeros(shape, np.int32) for _ in parts]
-    for index, column in enumerate(columns):
-        column.apart(people, candidates, one)
-        whole += one
-        for part, total in zip(parts, sums, strict=True):
-            if index in part:
-                total += one
-    by_others = np.empty((len(people), len(others)), dtype=np.intp)
-    for at, index in enumerate(others):
-        np.subtract(whole, columns[index].apart(people, candidates, one), out=one)
-        by_others[:, at] = one.argmin(axis=1)
-    by_parts = np.empty((len(people), len(parts)), dtype=np.intp)
-    for at, total in enumerate(sums):
-        by_parts[:, at] = total.argmin(axis=1)
-    return whole.min(axis=1), by_parts, by_others
+def _columns(pooled: Pooled, candidates: Rows, unit: int) -> list[_ColumnDistances]:
+    """The columns; those with the fewest values keep their distances as long as there is room."""
+    room, keeping = _KEPT, set()
+    for index in sorted(range(len(pooled.columns)), key=lambda index: pooled.columns[index].size):
+        room -= pooled.columns[index].size * len(candidates) * 4
+        if room >= 0:
+            keeping.add(index)
+    return [
+        _ColumnDistances(column, candidates, unit, keeps=index in keeping)
+        for index, column in enumerate(pooled.columns)
+    ]
+
+
+def _added(distances: Sequence[Distances]) -> Distances:
+    total = distances[0].copy()
+    for one in distances[1:]:
+        total += one
+    return total
 
 
 def shuffled(pooled: Pooled, table: TableName, rng: np.random.Generator, most: int | None = None) -> Rows:

@@ -63,19 +63,21 @@ def evaluate(
     attacks
         How many people, or guesses, each attack is tried on; more make the intervals narrower.
     confidence
-        Of all intervals. A risk is flagged if all of its interval is above 5 % (copies: 1 %).
+        Of all intervals. A risk is flagged if all of its interval is above 9 % (copies: 1 %).
     random_state
         Seed of everything that is drawn; the same seed gives the same result.
     progress
         Called as ``progress(stage, share)``, share in [0, 1].
 
+    Examples
+    --------
     >>> import numpy, polars
     >>> rng = numpy.random.default_rng(0)
     >>> people = polars.DataFrame({name: rng.integers(0, 50, 900) for name in ("age", "income", "height")})
     >>> real, control = people[:600], people[600:]
     >>> result = evaluate(real, real.sample(600, with_replacement=True, seed=0), control=control)
     >>> result.flagged
-    ('copies', 'singling out', 'linkability', 'inference', 'membership')
+    ('copies', 'singling out', 'inference', 'membership')
     """
     _check(outcome, protected, favourable, attacks, confidence, random_state)
     tables: dict[TableName, Any] = {"real": real, "new": new}

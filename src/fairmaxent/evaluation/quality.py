@@ -10,7 +10,7 @@ which is to say |r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -25,6 +25,15 @@ _BINS = 10
 
 
 @dataclass(frozen=True)
+class PairTrend:
+    """Two columns that belong together in the real table, and how much they do so in the new rows."""
+
+    first: str
+    second: str
+    score: float
+
+
+@dataclass(frozen=True)
 class Quality:
     """SDMetrics' quality; None if there is nothing to take a mean of."""
 
@@ -32,7 +41,7 @@ class Quality:
     shapes: float | None
     trends: float | None
     by_column: dict[str, float | None]
-    by_pair: dict[tuple[str, str], float]
+    by_pair: tuple[PairTrend, ...]
     """Of the pairs that belong together in the real table."""
 
 
@@ -59,13 +68,16 @@ def quality(pooled: Pooled) -> Quality:
     """Score the new rows."""
     sides = [tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new")) for column in pooled.columns]
     by_column = {name: _shape(*pair) for name, pair in zip(pooled.names, sides, strict=True)}
-    scored = (
-        ((pooled.names[one], pooled.names[other]), _trend(sides[one], sides[other]))
-        for one, other in combinations(range(len(sides)), 2)
-    )
-    by_pair = {names: score for names, score in scored if score is not None}
-    shapes, trends = _mean(by_column.values()), _mean(by_pair.values())
+    by_pair = tuple(_trends(pooled.names, sides))
+    shapes, trends = _mean(by_column.values()), _mean(pair.score for pair in by_pair)
     return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
+
+
+def _trends(names: Sequence[str], sides: Sequence[tuple[_Side, ...]]) -> Iterator[PairTrend]:
+    for one, other in combinations(range(len(sides)), 2):
+        score = _trend(sides[one], sides[other])
+        if score is not None:
+            yield PairTrend(names[one], names[other], score)
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:

@@ -9,7 +9,7 @@ exactly one of the distinct real rows. The control says how many would succeed i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.table import row_keys
 from fairmaxent.evaluation.nearest import Done
 from fairmaxent.evaluation.pooled import Pooled
-from fairmaxent.evaluation.success import Risk
+from fairmaxent.evaluation.success import Risk, SuccessRate
 
 COLUMNS = 3  # of a guess
 _TRIES = 20  # guesses looked at for each one wanted
@@ -34,16 +34,25 @@ def singling_out(
 ) -> Risk | None:
     """Make guesses from the new rows and try them; None if no guess fits exactly one new row."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
-    made = _guesses(pooled, tables["new"], guesses, rng, done)
+    # Guesses about the same few people tell the same, so that there are no more guesses than people.
+    wanted = min(guesses, len(tables["new"].codes), len(tables["real"].codes))
+    made = _guesses(pooled, tables["new"], wanted, rng, done)
     if not made:
         return None
     successes = sum(tables["real"].count(guess) == 1 for guess in made)
-    control = None
-    if "control" in tables:
-        counts = np.array([tables["control"].count(guess) for guess in made])
-        expected = at_size(counts, len(tables["control"].codes), len(tables["real"].codes))
-        control = (min(expected, len(made)), len(made))
-    return Risk.of(successes, len(made), control, confidence=confidence)
+    attack = SuccessRate.of(successes, len(made), confidence)
+    outside = _outside(tables["control"], made, len(tables["real"].codes), confidence) if "control" in tables else None
+    return replace(Risk.beyond(attack, outside, len(made)), rate=successes / len(made))
+
+
+def _outside(control: Ranges, made: list[Guess], people: int, confidence: float) -> SuccessRate:
+    """How often the guesses would fit exactly one of so many other people; the error grows as the rate does."""
+    counts = np.array([control.count(guess) for guess in made])
+    seen, expected = int((counts == 1).sum()), at_size(counts, len(control.codes), people)
+    if expected <= seen:
+        return SuccessRate.of(expected, len(made), confidence)
+    rate, larger = SuccessRate.of(seen, len(made), confidence), expected / seen
+    return SuccessRate(min(rate.value * larger, 1.0), rate.error * larger)
 
 
 def _guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator, done: Done) -> list[Guess]:

@@ -23,16 +23,30 @@ def verdict(measured: Measurements) -> Iterator[str]:
     judged = measured.risks.judgements()
     unsure = [name for name, one in judged.items() if one == "uncertain"]
     open_ones = [name for name, one in judged.items() if one == "needs control"]
+    overlap = measured.risks.copies.control_overlap
+    if overlap is not None and overlap.judged() == "high":
+        yield (
+            f"{_percent(overlap.rate)} of the control rows are rows of the real table, so risks are larger than they "
+            "look: pass rows of other people."
+        )
     if measured.flagged:
         yield "Do not treat these rows as anonymous: they give away people of the real table."
         for name in measured.flagged:
             yield _REASONS[name](measured)
+        lone = measured.risks.copies.lone_values
+        if lone and "copies" not in measured.flagged:
+            name = max(lone, key=lambda name: lone[name])
+            shown = cut(cell_text(name), 40)
+            yield (
+                f"Rare values may be the cause: {lone[name]:,} values of {shown!r} in the new rows belong to only one "
+                "person of the real table."
+            )
         return
     yield _not_flagged(unsure, open_ones)
     if unsure:
         yield (
-            f"It is not sure for {_listed([ATTACKS[name] for name in unsure])}: the intervals are too wide. More "
-            "attacks or more rows make them narrower."
+            f"It is too close to call for {_listed([ATTACKS[name] for name in unsure])}; more rows, or more attacks, "
+            "make the intervals narrower."
         )
     if open_ones:
         yield (
@@ -50,7 +64,7 @@ def _not_flagged(unsure: Sequence[str], open_ones: Sequence[str]) -> str:
             else "No more rows were copied than chance explains."
         )
     if unsure:
-        return "No attack surely did better on people of the real table than on other people."
+        return "No attack clearly did better on people of the real table than on other people."
     return "No attack did notably better on people of the real table than on other people."
 
 

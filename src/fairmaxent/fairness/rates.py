@@ -8,7 +8,7 @@ with the others of their stratum only, and the worst stratum counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -20,6 +20,23 @@ from fairmaxent.errors import RateError
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
 
 Grouping = tuple[int, ...]
+
+
+class OutcomeGrouping(tuple[int, ...]):
+    """A grouping whose rates are about another outcome than that of axis 0: the one of the axis `outcome`."""
+
+    outcome: int
+
+    def __new__(cls, axes: Iterable[int], outcome: int = 0) -> OutcomeGrouping:
+        """Take the axes of the groups, and the axis of the outcome."""
+        grouping = super().__new__(cls, axes)
+        grouping.outcome = outcome
+        return grouping
+
+
+def outcome_axis(grouping: Grouping) -> int:
+    """The axis of the outcome that the rates of a grouping are about."""
+    return grouping.outcome if isinstance(grouping, OutcomeGrouping) else 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
+    if axis := outcome_axis(grouping):
+        table = np.swapaxes(table, 0, axis)
     moved = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
     summed: Reals = moved.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
@@ -127,6 +146,8 @@ def rates_of_many(
     A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
     """
     known = by_stratum(group_shares(model, grouping), strata) > 0
+    if axis := outcome_axis(grouping):
+        tables = np.swapaxes(tables, 1, axis + 1)
     moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
     mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
     mass = by_stratum(mass, strata, first=2)

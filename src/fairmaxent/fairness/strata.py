@@ -8,7 +8,7 @@ each stratum, the closest to the data's, by KL, that have the named marginal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from fairmaxent.fairness.conditions import Row, conditions_of
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.wishes import Cell, Cells
+from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
 
@@ -43,6 +43,8 @@ class Stratified:
     fill: float
     describe: Callable[[Cell], str]
     describe_stratum: Callable[[Cell], str]
+    others: Sequence[OtherOutcome] = ()
+    values: Reals | None = None
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
@@ -54,7 +56,7 @@ class Stratified:
         table[known] = done[known]
         filled = [_plain(cell) for cell in np.argwhere(known & (self.empirical == 0) & (done > 0))]
         for stratum in map(_plain, np.argwhere((sizes > 0) & ~self._in_strata(known))):
-            part = self._stratum(stratum, float(sizes[stratum]), outcomes, shares)
+            part = self._stratum(stratum, sizes, outcomes, shares)
             np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
             parts.append((stratum, part))
         return FairTable(
@@ -95,7 +97,8 @@ class Stratified:
     def _stratum_shares(self, sizes: Reals) -> tuple[Reals | None, dict[int, Reals]]:
         """P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last."""
         outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
-        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first}
+        others = {other.axis for other in self.others}
+        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first and axis not in others}
         return outcomes, {axis: self._within(axis, target, sizes) for axis, target in named.items()}
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
@@ -124,7 +127,7 @@ class Stratified:
         """
         nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
         axes = tuple(range(1, self._first))
-        if outcomes is None or shares or self.left_out or not self.allowed.all():
+        if outcomes is None or shares or self.left_out or self.others or not self.allowed.all():
             return nothing
         if self.groupings != (axes,) or self.representation != (None,) or self.statistical != (1.0,):
             return nothing
@@ -144,7 +147,7 @@ class Stratified:
         """The strata that have one of the cells."""
         return np.asarray(cells.any(axis=tuple(range(self._first))))
 
-    def _stratum(self, stratum: Cell, size: float, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
+    def _stratum(self, stratum: Cell, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
@@ -162,12 +165,23 @@ class Stratified:
                 outcome_shares=None if outcomes is None else outcomes[inside],
                 left_out=self.left_out,
                 allowed=self.allowed[inside],
-                fill=self.fill / size,
+                fill=self.fill / float(sizes[stratum]),
                 describe=lambda cell: self.describe((*cell, *stratum)),
+                others=[self._other(other, sizes, inside, compared=compared) for other in self.others],
+                values=self.values[inside] if self.values is not None and compared else None,
             )
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
             raise type(problem)(f"within {name}: ", problem) from problem
+
+    def _other(self, other: OtherOutcome, sizes: Reals, inside: Any, *, compared: bool) -> OtherOutcome:
+        """What is asked of another outcome in one stratum, whose shares of it stay those of the data."""
+        shares = None
+        if other.shares is not None:
+            shares = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
+        return replace(
+            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.groupings)
+        )
 
 
 def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:

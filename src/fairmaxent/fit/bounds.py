@@ -57,10 +57,11 @@ def rate_bound(
     prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
-    outcomes = [level for level in measure.favourable if achieved[level].any()]
-    if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
-        return 1.0, 0.0
     for grouping in measure.groupings:
+        present = group_table(achieved, grouping)
+        outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
+        if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
+            continue
         seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
         sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
         joint, reached, base_joint = (
@@ -70,6 +71,8 @@ def rate_bound(
         ratio = _worst_ratio(joint, seen, measure.strata) if tau is None else tau
         bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
         deltas.append(delta)
+    if not bounds:
+        return 1.0, 0.0
     worst = int(np.argmin(bounds))
     return bounds[worst], deltas[worst]
 

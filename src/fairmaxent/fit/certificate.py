@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from fairmaxent.fit.facts import (
     binned_columns,
     compared_missing,
     forbidden_rows,
+    group_means,
     kept_missing,
     outcome_shares,
     removed_levels,
@@ -76,6 +77,13 @@ class Certificate(Facts):
     table: Reals  # p*(y, z)
 
     @property
+    def rates_shown(self) -> Iterator[tuple[str, str]]:
+        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
+        groupings = {name for name, _ in self.measure.of_first_outcome}
+        for kind, names in self.wanted.items():
+            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Everything a careful reader should know, as sentences."""
         return tuple(spelled(remark, str) for remark in remarks(self))
@@ -105,7 +113,7 @@ class Certificate(Facts):
 
     def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
         """Rates of many tables drawn from the fitted distribution."""
-        measure, favourable = self.measure, self.measure.favourable
+        measure, favourable = self.measure, self.measure.favourable_of(grouping)
         groups, outcomes = (
             rates_of_many(
                 compared(tables, grouping), compared(self.table, grouping), grouping, favourable, strata=measure.strata
@@ -142,7 +150,22 @@ class Certificate(Facts):
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
         """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
+        if not self.outcome_shares:
+            return ()
+        # The levels of the other outcomes come after those of the first.
+        result, start = [], 0
+        for axis, levels in ((0, self.measure.favourable), *self.measure.others):
+            result += [self.outcome_shares[start + level] for level in levels]
+            start += self.table.shape[axis]
+        return tuple(result)
+
+    def _mean_lines(self, width: int) -> list[str]:
+        lines = [
+            f"{'mean of ' + mean.group:<{width}}{'equal':>10}{mean.before:>10.5g}{mean.after:>10.5g}"
+            for mean in self.means
+        ]
+        hidden = len(lines) - _LINES
+        return [*lines[:_LINES], *([f"and {hidden} more means"] if hidden > 0 else [])]
 
     def _cost_lines(self, width: int) -> list[str]:
         lines = list(outcome_lines(self.compared_outcomes))
@@ -162,17 +185,18 @@ class Certificate(Facts):
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
-        labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
+        labels = [f"{kind} of {name}" for kind, name in self.rates_shown]
         groups = worst_groups(self.costs.groups) if self.costs else []
+        labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
         private = [] if self.privacy is None else privacy_lines(self.privacy)
         lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
         lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
-        for kind, names in self.wanted.items():
-            for name, wanted in names.items():
-                shown = "any" if wanted is None else f"{wanted:.4f}"
-                before, achieved = self.before[kind][name], self.achieved[kind][name]
-                lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        for kind, name in self.rates_shown:
+            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
+            shown = "any" if wanted is None else f"{wanted:.4f}"
+            lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)
         lines.append(
@@ -253,6 +277,7 @@ def certify(
         compared_missing=compared_missing(problem),
         kept_missing=kept_missing(problem),
         single_groups=single_groups(problem),
+        means=group_means(problem, achieved),
         emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),

@@ -16,9 +16,18 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SingleGroup, SmallGroup
+from fairmaxent.fit.facts import (
+    BinnedColumn,
+    ForbiddenRows,
+    GroupMean,
+    MissingValues,
+    OutcomeShare,
+    SingleGroup,
+    SmallGroup,
+)
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
-from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.wanted_shares import FREE
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.ledger import Ledger
 
@@ -27,6 +36,7 @@ _FACTS = {
     "binned_columns": BinnedColumn,
     "kept_missing": MissingValues,
     "single_groups": SingleGroup,
+    "means": GroupMean,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }
@@ -124,6 +134,7 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         tuple(map(tuple, record.get("left_out", ()))),
         record.get("strata", 0),
         tuple(map(tuple, record.get("outside", ()))),
+        tuple((axis, tuple(levels)) for axis, levels in record.get("others", ())),
     )
 
 

@@ -67,7 +67,7 @@ class Overview:
     @classmethod
     def of(cls, fit: Learned) -> Overview:
         """Take everything from the certificate; an estimate that nobody has asked for yet is not made for this."""
-        outcome, protected = fit.roles.names[0], fit.roles.protected_names
+        outcome, protected = ", ".join(fit.roles.outcome_names), fit.roles.protected_names
         warnings = tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate))
         rates = (*_table_rates(fit), *_decision_rates(fit), *_model_rates(fit))
         possible = _NEXT if fit.certificate.privacy is None else tuple(call for call in _NEXT if call not in _ROWS)
@@ -139,10 +139,10 @@ def _number(value: float | None) -> str:
 
 def _table_rates(fit: Learned) -> Iterator[RateLine]:
     certificate = fit.certificate
-    for kind, names in certificate.wanted.items():
-        for name, wanted in names.items():
-            before, achieved = certificate.before[kind][name], certificate.achieved[kind][name]
-            yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
+    stated = (certificate.wanted, certificate.before, certificate.achieved)
+    for kind, name in certificate.rates_shown:
+        wanted, before, achieved = (rates[kind][name] for rates in stated)
+        yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
 
 
 def _decision_rates(fit: Learned) -> Iterator[RateLine]:

@@ -19,6 +19,7 @@ from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
@@ -39,7 +40,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.model import learn_private_model
+from fairmaxent.privacy.model import check_visible, learn_private_model
 from fairmaxent.privacy.population import PrivateReading, private_reading
 from fairmaxent.privacy.refusals import check_declared
 from fairmaxent.progress import Progress, silent
@@ -58,14 +59,17 @@ def debias(frame: Any, request: Request) -> Fit:
         DataFrame, …), whose engine then counts the rows, so that they are never in memory. With a Dask
         ``distributed.Client`` open, even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
-        The outcome column, and the column or columns whose groups are compared.
+        The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired",
+        "promoted"]``, each get the rates, all at once.
+    also
+        The outcomes after the first, if there are several.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
         (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
         groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
-        every level.
+        every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.
     groups
         ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
     within
@@ -73,6 +77,10 @@ def debias(frame: Any, request: Request) -> Fit:
         every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a single group
         stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as the outcome and
         the true label as the column, that is equal opportunity, and ``within="label"`` is equalised odds.
+    means
+        ``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is over all of
+        them. This takes the place of a statistical rate of 1, which would make all its levels (bins) equally common; a
+        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible.
     target
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
@@ -155,6 +163,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
         request.outcome,
         request.protected_names,
         within=request.within_names,
+        also=request.also_names,
         weight=request.weight,
         domain=request.domain,
         detail=request.detail,
@@ -191,6 +200,7 @@ def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, pr
     progress("measure", 0.0)
     rules = read_rules(data.roles, request.forbid)
     model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
+    check_visible(model, data.roles)
     return private_reading(data, model, generator(request.random_state))
 
 
@@ -208,7 +218,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
 
     ``known`` is what an earlier fit of the same rows learned of its labels.
     """
-    problem = Problem.of(data.roles, data.table, request)
+    values = cell_values(request, data.roles, data.table, data.positions, data.design)
+    problem = Problem.of(data.roles, data.table, request, values=values)
     relabelled = relabelled_if_asked(problem, request, data, known, progress)
     fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
@@ -233,7 +244,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     )
     progress("solve", 1.0)
     distribution = Distribution.of(roles.domain, optimum).detailed(
-        data.positions, data.table, data.design, relabelled=soft is not None
+        data.positions, data.table, data.design, relabelled=soft is not None, by_cell=request.means is not None
     )
     filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
     costs = measure_costs(
@@ -308,6 +319,10 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
+    if fit.roles.others:
+        raise InputError(
+            Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
+        )
     effort = _work(fit, request, estimate).effort_asked_for()
     return _with_foresight(
         replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
@@ -329,6 +344,8 @@ def estimated_by_default(
     request = fit.request
     if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
         return NotEstimated(())  # nobody asked how outcomes are given
+    if fit.roles.others:
+        return NotEstimated(("a model is estimated for a single outcome only",))
     try:
         check_in_memory(Option("estimate"), fit.table)
         plan = Estimate(output=output)

@@ -20,7 +20,9 @@ from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
-from fairmaxent.fit.request import FREE, PaperRequest, Request, read_rates, read_rules, read_target
+from fairmaxent.fairness.wishes import OtherOutcome
+from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
+from fairmaxent.fit.wanted_shares import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
@@ -40,12 +42,13 @@ class Problem:
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
-    outcome_is_free: bool = False  # its share may move; otherwise it is the data's, or the user's
     largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
+    free_outcomes: tuple[str, ...] = ()  # whose shares may move
+    values: Reals | None = None  # v(y, z): the numbers that cells stand for, if their means are to be equal
 
     @classmethod
-    def of(cls, roles: Roles, table: Counted, request: Request) -> Problem:
-        """Look up what a request means for these columns and rows."""
+    def of(cls, roles: Roles, table: Counted, request: Request, *, values: Reals | None = None) -> Problem:
+        """Look up what a request means for these columns and rows; ``values`` are those of `cell_values`."""
         groups = request.groups
         return cls(
             roles=roles,
@@ -57,8 +60,9 @@ class Problem:
             statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
             rules=read_rules(roles, request.forbid),
             chosen=read_target(roles, request.target),
-            outcome_is_free=(request.target or {}).get(roles.names[0]) == FREE,
             largest_weight=request.largest_weight,
+            free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
+            values=values,
         )
 
     @classmethod
@@ -81,7 +85,8 @@ class Problem:
     @property
     def groupings(self) -> tuple[Grouping, ...]:
         """The axes of the groups that are compared, without those of the strata."""
-        return tuple(axes[: len(axes) - self.measure.strata] for axes in self.measure.groupings)
+        named = self.measure.of_first_outcome
+        return tuple(tuple(axes[: len(axes) - self.measure.strata]) for _, axes in named)
 
     @cached_property
     def counted(self) -> Counted:
@@ -116,13 +121,16 @@ class Problem:
     @property
     def outcome_shares(self) -> Reals | None:
         """c(y): the share that each outcome should have, by default that of the data; None: it may move."""
-        if self.outcome_is_free:
+        if self.roles.names[0] in self.free_outcomes or (self.values is not None and 0 not in self.root_targets):
             return None
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
     def fair_table(self, *, may_fill: bool) -> FairTable:
         """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much."""
-        fair = self._closest_table(self.groupings, self.representation, self.statistical, may_fill=may_fill)
+        count = len(self.groupings)
+        fair = self._closest_table(
+            self.groupings, self.representation[:count], self.statistical[:count], may_fill=may_fill
+        )
         if self.largest_weight is None:
             return fair
         limited = capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals())
@@ -158,7 +166,9 @@ class Problem:
         outcomes = self.outcome_shares
         if outcomes is not None and np.allclose(outcomes, group_table(self.empirical, ()), rtol=0, atol=1e-12):
             marginals.append((0, *strata))
-        for grouping, rate in zip(self.measure.groupings, self.representation, strict=True):
+        kept = [axis for axis in self.roles.other_axes if self.roles.names[axis] not in self.free_outcomes]
+        marginals += [(axis, *strata) for axis in kept if axis not in self.root_targets]
+        for (_, grouping), rate in zip(self.measure.of_first_outcome, self.representation, strict=False):
             if rate is None and not any(axis in self.root_targets for axis in grouping):
                 marginals.append(grouping)
         return marginals or [strata]
@@ -171,8 +181,10 @@ class Problem:
         *,
         may_fill: bool,
     ) -> FairTable:
+        empirical = self.empirical  # first: it refuses rules that leave no row of a level
         if self.measure.strata:
             self._refuse_nothing_to_compare()
+        empirical = self.empirical  # first: it refuses rules that leave nothing
         wanted: dict[str, Any] = {
             "groupings": groupings,
             "representation": representation,
@@ -182,8 +194,24 @@ class Problem:
             "allowed": reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             "fill": HALF_A_ROW / self.table.size if may_fill else 0.0,
             "describe": self.roles.describe_cell,
+            "values": self.values,
+            "others": tuple(self._other_outcomes()),
         }
-        return self.closest_to(self.empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
+        return self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
+
+    def _other_outcomes(self) -> Iterator[OtherOutcome]:
+        """What is asked of each outcome but the first."""
+        count, left_out = len(self.groupings), dict(self.measure.left_out)
+        for number, (axis, favourable) in enumerate(self.measure.others, start=1):
+            name = self.roles.names[axis]
+            shares = self.root_targets.get(axis, group_table(np.swapaxes(self.data_table, 0, axis), ()))
+            yield OtherOutcome(
+                axis,
+                favourable,
+                self.statistical[number * count : (number + 1) * count],
+                None if name in self.free_outcomes else shares,
+                left_out.get(axis),
+            )
 
     def closest_to(
         self,
@@ -197,9 +225,9 @@ class Problem:
 
         ``wanted`` are options of `fair_table`. Without ``targets``, shares that are kept are those of the table.
         """
-        strata, shares = self.roles.strata_axes, targets or {}
+        strata, shares, other_axes = self.roles.strata_axes, targets or {}, self.roles.other_axes
         if not strata:
-            shares = {axis: share for axis, share in shares.items() if axis}
+            shares = {axis: share for axis, share in shares.items() if axis and axis not in other_axes}
             return fair_table(table, shares=shares, outcome_shares=outcome_shares, **wanted)
         left_out = {axis: level for axis, level in wanted["left_out"].items() if axis not in strata}
         return Stratified(
@@ -222,12 +250,12 @@ class Problem:
 
     def single_groups(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Strata in which a grouping has rows of a single group, so that there is nothing to compare; by its name."""
-        for name, groups in zip(self.measure.names, self._group_counts(), strict=True):
+        for (name, _), groups in zip(self.measure.of_first_outcome, self._group_counts(), strict=True):
             yield from ((name, tuple(int(n) for n in stratum)) for stratum in np.argwhere(groups == 1))
 
     def _group_counts(self) -> Iterator[Reals]:
         """For each grouping, the number of groups that are compared in each stratum."""
-        for axes in self.measure.groupings:
+        for _, axes in self.measure.of_first_outcome:
             yield group_counts(self.measure.groups_compared(self.empirical, axes), axes, self.measure.strata)
 
     def _refuse_nothing_to_compare(self) -> None:
@@ -250,7 +278,7 @@ class Problem:
         before, after = (
             root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
         )
-        compared = self.roles.attributes[: 1 + len(self.roles.protected)]
+        compared = self.roles.attributes[: 1 + len(self.roles.protected) + len(self.roles.others)]
         for column, old, new in zip(compared, before, after, strict=False):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):

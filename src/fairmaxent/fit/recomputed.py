@@ -19,6 +19,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import shown
 from fairmaxent.fairness.weights import algorithm_1, reweigh
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.learned import Learned
@@ -58,7 +59,10 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
 def _problem(learned: Learned) -> Problem:
     if isinstance(learned.request, PaperRequest):
         return Problem.of_paper(learned.roles, learned.table, learned.request)
-    return Problem.of(learned.roles, learned.table, learned.request)
+    details = learned.distribution.details
+    positions = None if details is None else details.positions
+    values = cell_values(learned.request, learned.roles, learned.table, positions, learned.design_weights)
+    return Problem.of(learned.roles, learned.table, learned.request, values=values)
 
 
 # ---------------------------------------------------------------- the distribution

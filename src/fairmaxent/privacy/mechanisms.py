@@ -36,16 +36,17 @@ class OpenDP:
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with discrete Gaussian noise."""
         dp, whole = self._dp, np.round(table).astype(np.int64)
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        measure = dp.m.make_gaussian(*space, scale=scale)
+        space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.l2_distance(T="f64")
+        measure = dp.measurements.make_gaussian(*space, scale=scale)
         _check_cost(measure.map(1.0), scale)
         return np.array(measure(whole.ravel().tolist()), dtype=np.float64).reshape(table.shape)
 
     def choice(self, scores: Reals, scale: float) -> int:
         """The noisy maximum."""
         dp = self._dp
-        space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.linf_distance(T="f64")
-        measure = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
+        scored = dp.domains.vector_domain(dp.domains.atom_domain(T="f64", nan=False))
+        cost = dp.measures.zero_concentrated_divergence()
+        measure = dp.measurements.make_noisy_max(scored, dp.metrics.linf_distance(T="f64"), cost, scale=scale)
         _check_cost(measure.map(1.0), scale)
         return int(measure(scores.tolist()))
 
@@ -62,11 +63,15 @@ def _check_cost(stated: float, scale: float) -> None:
 
 
 def _load() -> Any:
-    try:
-        import opendp.prelude as dp
+    try:  # module by module: its prelude also imports everything that it can work with
+        import opendp.domains
+        import opendp.measurements
+        import opendp.measures
+        import opendp.metrics
+        import opendp.mod
     except ImportError as error:
         raise DependencyError(
             "a private fit needs opendp, which is not installed; pip install 'fairmaxent[private]'"
         ) from error
-    dp.enable_features("contrib")
-    return dp
+    opendp.mod.enable_features("contrib")
+    return opendp

@@ -14,6 +14,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
+from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.maxent.priors.tree_learning import refuse_large_tables
@@ -74,6 +75,20 @@ def learn_private_model(
         tree=Tree.of(blocks, parents, root / root.sum(), tables),
         ledger=Ledger(privacy, spent, _PUBLIC),
     )
+
+
+def check_visible(model: PrivateModel, roles: Roles) -> None:
+    """Refuse a model in which noise has left fewer than two levels of the outcome or a protected column."""
+    shares = np.exp(model.tree.log_root).reshape(roles.blocks.shape(0))
+    for axis, name in enumerate(roles.names):
+        rows = model.rows * shares.sum(axis=tuple(other for other in range(shares.ndim) if other != axis))
+        if np.count_nonzero(rows >= 1) < 2:
+            raise InfeasibleError(
+                f"the noise of ε = {model.ledger.privacy.epsilon:g} hides which levels of {name!r} there are (about "
+                f"{model.rows:,} rows were counted); use a larger ",
+                Option("epsilon"),
+                ", or a larger table",
+            )
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from fairmaxent.privacy.measurements import NoisyTable
 
 # What every possible cell has, in rows: too little to be drawn, but enough to be possible.
 FLOOR = 1e-6
-_ROUNDS = 200
-_CLOSE = 1e-9  # of the total, at which margins agree
+_ROUNDS = 100
+_CLOSE = 1e-7  # of the total, at which margins agree
 _STEPS = 20  # groups of cells of similar size that are shrunk alike
 
 

@@ -161,6 +161,7 @@ class ScikitLabeller:
         person, outcome = np.nonzero(lesson.weights)
         outcomes = lesson.weights.shape[1]
         matrix = self._matrix(lesson.inputs)
+        matrix[:, np.isnan(matrix).all(axis=0)] = 0.0  # nobody here has a value, which boosting cannot take
         if len(np.unique(outcome)) < 2 or not matrix.shape[1]:  # nothing to tell people apart by, or in
             shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
             return lambda inputs: np.tile(shares, (len(inputs), 1))

@@ -24,6 +24,7 @@ from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.counting import Counting, counting
 from fairmaxent.report.delivered import Mode, absences, deliver
 from fairmaxent.report.delivered_costs import DeliveredCosts, delivered_costs
+from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.filing import Filing, filed
 from fairmaxent.report.rates import Reached, reached
 from fairmaxent.report.repeat_call import call
@@ -64,6 +65,7 @@ class Report:
     new_rows: int  # drawn, or added
     for_report: bool  # drawn for this report and not handed over
     copies: Copies | None  # None: no row is new
+    evaluation: Evaluated | None  # None: nobody asked
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
     advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
@@ -88,6 +90,7 @@ def build_report(
     seed: int | None = None,
     source: Source | None = None,
     trade_off: bool = True,
+    evaluate: bool = False,
     title: str | None = None,
     author: str | None = None,
     purpose: str | None = None,
@@ -103,7 +106,7 @@ def build_report(
     columns = marginals(fit)
     return Report(
         filing=filing,
-        outcome=fit.roles.names[0],
+        outcome=", ".join(fit.roles.outcome_names),
         favourable=outcomes_compared(fit),
         protected=fit.roles.protected_names,
         rows=fit.table.size,
@@ -129,6 +132,7 @@ def build_report(
         new_rows=made.rows,
         for_report=delivered is None,
         copies=None if fit.certificate.privacy is not None else copies(fit, made, data),
+        evaluation=evaluated(fit, data, mode=mode, iid=iid) if evaluate else None,
         seed=made.seed,
         source=origin,
         advice=_advice(fit.certificate),

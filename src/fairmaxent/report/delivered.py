@@ -188,7 +188,7 @@ def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
 
 
 def _statistical(table: Reals, axes: Grouping, measure: Measure) -> float | None:
-    rates = by_stratum(outcome_rates(table, axes)[list(measure.favourable)], measure.strata, first=1)
+    rates = by_stratum(outcome_rates(table, axes)[list(measure.favourable_of(axes))], measure.strata, first=1)
     ratios = smallest_over_largest(rates, if_all_zero=np.nan)
     several = np.count_nonzero(~np.isnan(rates), axis=-1) > 1
     return None if np.isnan(ratios[several]).all() else float(np.nanmin(ratios[several]))
@@ -197,7 +197,7 @@ def _statistical(table: Reals, axes: Grouping, measure: Measure) -> float | None
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure, attributes = fit.certificate.measure, fit.roles.attributes
-    for axes in measure.groupings:
+    for _, axes in measure.of_first_outcome:
         for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
             yield f"no row has {fit.roles.describe_group(axes, group.tolist())}: its share is 0, and it has no rate"
     possible, seen = (group_table(cells, ()) > 0 for cells in (fit.distribution.root_table, table))

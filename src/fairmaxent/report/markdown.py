@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairmaxent.fit.share_text import percent
 from fairmaxent.plain_text import isolated, visible
-from fairmaxent.report import decisions, model_estimate, sentences, tables
+from fairmaxent.report import decisions, evaluated, model_estimate, sentences, tables
 from fairmaxent.report.build import Report
 from fairmaxent.report.first_page import FirstPage, first_page, left_out_alerts
 from fairmaxent.report.text_table import TextTable
@@ -55,6 +55,7 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("### Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
         yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)
+    yield from _evaluation(report)
     yield from ("### Certificate", text(sentences.CERTIFICATE), table(tables.certificate_table(report)))
     yield from ("### Limits of the method", _list(sentences.LIMITS))
     yield "### How to repeat it"
@@ -83,7 +84,7 @@ def _costs(report: Report) -> Iterator[str]:
 
 def _groups(report: Report) -> Iterator[str]:
     for grouping in report.groupings:
-        what = "size" if grouping.outcome is None else f"{report.outcome} = {grouping.outcome}"
+        what = "size" if grouping.outcome is None else f"{grouping.column} = {grouping.outcome}"
         yield f"#### {text(f'{grouping.name}: {what}')}"
         rows = [(shift.label, f"{shift.rows:,}", *_change(shift.before, shift.after)) for shift in grouping.shifts]
         yield lines_table(("Group", "Rows", "Before", "After"), rows)
@@ -131,6 +132,22 @@ def _trade_off(report: Report) -> Iterator[str]:
         yield f"The trade-off was not computed: {text(report.trade_off.skipped)}."
         return
     yield from (text(sentences.TRADE_OFF), table(tables.trade_off_table(report)))
+
+
+def _evaluation(report: Report) -> Iterator[str]:
+    if report.evaluation is None:
+        return
+    yield "### What the rows give away"
+    judged = report.evaluation.evaluation
+    if judged is None:
+        yield f"The rows were not judged: {text(report.evaluation.skipped or '')}."
+        return
+    answer, *reasons = report.evaluation.verdict
+    yield from (f"**{text(answer)}** {text(' '.join(reasons))}", text(evaluated.how(judged)))
+    yield from (table(evaluated.risk_table(judged)), text(evaluated.closest(judged)))
+    if judged.utility is not None:
+        yield from (text(evaluated.UTILITY), table(evaluated.utility_table(judged)))
+    yield from (text(evaluated.FIDELITY), table(evaluated.fidelity_table(judged)))
 
 
 def _change(before: float | None, after: float | None) -> tuple[str, str]:

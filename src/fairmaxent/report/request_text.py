@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairmaxent.data.roles import read_within
+from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
 from fairmaxent.report.rates import is_targeted
@@ -26,15 +27,15 @@ def wishes(fit: Fit) -> tuple[str, ...]:
 def _rates(fit: Fit) -> Iterator[str]:
     wanted, groupings = fit.certificate.wanted, fit.certificate.measure.groupings
     for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
-        if rate is not None and not is_targeted(fit, axes):
+        if rate is not None and not is_targeted(fit, axes) and not outcome_axis(axes):
             yield (
                 f"All groups of {name} have the same size."
                 if rate == 1
                 else f"The smallest group of {name} is at least {rate:.3g} times as large as the largest."
             )
-    outcomes = outcomes_compared(fit)
-    for name, rate in wanted["statistical_rate"].items():
+    for (name, rate), axes in zip(wanted["statistical_rate"].items(), groupings, strict=True):
         if rate is not None:
+            outcomes = _levels_compared(fit, axes)
             yield (
                 f"{_sentence(outcomes)} is equally common in all groups of {name}."
                 if rate == 1
@@ -44,8 +45,15 @@ def _rates(fit: Fit) -> Iterator[str]:
 
 
 def outcomes_compared(fit: Fit) -> str:
-    """Name the outcomes that the statistical rate compares: one, several, or each level."""
-    outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
+    """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
+    measure = fit.certificate.measure
+    count = len(measure.of_first_outcome)
+    return " and ".join(_levels_compared(fit, axes) for axes in measure.groupings[::count])
+
+
+def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+    """Name the levels of the outcome that the rate of a grouping compares."""
+    outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
     if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
         return f"{_EACH[0]}{outcome.name}"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
@@ -67,8 +75,10 @@ def _targets(request: Request | PaperRequest) -> Iterator[str]:
             yield f"{name} keeps the shares that it has in the data."
         else:
             yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-    if isinstance(request, Request) and request.outcome not in (request.target or {}):
-        yield f"{request.outcome} keeps the shares that it has in the data."
+    if isinstance(request, Request) and request.means is None:
+        for name in (request.outcome, *request.also_names):
+            if name not in (request.target or {}):
+                yield f"{name} keeps the shares that it has in the data."
 
 
 def _others(request: Request | PaperRequest) -> Iterator[str]:
@@ -85,6 +95,8 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
     if request.groups == "joint":
         yield "Groups are the intersections of the protected columns."
     yield from _within(request)
+    if request.means is not None:
+        yield f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
     if request.relabelling is not None:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():

@@ -40,6 +40,7 @@ def write_report(
     seed: int | None = None,
     source: Source | None = None,
     trade_off: bool = True,
+    evaluate: bool = False,
     title: str | None = None,
     author: str | None = None,
     purpose: str | None = None,
@@ -72,6 +73,9 @@ def write_report(
         Where the fit came from: its file, the command line, how the columns were read.
     trade_off
         Whether to fit a few more times, to show what other options would cost.
+    evaluate
+        Whether to judge what the drawn rows give away, as :func:`fairmaxent.evaluate` does; needs ``data``. A fifth of
+        the rows is set aside for that, and the fit made again from the rest, which takes some seconds.
     title, author, purpose
         What the report is filed under. By default, the title names the outcome and the groups.
     date
@@ -87,6 +91,7 @@ def write_report(
         seed=seed,
         source=source,
         trade_off=trade_off,
+        evaluate=evaluate,
         title=title,
         author=author,
         purpose=purpose,

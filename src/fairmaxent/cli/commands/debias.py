@@ -93,6 +93,11 @@ def command(
     asked.check(ctx, roles)
     if (asked.private or asked.shares) and wanted.mode != "rows":
         raise click.UsageError(f"--mode {wanted.mode} is about your own rows; with --epsilon or --share, draw new ones")
+    if asked.private and wanted.evaluate:
+        raise click.UsageError(
+            "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "
+            "rows with 'fairmaxent evaluate', and keep the answer to yourself"
+        )
     if asked.private and not wanted.targets:
         raise click.UsageError(
             "a private fit spends its budget each time; name what to keep with -o, --model or --report"
@@ -282,6 +287,7 @@ def make_report(
         iid=wanted.iid,
         seed=result.fit.request.random_state,
         source=replace(origin, written=written, **({"sha256": None} if private else {"reading": result.source.notes})),
+        evaluate=wanted.evaluate,
         **asdict(filing),
     )
     for path in wanted.reports:

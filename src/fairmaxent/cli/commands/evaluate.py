@@ -183,6 +183,8 @@ def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableF
 
 def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFile) -> str:
     """Make better rows, find out more, or share them."""
+    if evaluation.flagged and "copies" not in evaluation.flagged:
+        return next_step("round or drop columns with rare values, make new rows and evaluate those")
     if evaluation.flagged:
         why = "make rows that copy nobody, and evaluate those"
         if not roles.protected:
@@ -191,8 +193,8 @@ def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFil
             why, ["fairmaxent", "debias", real, *_asked(roles), "--base-share", "1", *outputs(real, table.form)]
         )
     if not evaluation.control_rows:
-        return next_step("set some rows aside before you make new ones, and pass them with --control")
-    return next_step("share the rows together with this evaluation; --json prints it for programs")
+        return next_step("set rows aside before you make new ones; pass them with --control")
+    return next_step("share the rows together with this evaluation (or with --json)")
 
 
 def _asked(roles: RoleOptions) -> Iterator[str]:

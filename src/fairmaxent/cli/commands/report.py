@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.filing_options import FilingOptions, check_reports, filing_options, pdf_option
+from fairmaxent.cli.filing_options import (
+    FilingOptions,
+    check_evaluated,
+    check_reports,
+    evaluate_option,
+    filing_options,
+    pdf_option,
+)
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
@@ -44,6 +51,7 @@ _DEFAULT = "report.html"
     show_default=True,
     help="Fit a few more times, to show what other options would cost.",
 )
+@evaluate_option
 @filing_options
 @force_option
 @reading_options
@@ -55,6 +63,7 @@ def command(
     sample: str | None,
     mode: Mode,
     trade_off: bool,  # noqa: FBT001 (click passes it by name)
+    evaluate: bool,  # noqa: FBT001
     filing: FilingOptions,
     force: bool,  # noqa: FBT001
     reading: ReadingOptions,
@@ -76,6 +85,9 @@ def command(
     refuse_overwriting([model, data, sample], targets)
     if mode == "weights" and sample is not None:
         raise click.UsageError("--mode weights draws no rows; leave --sample out")
+    if evaluate and data is None:
+        raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
+    check_evaluated(mode, evaluate=evaluate)
     with Staging(targets, force=force, readable=targets) as staging:
         with step(f"reading {model}"):
             fit = load(model)
@@ -95,6 +107,7 @@ def command(
                 mode=mode,
                 source=replace(origin, written=tuple(written), reading=notes),
                 trade_off=trade_off,
+                evaluate=evaluate,
                 **asdict(filing),
             )
             for path in targets:

@@ -1,0 +1,147 @@
+"""``fairmaxent evaluate``: files in, the verdict out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from clifiles import biased_table
+from fairmaxent.cli.group import group
+from fairmaxent.evaluation.success import Risk
+
+REAL, NEW, CONTROL = (biased_table(seed) for seed in (1, 2, 3))
+QUICK = ("--attacks", "100")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in (("real", REAL), ("new", NEW), ("control", CONTROL)):
+        table.write_csv(f"{name}.csv")
+    return tmp_path
+
+
+def run(*arguments, command="evaluate", **options):
+    return CliRunner().invoke(group, [command, *arguments], prog_name="fairmaxent", **options)
+
+
+def test_the_verdict_comes_first_and_the_next_step_last():
+    result = run("real.csv", "new.csv", "--control", "control.csv", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("No attack")
+    assert "240 real rows, 240 new rows, 240 control rows; 6 columns" in result.output
+    assert result.output.splitlines()[-1].startswith("Next: share the rows together with this evaluation")
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_it_is_what_python_says():
+    result = run("real.csv", "new.csv", "--control", "control.csv", *QUICK, "--seed", "4", "--json")
+    record = json.loads(result.output)
+    same = fairmaxent.evaluate(REAL, NEW, control=CONTROL, attacks=100, random_state=4)
+    expected = json.loads(json.dumps(same.to_dict()))
+    assert record.pop("notes") == []
+    assert record == expected
+
+
+def test_copies_are_flagged_and_a_command_that_copies_nobody_follows():
+    options = ("--outcome", "income", "--protected", "sex", "--favourable", ">50K")
+    result = run("real.csv", "real.csv", "--control", "control.csv", *QUICK, *options)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("Do not treat these rows as anonymous")
+    last = result.output.splitlines()[-1]
+    assert last == (
+        "  fairmaxent debias real.csv --outcome income --protected sex --favourable '>50K' --base-share 1 -o "
+        "real-fair.csv --report real-report.html"
+    )
+    assert "trained on" in result.output
+    assert "sex = Female" in result.output
+
+
+def test_without_control_rows_the_next_step_is_to_set_some_aside():
+    result = run("real.csv", "new.csv", *QUICK)
+    assert "Without control rows" in result.output
+    assert result.output.splitlines()[-1].endswith("pass them with --control")
+    flagged = run("real.csv", "real.csv", *QUICK)
+    assert "'fairmaxent debias' with --base-share 1" in flagged.output
+
+
+def test_rows_that_copy_nobody_need_another_remedy(monkeypatch):
+    result = fairmaxent.evaluate(REAL, NEW, control=CONTROL, attacks=100)
+    surely = Risk.of(60, 100, (20, 100), confidence=0.95)
+    flagged = replace(result, risks=replace(result.risks, singling_out=surely))
+    monkeypatch.setattr("fairmaxent.evaluation.pipeline.evaluate", lambda *_, **__: flagged)
+    shown = run("real.csv", "new.csv", "--control", "control.csv")
+    assert shown.output.startswith("Do not treat")
+    assert shown.output.splitlines()[-1].startswith("Next: round or drop columns with rare values")
+
+
+def test_rows_that_debias_wrote_can_be_evaluated():
+    """It leaves identifiers out, which are not compared then."""
+    REAL.with_columns(person=pl.Series([f"p{k}@example.org" for k in range(len(REAL))])).write_csv("ids.csv")
+    made = run("ids.csv", "--outcome", "income", "--protected", "sex", "-o", "fair.csv", command="debias")
+    assert made.exit_code == 0, made.output
+    result = run("ids.csv", "fair.csv", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "are copies of a real row" in " ".join(result.output.split())
+    assert "the new rows do not have them: 'person'" in " ".join(result.output.split())
+
+
+def test_formats_may_differ_and_one_table_may_come_from_stdin(folder):
+    NEW.write_parquet("new.parquet")
+    CONTROL.write_csv("control.tsv", separator="\t")
+    expected = run("real.csv", "new.csv", "--control", "control.csv", *QUICK).output
+    piped = run("real.csv", "new.parquet", "--control", "-", *QUICK, input=(folder / "control.csv").read_text())
+    assert piped.output == expected
+    assert run("real.csv", "new.parquet", "--control", "control.tsv", *QUICK).output == expected
+
+
+def test_columns_can_be_dropped_from_all_tables():
+    NEW.with_columns(extra=pl.lit(1)).write_csv("new.csv")
+    refused = run("real.csv", "new.csv", *QUICK)
+    assert refused.exit_code == 3
+    assert "a column 'extra', which the real table does not have" in refused.output
+    assert "--drop" in refused.output
+    result = run("real.csv", "new.csv", "--drop", "extra,weight", *QUICK)
+    assert "; 5 columns" in result.output
+    unknown = run("real.csv", "new.csv", "--drop", "extr", *QUICK)
+    assert unknown.exit_code == 3
+    assert "did you mean 'extra'" in unknown.output
+
+
+def test_a_config_file_serves_debias_and_evaluate():
+    with open("options.toml", "w") as file:
+        file.write('outcome = "income"\nprotected = "sex"\nattacks = 100\ncontrol = "control.csv"\n')
+    result = run("real.csv", "new.csv", "--config", "options.toml", "--json")
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.output)
+    assert record["utility"]["outcome"] == "income"
+    assert record["control_rows"] == 240
+    assert run("real.csv", "--config", "options.toml", command="debias").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("real.csv",), 2, "Missing argument 'NEW'"),
+        (("real.csv", "none.csv"), 5, "none.csv"),
+        (("-", "-"), 2, "only one table can be read from stdin"),
+        (("real.csv", "new.csv", "--outcome", "incom"), 3, "did you mean 'income'"),
+        (("real.csv", "new.csv", "--protected", "sex"), 2, "name that with --outcome"),
+        (("real.csv", "new.csv", "--favourable", ">50K"), 2, "name that with --outcome"),
+        (("real.csv", "new.csv", "--secrets", "ag"), 3, "did you mean 'age'"),
+        (("real.csv", "new.csv", "--attacks", "0"), 2, "0 is not in the range"),
+        (("real.csv", "empty.csv"), 3, "no rows"),
+        (("real.csv", "new.csv", "--control", "empty.csv"), 3, "no rows"),
+    ],
+)
+def test_what_cannot_be_evaluated_ends_with_one_line(arguments, code, message):
+    NEW[:0].write_csv("empty.csv")
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output

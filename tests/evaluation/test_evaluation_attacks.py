@@ -1,0 +1,317 @@
+"""Every measure of evaluate against a slow twin that follows its definition word by word."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from evaluation_tables import people, with_gaps
+
+from fairmaxent.evaluation import singling_out
+from fairmaxent.evaluation.copied_rows import copied_rows
+from fairmaxent.evaluation.fidelity import fidelity
+from fairmaxent.evaluation.inference import inference
+from fairmaxent.evaluation.linkability import linkability
+from fairmaxent.evaluation.membership import membership
+from fairmaxent.evaluation.nearest import nearest, shuffled
+from fairmaxent.evaluation.pooled import pool
+from fairmaxent.evaluation.singling_out import Ranges, at_size
+from fairmaxent.evaluation.success import Risk, SuccessRate
+
+TABLES = {
+    "real": with_gaps(people(60, 1), 11),
+    "new": with_gaps(pl.concat([people(40, 2), people(60, 1)[:30]]), 12),
+    "control": with_gaps(people(50, 3), 13),
+}
+NUMBERS = ("age", "income", "height")
+NAMES = TABLES["real"].columns
+
+
+@pytest.fixture(scope="module")
+def pooled():
+    return pool(TABLES)[0]
+
+
+@cache
+def all_rows():
+    return [row for table in TABLES.values() for row in table.iter_rows(named=True)]
+
+
+@cache
+def spans():
+    """The range of each column of numbers over all tables."""
+    values = {name: [row[name] for row in all_rows() if row[name] is not None] for name in NUMBERS}
+    return {name: max(column) - min(column) for name, column in values.items()}
+
+
+def gower(one, other, names):
+    """The distance, word by word."""
+    total = 0.0
+    for name in names:
+        a, b = one[name], other[name]
+        if a is None or b is None:
+            total += (a is None) != (b is None)
+        else:
+            total += abs(a - b) / spans()[name] if name in NUMBERS else a != b
+    return total
+
+
+# ---------------------------------------------------------------- distances
+
+
+@pytest.mark.parametrize("kept", [0, 30_000, 1 << 27])
+def test_the_nearest_rows_are_the_nearest(pooled, monkeypatch, kept):
+    monkeypatch.setattr("fairmaxent.evaluation.nearest._KEPT", kept)  # distances of some columns, or of all
+    rng = np.random.default_rng(0)
+    rows, candidates = shuffled(pooled, "real", rng, 20), shuffled(pooled, "new", rng)
+    parts = [(0, 2, 4), (1, 3, 5)]
+    found = nearest(pooled, rows, candidates, parts=parts, others=range(6))
+    known = all_rows()
+    for at, row in enumerate(rows):
+        for names, chosen in (
+            *(([NAMES[i] for i in part], found.by_parts[at, k]) for k, part in enumerate(parts)),
+            *(([n for n in NAMES if n != name], found.by_others[at, k]) for k, name in enumerate(NAMES)),
+        ):
+            distances = [gower(known[row], known[candidate], names) for candidate in candidates]
+            assert distances[chosen] == pytest.approx(min(distances), abs=1e-6)
+            assert min(distances[:chosen], default=9) >= distances[chosen] - 1e-6  # the first of equals
+        least = min(gower(known[row], known[candidate], NAMES) for candidate in candidates)
+        assert found.distance[at] == pytest.approx(least, abs=1e-6)
+
+
+def test_links_and_guesses_are_counted_from_them(pooled):
+    rng = np.random.default_rng(1)
+    candidates, known = shuffled(pooled, "new", rng), all_rows()
+    attacked, linked, right = [], [], []
+    for name in ("real", "control"):
+        rows = shuffled(pooled, name, rng, 30)
+        near = nearest(pooled, rows, candidates, parts=[(0, 1, 2), (3, 4, 5)], others=range(6))
+        attacked.append((rows, near))
+        linked.append(sum(one == other for one, other in near.by_parts))
+        hits = np.zeros((len(rows), 6))
+        for at, row in enumerate(rows):
+            for k, secret in enumerate(NAMES):
+                truth, guess = known[row][secret], known[candidates[near.by_others[at, k]]][secret]
+                close = secret in NUMBERS and None not in (truth, guess) and abs(truth - guess) <= 0.05 * abs(guess)
+                hits[at, k] = truth == guess or close
+        right.append(hits)
+    risk = linkability(attacked[0][1], attacked[1][1], confidence=0.9)
+    assert (risk.rate, risk.control_rate) == (linked[0] / 30, linked[1] / 30)
+    found = inference(pooled, range(6), candidates, attacked, confidence=0.9)
+    assert found.average.rate == pytest.approx(right[0].mean())
+    for k, name in enumerate(NAMES):
+        one = found.by_column[name]
+        assert (one.rate, one.control_rate) == pytest.approx((right[0][:, k].mean(), right[1][:, k].mean()))
+        assert found.surely[name] <= one.low
+
+
+# ---------------------------------------------------------------- singling out
+
+
+def fits(row, guess, ranks):
+    return all(least <= ranks[index][row[NAMES[index]]] <= greatest for index, least, greatest in guess)
+
+
+def code_tables(pooled):
+    """The number of each value of each column, looked up from the rows."""
+    return [
+        {row[name]: int(pooled.columns[k].codes[at]) for at, row in enumerate(all_rows())}
+        for k, name in enumerate(NAMES)
+    ]
+
+
+def test_numbers_of_values_are_in_their_order(pooled):
+    for name, ranks in zip(NAMES, code_tables(pooled), strict=True):
+        assert ranks.get(None, 0) == 0
+        values = sorted((value for value in ranks if value is not None), key=ranks.get)
+        assert [ranks[value] for value in values] == list(range(1, len(values) + 1))
+        if name in NUMBERS:
+            assert values == sorted(values)
+
+
+def test_guesses_say_what_a_new_row_says_and_fit_it_alone(pooled):
+    rng, ranks = np.random.default_rng(2), code_tables(pooled)
+    new = [dict(row) for row in {tuple(row.items()): None for row in TABLES["new"].iter_rows(named=True)}]
+    guesses = singling_out._guesses(pooled, Ranges.of(pooled.distinct("new")), 50, rng, lambda share: None)
+    assert len(set(guesses)) == len(guesses) == 50
+    medians = {
+        name: np.median([ranks[NAMES.index(name)][r[name]] for r in new if r[name] is not None]) for name in NUMBERS
+    }
+    for guess in guesses:
+        assert len(guess) == 3
+        fitting = [row for row in new if fits(row, guess, ranks)]
+        assert len(fitting) == 1
+        for index, least, greatest in guess:
+            name, code = NAMES[index], ranks[index][fitting[0][NAMES[index]]]
+            if name not in NUMBERS or code == 0:
+                assert least == greatest == code
+            elif code > medians[name]:
+                assert least == code
+                assert greatest >= max(ranks[index].values())
+            else:
+                assert (least, greatest) == (1, code)
+
+
+def test_successes_are_guesses_that_fit_one_distinct_person(pooled):
+    ranks = code_tables(pooled)
+    guesses = singling_out._guesses(
+        pooled, Ranges.of(pooled.distinct("new")), 40, np.random.default_rng(3), lambda share: None
+    )
+    for name, table in TABLES.items():
+        distinct = [dict(row) for row in {tuple(row.items()): None for row in table.iter_rows(named=True)}]
+        ranges = Ranges.of(pooled.distinct(name))
+        assert [ranges.count(guess) for guess in guesses] == [
+            sum(fits(row, guess, ranks) for row in distinct) for guess in guesses
+        ]
+
+
+@pytest.mark.parametrize("wanted", [20, 50])
+def test_successes_in_a_smaller_table(wanted):
+    """How many guesses fit exactly one row of a random part: the expectation against many draws."""
+    rng = np.random.default_rng(4)
+    counts = rng.poisson(1.2, 300)
+    drawn = [(rng.binomial(counts, wanted / 100) == 1).sum() for _ in range(2000)]
+    assert at_size(counts, 100, wanted) == pytest.approx(np.mean(drawn), rel=0.02)
+    assert at_size(counts, 100, 100) == (counts == 1).sum()
+
+
+def test_successes_in_a_larger_table():
+    """Guesses of many weights, in a control of 500 and in a table of 2000: the model is right within a few percent."""
+    rng = np.random.default_rng(5)
+    weights = rng.uniform(0, 0.002, 20_000)
+    counts, larger = rng.binomial(500, weights), rng.binomial(2000, weights)
+    assert at_size(counts, 500, 2000) == pytest.approx((larger == 1).sum(), rel=0.05)
+    assert at_size(np.zeros(10, dtype=np.intp), 500, 2000) == 0
+
+
+# ---------------------------------------------------------------- copies and membership
+
+
+def test_copies_are_rows_of_the_real_table(pooled):
+    real = Counter(TABLES["real"].rows())
+    copies = copied_rows(pooled, confidence=0.95)
+    new = TABLES["new"].rows()
+    assert copies.copies == sum(row in real for row in new) > 0
+    assert copies.of_one_person == sum(real[row] == 1 for row in new)
+    control = Counter(TABLES["control"].rows())
+    met = np.array([control[row] for row in new])
+    expected = (met > 0).mean() + (60 / 50 - 1) * (met == 1).mean()
+    assert copies.by_chance == pytest.approx(expected)
+    lone = {
+        name: len(set(TABLES["new"][name]) & {v for v, times in Counter(TABLES["real"][name]).items() if times == 1})
+        for name in NAMES
+    }
+    assert copies.lone_values == {name: count for name, count in lone.items() if count}
+
+
+def test_copies_by_chance_without_control_are_doubles():
+    rng = np.random.default_rng(6)
+    tables = {name: pl.DataFrame({"a": rng.integers(0, 300, 500)}) for name in ("real", "new")}
+    found = copied_rows(pool(tables)[0], confidence=0.95).by_chance
+    doubles = [
+        np.mean([times > 1 for times in table["a"].value_counts()["count"] for _ in range(times)])
+        for table in tables.values()
+    ]
+    assert found == pytest.approx(min(doubles))
+
+
+@pytest.mark.parametrize("rows", [100, 500, 2000])
+def test_copies_by_chance_are_bounded_by_control_rows_of_any_number(rows):
+    rng = np.random.default_rng(12)
+    shares = rng.dirichlet(np.full(400, 0.5))
+    sizes = {"real": 500, "new": 4000, "control": rows}
+    drawn = {name: rng.choice(400, size, p=shares) for name, size in sizes.items()}
+    found = copied_rows(pool({name: pl.DataFrame({"a": values}) for name, values in drawn.items()})[0], confidence=0.95)
+    times = Counter(drawn["control"].tolist())
+    met = np.array([times[value] for value in drawn["new"].tolist()])
+    if rows <= 500:
+        assert found.by_chance == pytest.approx(min(1, (met > 0).mean() + (500 / rows - 1) * (met == 1).mean()))
+    else:  # a part of the control, as large as the real table
+        parts = [(rng.binomial(met, 500 / rows) > 0).mean() for _ in range(200)]
+        assert found.by_chance == pytest.approx(np.mean(parts), abs=0.003)
+    truth = 1 - (1 - shares) ** 500  # the chance that a value is among so many rows
+    assert found.by_chance > shares @ truth - 0.03
+    assert found.risk.low == 0
+
+
+def test_membership_is_the_share_of_pairs():
+    rng = np.random.default_rng(7)
+    real, control = np.round(rng.gamma(2, 1.0, 150), 1), np.round(rng.gamma(3, 1.0, 120), 1)
+    found = membership(real, control, confidence=0.95)
+    pairs = [(one < other) + (one == other) / 2 for one, other in itertools.product(real, control)]
+    assert found.auc == pytest.approx(np.mean(pairs))
+    drawn = [membership(rng.choice(real, 150), rng.choice(control, 120), confidence=0.95).auc for _ in range(400)]
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.15)
+    assert found.advantage[0] == pytest.approx(2 * found.auc - 1)
+
+
+def test_the_share_recognised_if_one_in_a_hundred_may_be_wrong():
+    real, control = np.repeat([0.0, 1.0], [80, 20]), np.repeat([0.0, 1.0], [2, 98])
+    assert membership(real, control, confidence=0.95).rarely_wrong == pytest.approx(0.4)  # half of the ties
+
+
+# ---------------------------------------------------------------- rates and fidelity
+
+
+def test_rates_are_those_of_wilson():
+    """The ends solve (p − k/n)² = z² p (1 − p) / n."""
+    for successes, attempts in ((0, 20), (7, 20), (20, 20), (300, 500)):
+        rate = SuccessRate.of(successes, attempts, 0.95)
+        for end in (rate.value - rate.error, rate.value + rate.error):
+            gap = (end - successes / attempts) ** 2 - 1.959964**2 * end * (1 - end) / attempts
+            assert gap == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_intervals_of_risks_cover():
+    """Of a true risk of .3 and of 0, at least 93 in 100 intervals contain it."""
+    rng = np.random.default_rng(8)
+    for inside, outside in ((0.44, 0.2), (0.2, 0.2)):
+        truth = (inside - outside) / (1 - outside)
+        risks = [
+            Risk.of(rng.binomial(400, inside), 400, (rng.binomial(300, outside), 300), confidence=0.95)
+            for _ in range(3000)
+        ]
+        assert np.mean([risk.low <= truth <= risk.high for risk in risks]) > 0.93
+
+
+def test_a_rate_is_never_less_than_its_risk():
+    for inside, outside in itertools.product(range(0, 50, 7), repeat=2):
+        bound, risk = (Risk.of(inside, 50, control, confidence=0.95) for control in (None, (outside, 50)))
+        assert bound.value >= risk.value - 1e-12
+
+
+def test_total_variation_is_half_the_sum_of_differences():
+    names = ["sex", "town", "hired"]
+    tables = {name: table.select(names) for name, table in TABLES.items()}
+    found = fidelity(pool(tables)[0], rng=np.random.default_rng(9))
+    for one in found.total_variation:
+        apart = []
+        for columns in itertools.combinations(names, one.columns):
+            shares = [Counter(tables[name].select(columns).rows()) for name in ("real", "new")]
+            sizes = [sum(counts.values()) for counts in shares]
+            cells = set(shares[0]) | set(shares[1])
+            apart.append(sum(abs(shares[0][c] / sizes[0] - shares[1][c] / sizes[1]) for c in cells) / 2)
+        assert one.value == pytest.approx(np.mean(apart))
+        assert one.sets == math.comb(3, one.columns)
+        assert one.by_chance > 0
+
+
+def test_rows_drawn_from_the_real_table_differ_by_chance():
+    real = people(600, 20)
+    drawn = real.sample(600, with_replacement=True, seed=1)
+    for one in fidelity(pool({"real": real, "new": drawn})[0], rng=np.random.default_rng(10)).total_variation:
+        assert one.value == pytest.approx(one.by_chance, rel=0.25)
+
+
+def test_many_columns_are_compared_in_part():
+    rng = np.random.default_rng(11)
+    tables = {name: pl.DataFrame({f"c{k}": rng.integers(0, 5, 40) for k in range(30)}) for name in ("real", "new")}
+    sets = [one.sets for one in fidelity(pool(tables)[0], rng=rng).total_variation]
+    assert sets[:2] == [30, 435]
+    assert 800 < sets[2] <= 1000
