@@ -26,6 +26,7 @@ _LABELS = {
     "share": "“Rows to share”",
     "random_state": "“Seed”",
     "drop": "“Leave out”",
+    "keep": "“Keep”",
     "target": "“Wanted shares”",
 }
 
