@@ -66,7 +66,7 @@ function change_of_rows(options, change) {
     ["none", "Reweigh: rows count more or less, and keep their outcome"],
     ["probabilities", "Relabel: rows are split between outcomes, for equal probabilities of a model"],
     ["predictions", "Relabel, for equal decisions of a model (slower)"]];
-  const threshold = slider({ label: "A model decides from", value: options.threshold ?? 0.5, min: 0.05, max: 0.95,
+  const threshold = slider({ label: "Decision threshold", value: options.threshold ?? 0.5, min: 0.05, max: 0.95,
     step: 0.01, disabled: (options.relabel ?? "none") === "none", show: (value) => value.toFixed(2),
     input: (value) => change({ threshold: value }) });
   return h("fieldset", null, h("legend", null, "How rows change"),
@@ -183,7 +183,7 @@ function more(state, options, change) {
     flag("Compare missing values as a group", options.compare_missing ?? false, (on) => change({ compare_missing: on })),
     flag("Rows to share: no copies, no exact numbers, no rare values", options.share ?? false,
       (on) => change({ share: on, ...(on ? { mode: "rows" } : {}) }, { draw: true })),
-    choose("What combinations are made from", options.base ?? "tree", [["tree", "the strongest dependences (tree)"],
+    choose("New combinations come from", options.base ?? "tree", [["tree", "the strongest dependences (tree)"],
       ["product", "each column on its own (product)"], ["uniform", "nothing, as in the paper (uniform)"]],
       (kind) => change({ base: kind })),
     numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],

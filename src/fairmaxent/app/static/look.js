@@ -57,9 +57,9 @@ function reasons(look) {
   const listed = (ones, text) => ones.map((one, index) => [index ? "; " : "", text(one)]);
   return [
     shown.length > 0 && h("p", { class: "soft" }, "Guessed, so please check: ",
-      listed(shown, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+      listed(shown, (one) => `${one.value} as ${words[one.role]} (${one.reason})`), "."),
     candidates.length > 0 && h("p", { class: "soft" }, "Perhaps: ",
-      listed(candidates, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+      listed(candidates, (one) => `${one.value} as ${words[one.role]} (${one.reason})`), "."),
   ];
 }
 
