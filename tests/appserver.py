@@ -92,8 +92,8 @@ class Client:
         values = {**state["options"], **options}
         return self.done("/api/fit", {"table": state["table"]["number"], "options": values})["answer"]
 
-    def work(self, kind):
-        job = self.done("/api/job", {"kind": kind})
+    def work(self, kind, **values):
+        job = self.done("/api/job", {"kind": kind, **values})
         end = time.monotonic() + 120
         while job["state"] == "running" and time.monotonic() < end:
             time.sleep(0.02)

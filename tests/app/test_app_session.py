@@ -238,6 +238,43 @@ def test_the_new_rows_are_judged_as_evaluate_does(client):
     assert "New rows" in client.work("evaluate")["error"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_known_margins_are_raked_as_the_command_does(client, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    state, content = opened(client, f"people{suffix}")
+    (tmp_path / f"people{suffix}").write_bytes(content)
+    margins = {"sex": {"f": 0.51, "m": 0.49}, "region": {"n": 0.2, "s": 0.3, "w": 0.5}}
+    job = client.work("rake", table=state["table"]["number"], margins=margins, bounds=[0.3, 3])
+    assert job["state"] == "done", job
+    for level in job["result"]["levels"]:
+        assert level["achieved"] == pytest.approx(margins[level["margin"]][level["level"]], abs=1e-9)
+    files = {name: body for name, (_, _, body) in downloaded(client, job["result"]["files"]).items()}
+    (tmp_path / "people-margins.csv").write_bytes(files["people-margins.csv"])
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(job["result"]["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    for name, body in files.items():
+        assert (tmp_path / name).read_bytes() == body, name
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "at least one column"),
+        ({"margins": {"nothing": {"f": 1}}}, "make no sense"),
+        ({"margins": {"sex": {"f": "1"}}}, "make no sense"),
+        ({"margins": {"sex": {"f": 0.5, "m": 0.5}}, "bounds": [1]}, "make no sense"),
+        ({"margins": {"sex": {"f": 0.5, "m": 0.6}}}, "add up to 110.0%"),
+    ],
+)
+def test_margins_that_make_no_sense_are_refused(client, values, said):
+    state, _ = opened(client)
+    job = client.work("rake", table=state["table"]["number"], **values)
+    assert job["state"] == "failed"
+    assert said in job["error"]
+    assert "bug" not in job["error"]
+
+
 def test_a_trade_off_and_pins(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairmaxent.app.problem_text import problem_text
-from fairmaxent.app.refusals import StoppedError
+from fairmaxent.app.refusals import StaleError, StoppedError
 from fairmaxent.progress import Progress
 
 State = Literal["running", "done", "failed", "stopped"]
@@ -79,6 +79,9 @@ class Jobs:
         try:
             result = work(progress)
         except StoppedError:
+            return
+        except StaleError:
+            job.error, job.state = "Another table was opened meanwhile. Reload this page.", "failed"
             return
         except Exception as problem:
             if not job.stopped.is_set():

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,13 +128,15 @@ class _Routes:
     # ------------------------------------------------------------ slow work and files
 
     async def _start(self, session: Session, request: Request) -> Response:
-        works = {
+        values = await _values(request)
+        works: dict[object, Callable[[Progress], dict[str, Any]]] = {
             "estimate": session.estimate,
             "evaluate": session.evaluate,
+            "rake": partial(session.rake, values),
             "take": session.take,
             "trade-off": session.trade_off,
         }
-        kind = (await _values(request)).get("kind")
+        kind = values.get("kind")
         if kind not in works:
             raise InputError("there is no such work; reload the page")
         return _shown(session.jobs.start(str(kind), works[kind]))

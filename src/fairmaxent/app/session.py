@@ -15,6 +15,7 @@ from fairmaxent.app.examples import EXAMPLES
 from fairmaxent.app.jobs import Jobs
 from fairmaxent.app.latest_only import LatestOnly
 from fairmaxent.app.looked import looked, plain
+from fairmaxent.app.margins import KnownMargins, weigh
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.problem_text import problem_text
 from fairmaxent.app.refusals import StaleError
@@ -65,6 +66,7 @@ class Session:
         self._pins: list[dict[str, Any]] = []
         self._reading: tuple[object, Reading] | None = None
         self._files: list[dict[str, Any]] = []
+        self._raked_files: list[dict[str, Any]] = []
         self._numbers = 0
 
     # ------------------------------------------------------------ opening a table
@@ -265,6 +267,14 @@ class Session:
             self._files = [{**file, "folder": int(folder.name)} for file in files]
         return {"files": self._files}
 
+    def rake(self, values: object, progress: Progress) -> dict[str, Any]:
+        """Weigh the table so that it has known margins, and write the files."""
+        opened = self._known(values.get("table") if isinstance(values, Mapping) else None)
+        result = weigh(opened, KnownMargins.from_json(values, opened.schema), self._new_folder(), progress)
+        with self._lock:
+            self._raked_files = result["files"]
+        return result
+
     def _current(self) -> tuple[OpenedTable, Fitted]:
         if self.opened is None or self._fitted is None:
             raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
@@ -276,7 +286,7 @@ class Session:
 
     def file(self, folder: int, name: str) -> Path | None:
         """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
-        for known in self._files:
+        for known in (*self._files, *self._raked_files):
             if (known["folder"], known["name"]) == (folder, name):
                 return self.folder / str(folder) / str(known["name"])
         opened = self.opened

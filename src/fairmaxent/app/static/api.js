@@ -33,8 +33,8 @@ export const upload = (file) =>
   ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 
 // Start slow work, and call `watch` until it ends.
-export async function work(kind, watch) {
-  let job = await post("/api/job", { kind });
+export async function work(kind, watch, values = {}) {
+  let job = await post("/api/job", { kind, ...values });
   while (job.state === "running") {
     watch(job);
     await new Promise((resolve) => setTimeout(resolve, 200));

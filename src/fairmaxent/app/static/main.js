@@ -6,6 +6,7 @@ import { byId, h } from "./dom.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
+import { drawRake, drawRaked } from "./rake.js";
 import { drawPins, drawSee, drawTradeOff, drawVerdict } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
@@ -61,12 +62,13 @@ function show(newest) {
   answer = state.answer ?? null;
   pins = state.pins ?? [];
   files = state.files ?? [];
-  for (const id of ["look", "live", "take", "parts"]) byId(id).hidden = !state.table;
+  for (const id of ["look", "live", "take", "rake", "parts"]) byId(id).hidden = !state.table;
   byId("title").textContent = state.table ? state.table.title : "Turn a biased table into a fair one.";
   document.title = state.table ? `${state.table.title} – fairmaxent` : "fairmaxent";
   if (!state.table) return;
   drawLookPart();
   drawRest();
+  drawRake(byId("rake"), { state, rake });
   if (!answer && isReady()) live.ask(state.table.number, options);
 }
 
@@ -173,7 +175,7 @@ function drawAnswer() {
 
 // ---------------------------------------------------------------- slow work
 
-async function watched(kind, target) {
+async function watched(kind, target, values) {
   const bar = h("progress", { max: 1, "aria-label": kind });
   const stage = h("span", { role: "status" }, "starting");
   let number = null;
@@ -184,7 +186,7 @@ async function watched(kind, target) {
       number = job.number;
       bar.value = job.share;
       if (stage.textContent !== job.stage && job.stage) stage.textContent = job.stage;
-    });
+    }, values);
   } finally {
     target.replaceChildren();
   }
@@ -212,6 +214,16 @@ async function make() {
     files = result.files;
     drawFiles(files);
     byId("files").querySelector("a")?.focus();
+  } catch (problem) {
+    fail(problem);
+  }
+}
+
+async function rake(values) {
+  fail(null);
+  try {
+    const result = await watched("rake", byId("raking"), { table: state.table.number, ...values });
+    if (result !== null) drawRaked(byId("raked"), result);
   } catch (problem) {
     fail(problem);
   }

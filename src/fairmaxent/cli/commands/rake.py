@@ -228,7 +228,7 @@ def command(
                 if scanned is None:
                     notes += formula_notes(weighed, wanted.output, wanted.output_format)
         if wanted.reports:
-            _report(raking, wanted, filing, staging, source_of(data, reading, columns_as, repeat), source.notes)
+            make_report(raking, wanted, filing, staging, source_of(data, reading, columns_as, repeat), source.notes)
     text = as_json(_record(raking, wanted, notes)) if wanted.as_json else _text(raking.certificate, wanted, notes)
     say(text, data_on_stdout=wanted.output == "-")
 
@@ -258,7 +258,7 @@ def _raked(source: TableFile, margins: list[TableFile], wanted: RakeOptions, col
     )
 
 
-def _report(
+def make_report(
     raking: Raking,
     wanted: RakeOptions,
     filing: FilingOptions,
