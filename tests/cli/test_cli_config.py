@@ -61,6 +61,9 @@ CASES = ABOUT_MODELS | {
     "keep": Case(["person"], "--keep person"),
     "share": Case(True, "--share"),
     "random_state": Case(2, "--seed 2"),
+    "share": Case(True, "--share"),
+    "epsilon": Case(1.5, "--epsilon 1.5"),
+    "delta": Case(1e-6, "--delta 1e-06"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
     "like_input": Case(True, "--like-input"),
@@ -74,6 +77,7 @@ CASES = ABOUT_MODELS | {
     "kinds": Case({"age": "categorical"}, "--kinds 'age: categorical'", {"base_share": 1.0}),
     "order": Case({"job": ["nurse", "cook", "clerk"]}, "--order 'job: nurse, cook, clerk'", {"base_share": 1.0}),
     "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
+    "declared": Case("domain.toml", "--domain domain.toml"),
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
     "sheet": Case(2, "--sheet 2"),
