@@ -91,6 +91,25 @@ def test_see_shows_what_debias_does(client):
     assert client.get("/api/state")[1]["answer"] == answer
 
 
+def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(client):
+    text = "Survey of pay\n\nsex;pay;promoted\n" + "f;1,5;yes\nm;2,5;no\n;3,5;yes\nm;2,0;\nf;2,5;no\nm;1,0;yes\n" * 20
+    status, state = client.upload("pay.csv", text.encode())
+    assert status == 200, state
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["sex"]["choices"] == ["f", "m"]
+    assert columns["promoted"]["choices"] == ["no", "yes"]
+    assert any("the header of pay.csv" in note for note in state["look"]["notes"])
+    assert str(client.session.folder) not in json.dumps(state)
+    answer = client.fit(state, representation_rate=None)
+    assert "--like-input" in answer["command"]
+    job = client.work("take")
+    report = next(file for file in job["result"]["files"] if file["what"] == "Report")
+    _, _, body = client.send("GET", f"/files/{report['folder']}/{report['name']}")
+    assert str(client.session.folder).encode() not in body
+    target = {"sex": {"f": 0.5, "m": 0.5}}
+    assert client.fit(state, representation_rate=None, target=target)["see"]["groups"]
+
+
 def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     state, _ = opened(client)
     status, answer = client.post(

@@ -11,7 +11,7 @@ from fairmaxent.app.problem_text import as_labelled
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
 from fairmaxent.inspection import Inspection
-from fairmaxent.inspection.findings import GroupingRates
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.proxies import NOTABLE
 from fairmaxent.plain_text import visible
 
@@ -38,7 +38,7 @@ def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
                 "values": column.values,
                 "missing": column.missing,
                 "levels": [cut(level) for level in column.shown[:_LEVELS]],
-                "choices": list(column.shown) if len(column.shown) <= _LEVELS else [],
+                "choices": _choices(column),
                 "more": max(0, len(column.shown) - _LEVELS),
                 "identifier": column.identifier,
             }
@@ -53,6 +53,12 @@ def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
         "notes": [visible(note) for note in notes],
         "cost": None if inspection.cost is None else inspection.cost.words,
     }
+
+
+def _choices(column: ColumnSummary) -> list[str]:
+    """The levels of a column that can be chosen, if they are few; missing is none, and stands last."""
+    known = column.shown[: len(column.shown) - (column.missing > 0)]
+    return list(known) if len(known) <= _LEVELS else []
 
 
 def _grouping(grouping: GroupingRates) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,9 @@ class OpenedTable:
 
     @cached_property
     def _read(self) -> TableFile:
-        return reading_of().read(str(self.path))
+        """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
+        table = reading_of().read(str(self.path))
+        return replace(table, remarks=tuple(str(one).replace(str(self.path), self.typed) for one in table.remarks))
 
     @property
     def is_lazy(self) -> bool:

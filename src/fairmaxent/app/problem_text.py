@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.errors import FairMaxEntError, Option
@@ -45,7 +46,7 @@ def as_labelled(option: Option) -> str:
 
 def problem_text(problem: BaseException, *, hide: str) -> str:
     """Say what went wrong; ``hide`` is the folder of the session, whose path means nothing to the reader."""
-    return visible(_text(problem).replace(f"{hide}{os.sep}", ""))
+    return visible(re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", _text(problem)))
 
 
 def _text(problem: BaseException) -> str:

@@ -3,7 +3,7 @@
 
 import { Superseded, post } from "./api.js";
 
-const LONG = 400; // milliseconds
+const LONG = 800; // milliseconds
 
 export class Live {
   constructor({ answered, failed, busy }) {

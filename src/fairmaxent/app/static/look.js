@@ -33,10 +33,9 @@ function roles(look, options, change) {
 }
 
 function protectedColumns(usable, options, change) {
-  const few = usable.filter((column) => column.name !== options.outcome && !column.identifier &&
-    column.name !== options.weight && !(options.within ?? []).includes(column.name) &&
-    (column.choices.length > 0 && column.levels.length <= 20 || options.protected.includes(column.name)));
-  return checks("Groups to compare", few.map((column) => column.name), options.protected,
+  const possible = usable.filter((column) => column.name !== options.outcome && !column.identifier &&
+    column.name !== options.weight && !(options.within ?? []).includes(column.name));
+  return checks("Groups to compare", possible.map((column) => column.name), options.protected,
     (chosen) => change({ protected: chosen }), "Choose at least one column.");
 }
 
@@ -54,9 +53,14 @@ function checks(title, names, chosen, change, ifNone) {
 function reasons(look) {
   const words = { outcome: "outcome", favourable: "good outcome", protected: "group" };
   const shown = look.reasons.filter((one) => one.sure !== "candidate");
-  if (!shown.length) return null;
-  return h("p", { class: "soft" }, "Guessed, so please check: ",
-    shown.map((one, index) => [index ? "; " : "", `${one.value} as ${words[one.role]}, by ${one.reason}`]), ".");
+  const candidates = look.reasons.filter((one) => one.sure === "candidate");
+  const listed = (ones, text) => ones.map((one, index) => [index ? "; " : "", text(one)]);
+  return [
+    shown.length > 0 && h("p", { class: "soft" }, "Guessed, so please check: ",
+      listed(shown, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+    candidates.length > 0 && h("p", { class: "soft" }, "Perhaps: ",
+      listed(candidates, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+  ];
 }
 
 function groups(look, width) {
