@@ -59,7 +59,6 @@ CASES = ABOUT_MODELS | {
     "detail": Case("bins", "--detail bins"),
     "forbid": Case([{"sex": "Male", "job": "cook"}], "--forbid sex=Male,job=cook"),
     "keep": Case(["person"], "--keep person"),
-    "share": Case(True, "--share"),
     "random_state": Case(2, "--seed 2"),
     "share": Case(True, "--share"),
     "epsilon": Case(1.5, "--epsilon 1.5"),
@@ -97,7 +96,6 @@ EACH_TIME = {  # never in a file
     *("config", "output", "model", "report", "pdf", "force", "as_json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report
-PRIVATE = {"epsilon", "delta", "declared"}  # tried in test_cli_private.py, because noise differs each time
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +177,7 @@ def test_other_spellings_and_keys_of_other_commands_are_known(folder):
 def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
     names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}
-    assert set(CASES) == names - EACH_TIME - ABOUT_REPORTS - PRIVATE
+    assert set(CASES) == names - EACH_TIME - ABOUT_REPORTS
 
 
 def test_both_ways_to_relabel_matter(folder):
