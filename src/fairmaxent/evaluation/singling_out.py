@@ -59,14 +59,14 @@ def _outside(
     from scipy.special import stdtrit  # slow to import
 
     fitting = [control.rows(guess) for guess in made]
-    counts, rows = np.array([len(found) for found in fitting]), len(control.codes)
+    counts, rows = np.array([len(matches) for matches in fitting]), len(control.codes)
     expected = min(at_size(counts, rows, people), len(made))
     rate = SuccessRate.of(expected, len(made), confidence)
     parts = min(_PARTS, rows)
     if people <= rows or parts < 2:
         return rate
     part_of_row = rng.permutation(rows) % parts
-    left_out = np.array([np.bincount(part_of_row[found], minlength=parts) for found in fitting])
+    left_out = np.array([np.bincount(part_of_row[matches], minlength=parts) for matches in fitting])
     sizes = rows - np.bincount(part_of_row, minlength=parts)
     answers = np.array([at_size(counts - left_out[:, part], sizes[part], people) for part in range(parts)]) / len(made)
     spread = math.sqrt((parts - 1) * answers.var())
