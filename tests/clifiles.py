@@ -27,6 +27,7 @@ def biased_table(seed=5):
 
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
+QUIET = ["--estimate", "none"]  # for processes, which estimate by default; that takes seconds
 
 
 def listing(folder):

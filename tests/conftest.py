@@ -13,12 +13,22 @@ from mixed import TABLES
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
 
+# Two processes share two cores: the threads of one would only wait for those of the other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 
 
 def not_estimated(*_, **__):
     """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
     return NotEstimated(())
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of the built site go to the same process, so that it is built once."""
+    for item in items:
+        if "site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("site"))
 
 
 @pytest.fixture(params=TABLES)

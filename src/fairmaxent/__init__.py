@@ -39,9 +39,12 @@ if TYPE_CHECKING:
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.inspection import inspect
     from fairmaxent.metrics.calibration import calibration
+    from fairmaxent.metrics.disparity import conditional_demographic_disparity
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+    from fairmaxent.privacy.budget import Privacy
+    from fairmaxent.privacy.ledger import Ledger
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.pipeline import rake
     from fairmaxent.raking.raking import Raking
@@ -66,8 +69,10 @@ __all__ = [
     "ForbiddenError",
     "InfeasibleError",
     "InputError",
+    "Ledger",
     "LevelError",
     "LimitError",
+    "Privacy",
     "Raking",
     "RakingCertificate",
     "RateError",
@@ -82,6 +87,7 @@ __all__ = [
     "baselines",
     "calibration",
     "compare",
+    "conditional_demographic_disparity",
     "datasets",
     "debias",
     "equal_opportunity",
@@ -112,6 +118,8 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
+    "Ledger": "privacy.ledger",
+    "Privacy": "privacy.budget",
     "Raking": "raking.raking",
     "RakingCertificate": "raking.certificate",
     "Relabel": "fit.request",
@@ -119,6 +127,7 @@ _HOMES = {
     "Verification": "fit.verification",
     "calibration": "metrics.calibration",
     "compare": "baselines.comparison",
+    "conditional_demographic_disparity": "metrics.disparity",
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.odds",
     "equalised_odds": "metrics.odds",

@@ -29,7 +29,7 @@ GROUP = "group"
 WEIGHT = "instance_weights"
 
 # Options that the data set answers.
-_FROM_THE_DATA_SET = ("favourable", "groups", "weight", "forbid", "keep", "domain", "progress")
+_FROM_THE_DATA_SET = ("also", "favourable", "groups", "weight", "forbid", "keep", "domain", "progress")
 
 
 class FairMaxEntPreprocessing:

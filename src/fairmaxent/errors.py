@@ -59,6 +59,7 @@ _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",
     "max_levels": "Domain.infer(max_levels=…)",
     "weight_name": "name=",
+    "domain": "domain=Domain.declare(…)",
     "drop": "frame.drop(…)",
     "force": "force=True",
     "max_memory": "fairmaxent.max_memory(…)",

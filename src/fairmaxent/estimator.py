@@ -69,9 +69,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     rows
         How many rows `fit_resample` draws; None: the same number as X has.
     **options
-        All other options of :func:`fairmaxent.debias`, by the same names; `weight` may also be a position. Columns of
-        an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``. Every column of X is
-        kept, even one that looks like an identifier, because X comes back with the columns it came with.
+        All other options of :func:`fairmaxent.debias`, by the same names; `weight` and `within` may also be positions.
+        Columns of an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``. Every column
+        of X is kept, even one that looks like an identifier, because X comes back with the columns it came with.
 
     Attributes
     ----------
@@ -128,6 +128,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
         options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
         options["protected"] = self._protected_names(features.columns, list(extra))
+        options["within"] = self._strata(features.columns)
         options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
         names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
         self.fit_ = debias(table, self._y_form.names[0], keep=names, **options)
@@ -223,6 +224,17 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.protected, str) or not isinstance(self.protected, Sequence):
             return [_name_of(self.protected, features, "protected")]
         return [_name_of(column, features, "protected") for column in self.protected]
+
+    def _strata(self, features: Sequence[str]) -> Any:
+        """`within` with names instead of positions; names stay, and so does what makes no sense."""
+        within: Any = self.within
+        if isinstance(within, int | np.integer) and not isinstance(within, bool):
+            return _name_of(int(within), features, "within")
+        if isinstance(within, Mapping):
+            return {_name_of(column, features, "within"): level for column, level in within.items()}
+        if isinstance(within, Sequence) and not isinstance(within, str):
+            return [_name_of(column, features, "within") for column in within]
+        return within
 
     def _draw(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False

@@ -19,7 +19,9 @@ FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")  # r
 
 def compared(**rates):
     """Methods by (accuracy, rate of the decisions)."""
-    return [Compared(name, Scores(0.5, 0.5, accuracy, rate, 0.1), None) for name, (accuracy, rate) in rates.items()]
+    return [
+        Compared(name, Scores(0.5, 0.5, accuracy, rate, None, 0.1), None) for name, (accuracy, rate) in rates.items()
+    ]
 
 
 def asked(**options):
@@ -58,9 +60,9 @@ def test_raw_data_that_are_good_enough():
 
 def test_group_sizes_that_were_asked_for_must_be_there():
     results = [
-        Compared("a", Scores(0.50, 1.0, 0.9, 1.0, 0.1), None),
-        Compared("b", Scores(1.00, 1.0, 0.8, 0.95, 0.1), None),
-        Compared("raw", Scores(0.50, 0.9, 0.9, 1.0, 0.1), None),
+        Compared("a", Scores(0.50, 1.0, 0.9, 1.0, None, 0.1), None),
+        Compared("b", Scores(1.00, 1.0, 0.8, 0.95, None, 0.1), None),
+        Compared("raw", Scores(0.50, 0.9, 0.9, 1.0, None, 0.1), None),
     ]
     assert verdict(results, asked(representation_rate=1.0)).method == "b"
     assert verdict(results, asked()).method is None
@@ -68,8 +70,8 @@ def test_group_sizes_that_were_asked_for_must_be_there():
 
 def test_without_models_the_data_are_compared():
     results = [
-        Compared("a", Scores(0.5, 1.0, None, None, 0.1), None),
-        Compared("raw", Scores(0.5, 0.4, None, None, 0.1), None),
+        Compared("a", Scores(0.5, 1.0, None, None, None, 0.1), None),
+        Compared("raw", Scores(0.5, 0.4, None, None, None, 0.1), None),
     ]
     chosen = verdict(results, asked())
     assert chosen.method == "a"
@@ -79,7 +81,7 @@ def test_without_models_the_data_are_compared():
 def test_nothing_to_choose_by():
     assert "asked for no statistical rate" in str(verdict(compared(a=(0.9, 1.0)), asked(statistical_rate=None)))
     assert "No method gave a result" in str(verdict(compared(raw=(0.9, 1.0)), asked()))
-    nobody = [Compared("a", Scores(1.0, 1.0, 0.9, None, 0.1), None), *compared(raw=(0.9, 0.5))]
+    nobody = [Compared("a", Scores(1.0, 1.0, 0.9, None, None, 0.1), None), *compared(raw=(0.9, 0.5))]
     assert verdict(nobody, asked()).method is None
 
 
@@ -151,6 +153,34 @@ def test_the_text_has_the_verdict_first_in_80_columns(results):
     assert repr(one) == str(one)
     assert all(len(line) <= 80 for line in str(one).splitlines())
     assert "rate of income = >50K" in " ".join(str(one).split())
+
+
+def test_decisions_are_those_about_everybody(results):
+    """By hand: each row is decided about by a tree that did not learn from its fold."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    (one, *_), _ = results
+    frame = biased_table().drop("age", "weight")
+    domain = fairmaxent.Domain.infer(frame)
+    codes = domain.encode(frame)
+    outcome = domain.index("income")
+    fold = np.random.default_rng(0).permutation(len(frame)) % 2
+    decided = np.empty(len(frame), dtype=int)
+    for left_out in (0, 1):
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        tree.fit(np.delete(codes, outcome, axis=1)[fold != left_out], codes[fold != left_out, outcome])
+        decided[fold == left_out] = tree.predict(np.delete(codes, outcome, axis=1)[fold == left_out])
+    raw = next(result.scores for result in one.results if result.method == "raw")
+    assert raw.accuracy == pytest.approx((decided == codes[:, outcome]).mean())
+    good = domain.attribute("income").labels.index(">50K")
+    women = frame["sex"].to_numpy() == "Female"
+    rates = sorted((decided[who] == good).mean() for who in (women, ~women))
+    assert raw.predicted_rate == pytest.approx(rates[0] / rates[1])
+    low, high = raw.predicted_interval
+    assert 0 <= low < raw.predicted_rate < high <= 1
+    assert f"{low:.2f}–{high:.2f}" in str(one)
+    share = max(frame["income"].value_counts()["count"]) / len(frame)
+    assert f"everybody would be right in {100 * share:.1f}%" in " ".join(str(one).split())
 
 
 def test_progress_names_the_methods(results):

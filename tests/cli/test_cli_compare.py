@@ -138,8 +138,11 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
 
 def test_the_next_command_asks_for_the_chosen_method(folder, monkeypatch):
     """With the options that were typed, but for those of the comparison itself."""
-    best = Scores(1.0, 1.0, 0.9, 1.0, 0.1)
-    results = [Compared("relabel, predictions", best, None), Compared("raw", Scores(1.0, 0.3, 0.91, 0.3, 0.1), None)]
+    best = Scores(1.0, 1.0, 0.9, 1.0, None, 0.1)
+    results = [
+        Compared("relabel, predictions", best, None),
+        Compared("raw", Scores(1.0, 0.3, 0.91, 0.3, None, 0.1), None),
+    ]
     monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(results))
     given = ["--folds", "2", "--classifier", "logistic", "--threshold", "0.4", "--statistical-rate", "0.9"]
     shown = run("data.csv", *FAVOURED, *given)
@@ -162,7 +165,7 @@ def test_what_is_done_is_shown_if_it_is_interrupted(folder, monkeypatch, few):
     result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--folds", "2"])
     assert result.exit_code == 130
     head, *lines = result.stdout.splitlines()
-    assert head.split()[-3:] == ["decisions", "CPU", "s"]
+    assert head.split()[-3:] == ["range", "CPU", "s"]
     assert [line.split("  ")[0] for line in lines] == few[:2]
     assert len({len(line) for line in (head, *lines)}) == 1
 

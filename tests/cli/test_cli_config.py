@@ -48,6 +48,9 @@ CASES = ABOUT_MODELS | {
     "representation_rate": Case({"sex": 0.7, "race": "none"}, "--representation-rate sex=0.7,race=none",
                                 {"protected": ["sex", "race"]}),
     "statistical_rate": Case(0.6, "--statistical-rate 0.6"),
+    "also": Case({"job": ["cook"]}, "--also job=cook"),
+    "within": Case(["job"], "--within job"),
+    "equal_means": Case(True, "--equal-means", {"outcome": "age"}),
     "target": Case({"job": {"nurse": 0.6, "clerk": 0.4, "cook": 0}}, "--target 'job: nurse=0.6, clerk=0.4, cook=0'"),
     "compare_missing": Case(True, "--compare-missing", {"missing": ["cook"], "protected": "job"}),
     "largest_weight": Case(1.1, "--largest-weight 1.1", {"representation_rate": 1.0}),
@@ -57,6 +60,9 @@ CASES = ABOUT_MODELS | {
     "forbid": Case([{"sex": "Male", "job": "cook"}], "--forbid sex=Male,job=cook"),
     "keep": Case(["person"], "--keep person"),
     "random_state": Case(2, "--seed 2"),
+    "share": Case(True, "--share"),
+    "epsilon": Case(1.5, "--epsilon 1.5"),
+    "delta": Case(1e-6, "--delta 1e-06"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
     "like_input": Case(True, "--like-input"),
@@ -70,10 +76,12 @@ CASES = ABOUT_MODELS | {
     "kinds": Case({"age": "categorical"}, "--kinds 'age: categorical'", {"base_share": 1.0}),
     "order": Case({"job": ["nurse", "cook", "clerk"]}, "--order 'job: nurse, cook, clerk'", {"base_share": 1.0}),
     "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
+    "declared": Case("domain.toml", "--domain domain.toml"),
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
     "sheet": Case(2, "--sheet 2"),
     "skip_lines": Case(1, "--skip-lines 1"),
+    "skip_last": Case(9, "--skip-last 9"),
     "date_order": Case("dmy", "--date-order dmy"),
     "delimiter": Case(";", "--delimiter ';'"),
     "encoding": Case("utf-16", "--encoding utf-16"),
@@ -87,7 +95,7 @@ EACH_TIME = {  # never in a file
     *("max_memory", "readable_by_others"),
     *("config", "output", "model", "report", "pdf", "force", "as_json"),
 }
-ABOUT_REPORTS = {"title", "author", "purpose"}  # tried with a report
+ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report
 
 
 @pytest.fixture(autouse=True)

@@ -284,3 +284,14 @@ def test_a_report_says_how_to_repeat_it(folder):
     run(*args)
     assert shlex.join(["fairmaxent", *args]) in (folder / "report.md").read_text()
     assert sorted(listing(folder)) == ["data.csv", "fair.csv", "report.md"]
+
+
+def test_a_column_that_says_the_outcome_is_named_again(folder):
+    table = biased_table().with_columns(
+        raise_=pl.when(pl.col("income") == ">50K").then(pl.lit("yes")).otherwise(pl.lit("no"))
+    )
+    table.write_csv("leak.csv")
+    said = " ".join(run("debias", "leak.csv", *FAVOURED, "--estimate", "none").stdout.split())
+    assert "'raise_' predicts the outcome nearly perfectly" in said
+    assert "--drop raise_" in said
+    assert "nearly perfectly" not in run("debias", "data.csv", *FAVOURED, "--estimate", "none").stdout

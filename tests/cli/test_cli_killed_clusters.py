@@ -107,4 +107,4 @@ def ended_by_hand(command):
         return command.communicate(timeout=15)[1]
     except subprocess.TimeoutExpired:
         command.send_signal(signal.SIGINT)
-        return command.communicate(timeout=60)[1]
+        return command.communicate(timeout=600)[1]

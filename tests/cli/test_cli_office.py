@@ -152,7 +152,9 @@ def test_a_german_file_comes_back_german(folder):
 def test_a_separator_line_money_and_latin_1_come_back(folder):
     run(f"debias sep.csv {DEBIAS} --like-input -o fair.csv")
     assert (folder / "fair.csv").read_bytes().startswith(b"sep=;\r\nGeschlecht;")
-    run(f"debias money.csv {DEBIAS} --like-input -o fair2.csv")
+    said = run(f"debias money.csv {DEBIAS} --like-input -o fair2.csv").stdout
+    assert "the rows below it are new" in said
+    assert "are new" not in run(f"debias money.csv {DEBIAS} --like-input --mode weights -o weights.csv").stdout
     title, empty, header, *rows = records("fair2.csv", "utf-8", ",")
     assert (title, empty, header) == (["Applications 2025"], [], HEADER)
     assert all(row[1].startswith("$") and row[1][-3] == "." and row[2].endswith("%") for row in rows)

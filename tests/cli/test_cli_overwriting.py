@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from clifiles import ROLES, ROWS, biased_table, listing
+from clifiles import QUIET, ROLES, ROWS, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli.group import group
 
@@ -94,12 +94,12 @@ def run(*args, folder, **options):
 def test_the_file_behind_stdin_and_stdout(folder):
     before = listing(folder)
     with open(folder / "data.csv", "rb") as file:
-        done = run("debias", "-", *ROLES, "-o", "data.csv", "--force", folder=folder, stdin=file)
+        done = run("debias", "-", *ROLES, *QUIET, "-o", "data.csv", "--force", folder=folder, stdin=file)
     assert done.returncode == 2
     assert b"data.csv is an input file" in done.stderr
     with open(folder / "data.csv", "ab") as file:
         piped = {"stdout": file, "stderr": subprocess.PIPE}
-        done = run("debias", "data.csv", *ROLES, "-o", "-", folder=folder, **piped)
+        done = run("debias", "data.csv", *ROLES, *QUIET, "-o", "-", folder=folder, **piped)
     assert done.returncode == 2
     assert listing(folder) == before
 
@@ -110,7 +110,7 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
         (folder / "parts" / name).parent.mkdir(exist_ok=True)
         extreme.write_parquet(folder / "parts" / name)
     (folder / "parts" / "empty.parquet").write_bytes(b"")
-    result = CliRunner().invoke(group, ["debias", "parts", *ROLES, "-o", "fair.csv", "--seed", "1"])
+    result = CliRunner().invoke(group, ["debias", "parts", *ROLES, *QUIET, "-o", "fair.csv", "--seed", "1"])
     assert result.exit_code == 0, result.stderr
     fair = pl.read_csv("fair.csv")
     assert (len(fair), set(fair["income"])) == (ROWS, {"<=50K", ">50K"})

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-from clifiles import ROLES, ROWS, biased_table, listing
+from clifiles import QUIET, ROLES, ROWS, biased_table, listing
 from cliprocesses import start
 from fairmaxent.cli.group import group
 
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def finish(process, typed_in=b""):
-    out, err = process.communicate(typed_in, timeout=60)
+    out, err = process.communicate(typed_in, timeout=600)
     return process.returncode, out, err.decode()
 
 
@@ -42,7 +42,7 @@ def test_help_imports_nothing_heavy(folder):
         "try: group.main(['--help'])\nexcept SystemExit: pass\n"
         "print(repr([name for name in ('polars', 'pandas', 'rich', 'scipy', 'sklearn') if name in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=600)
     assert ast.literal_eval(done.stdout.decode().splitlines()[-1]) == []
 
 
@@ -68,7 +68,7 @@ def test_version(folder):
 
 def test_from_pipe_to_pipe(folder):
     content = (folder / "data.csv").read_bytes()
-    code, out, err = finish(start("debias", "-", *ROLES, "-o", "-", "--seed", "1", folder=folder), content)
+    code, out, err = finish(start("debias", "-", *ROLES, *QUIET, "-o", "-", "--seed", "1", folder=folder), content)
     assert code == 0
     fit = fairmaxent.debias(biased_table(), "income", "sex")
     assert pl.read_csv(out).equals(fit.sample(ROWS, random_state=1))
@@ -78,7 +78,7 @@ def test_from_pipe_to_pipe(folder):
 
 def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     before = listing(folder)
-    process = start("debias", "-", *ROLES, "-o", "fair.csv", folder=folder)
+    process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
     process.stdin.write(b"sex,income\n")
     process.stdin.flush()
     _wait_for_reading(process)
@@ -91,7 +91,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
 
 def test_being_told_to_end_leaves_nothing(folder):
     before = listing(folder)
-    process = start("debias", "-", *ROLES, "-o", "fair.csv", folder=folder)
+    process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
     _wait_for_reading(process)
     process.terminate()
     code, _, err = finish(process)
@@ -119,7 +119,7 @@ def test_a_closed_pipe_ends_it_quietly(folder):
     err = process.stderr.read().decode()
     process.stdin.close()
     process.stderr.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=600) == 141
     assert err == ""
 
 
@@ -130,7 +130,7 @@ def _small_files():
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
     before = listing(folder)
-    args = ["debias", "data.csv", *ROLES, "-o", f"fair.{suffix}", "--rows", "5000"]
+    args = ["debias", "data.csv", *ROLES, *QUIET, "-o", f"fair.{suffix}", "--rows", "5000"]
     code, _, err = finish(start(*args, folder=folder, preexec_fn=_small_files))
     assert code == 5
     assert err.startswith("Error: cannot write")
@@ -147,7 +147,7 @@ def test_colour_is_never_written_to_a_pipe(folder):
 
 def test_without_click_it_says_what_to_install(folder):
     script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, cwd=folder)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder)
     assert done.returncode == 3
     assert (
         done.stderr.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 
@@ -82,6 +83,43 @@ def test_a_report_is_written_beside_the_table(folder):
     assert run("survey.csv", "--margins", "census.csv", "--report", "report.txt").exit_code == 5
 
 
+def test_a_report_can_be_filed(folder):
+    filing = ["--title", "Spring <survey>", "--author", "A. Person", "--purpose", "planning"]
+    result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "r.json", *filing)
+    assert result.exit_code == 0, result.output
+    record = json.loads((folder / "r.json").read_text())
+    assert (record["title"], record["author"], record["purpose"]) == ("Spring <survey>", "A. Person", "planning")
+    assert record["written"].startswith("20")
+    digests = {one["what"]: (one["name"], one["sha256"]) for one in record["source"]["written"]}
+    for what, name in (("Margins", "census.csv"), ("Weighted table", "w.csv")):
+        assert digests[what] == (name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
+    assert run("survey.csv", "--margins", "census.csv", "--report", "r.md", *filing).exit_code == 0
+    text = (folder / "r.md").read_text()
+    assert r"# Spring \<survey\>" in text
+    assert "Author: A. Person" in text
+    assert "Date: " in text
+
+
+def test_the_table_may_be_written_as_it_was_read(folder):
+    (folder / "german.csv").write_bytes(b"Umfrage\n\nsex;note\n" + b"F;1,5\nM;2,5\nM;0,5\n" * 9)
+    margins = "columns,level,value\nsex,F,0.5\nsex,M,0.5\n"
+    (folder / "half.csv").write_text(margins)
+    result = run("german.csv", "--margins", "half.csv", "-o", "w.csv", "--like-input")
+    assert result.exit_code == 0, result.output
+    lines = (folder / "w.csv").read_text().splitlines()
+    assert lines[:3] == ["Umfrage", "", "sex;note;raked_weight"]
+    assert lines[3].startswith("F;1,5;1,5")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_group_of_three_is_named_before_the_table():
+    pl.DataFrame({"sex": ["F"] * 100 + ["X"] * 3}).write_csv("few.csv")
+    pl.DataFrame({"sex": ["F", "X"], "value": [0.8, 0.2]}).write_csv("shares.csv")
+    result = run("few.csv", "--margins", "shares.csv")
+    assert result.output.startswith("Warning: sex = X: 20.0% of the total weight rests on 3 rows")
+    assert "with --bounds." in " ".join(result.output.split())
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_table_may_go_to_stdout():
     result = run("survey.csv", "--margins", "census.csv", "-o", "-")
@@ -132,6 +170,9 @@ def test_a_config_file_may_hold_the_options(folder):
         (["survey.csv", "--margins", "census.csv", "-o", "census.csv"], 2, "would be overwritten"),
         (["survey.csv", "--margins", "census.csv", "-o", "-", "--json"], 2, "both write to stdout"),
         (["-", "--margins", "-"], 2, "only one table"),
+        (["survey.csv", "--margins", "census.csv", "--title", "T"], 2, "--title is for a report"),
+        (["survey.csv", "--margins", "census.csv", "--like-input"], 2, "--like-input"),
+        (["survey.csv", "--margins", "census.csv", "--pdf", "r.html"], 2, "end the name with .pdf"),
         (["survey.csv", "--margins", "census.csv", "--weight-name", "age", "-o", "w.csv"], 3, "--weight-name"),
         (["survey.parquet", "--margins", "census.csv", "--weight", "label"], 3, "not numbers"),
     ],

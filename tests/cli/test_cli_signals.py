@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from clifiles import ROLES, biased_table, listing
+from clifiles import QUIET, ROLES, biased_table, listing
 from cliprocesses import COMMAND, WATCHED, start
 
 ENDING = [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGXCPU]
@@ -36,41 +36,47 @@ def test_told_to_end_it_leaves_nothing(folder, number):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("the signal is ignored here, as under nohup or in the background of a script")
     before = listing(folder)
-    process = start("debias", "-", *ROLES, *OUTPUTS, folder=folder)
+    process = start("debias", "-", *ROLES, *QUIET, *OUTPUTS, folder=folder)
     wait_until_it_stages(folder)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (128 + number, b"")
     assert listing(folder) == before
 
 
 def test_under_nohup_it_goes_on(folder):
     process = start(
-        "debias", "-", *ROLES, *OUTPUTS, folder=folder, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        "debias",
+        "-",
+        *ROLES,
+        *QUIET,
+        *OUTPUTS,
+        folder=folder,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     wait_until_it_stages(folder)
     process.send_signal(signal.SIGHUP)
-    process.communicate((folder / "data.csv").read_bytes(), timeout=60)
+    process.communicate((folder / "data.csv").read_bytes(), timeout=600)
     assert process.returncode == 0
     assert (folder / "fair.csv").exists()
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next_and_that_of_a_living_one_is_not(folder):
-    killed = start("debias", "-", *ROLES, *OUTPUTS, folder=folder)
+    killed = start("debias", "-", *ROLES, *QUIET, *OUTPUTS, folder=folder)
     wait_until_it_stages(folder)
     killed.kill()
     killed.communicate()
     (abandoned,) = folder.glob(".fairmaxent-*")
-    living = start("debias", "-", *ROLES, "-o", "other.csv", folder=folder)
+    living = start("debias", "-", *ROLES, *QUIET, "-o", "other.csv", folder=folder)
     while abandoned.exists():
         time.sleep(0.02)
     wait_until_it_stages(folder)
     (hidden,) = folder.glob(".fairmaxent-*")
-    done = start("debias", "data.csv", *ROLES, *OUTPUTS, folder=folder)
-    done.communicate(timeout=60)
+    done = start("debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, folder=folder)
+    done.communicate(timeout=600)
     assert done.returncode == 0
     assert list(folder.glob(".fairmaxent-*")) == [hidden]
-    living.communicate((folder / "data.csv").read_bytes(), timeout=60)
+    living.communicate((folder / "data.csv").read_bytes(), timeout=600)
     assert living.returncode == 0
     names = {"data.csv", "fair.csv", "model.fme", "report.md", "other.csv"}
     assert set(listing(folder)) == names
@@ -78,7 +84,9 @@ def test_what_a_killed_run_left_is_removed_by_the_next_and_that_of_a_living_one_
 
 def pair(folder, *options):
     """Start two runs with different seeds, let both work at the same time, and return how they ended."""
-    runs = [start("debias", "-", *ROLES, *OUTPUTS, "--seed", str(seed), *options, folder=folder) for seed in (1, 2)]
+    runs = [
+        start("debias", "-", *ROLES, *QUIET, *OUTPUTS, "--seed", str(seed), *options, folder=folder) for seed in (1, 2)
+    ]
     wait_until_it_stages(folder, 2)
     content = (folder / "data.csv").read_bytes()
     for one in runs:
@@ -129,7 +137,7 @@ def test_told_to_end_while_a_library_works_it_ends_at_once(folder):
     """Handlers in Python run only after the library's call, which would here write for minutes."""
     biased_table().write_parquet(folder / "data.parquet")
     before = listing(folder)
-    args = ["debias", "data.parquet", *ROLES, "-o", "fair.parquet", "--rows", "300000000"]
+    args = ["debias", "data.parquet", *ROLES, *QUIET, "-o", "fair.parquet", "--rows", "300000000"]
     process = subprocess.Popen(
         [sys.executable, "-c", WATCHED, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -158,10 +166,10 @@ def test_two_hundred_signals_at_random_moments(folder):
             (folder / name).write_bytes(content)
         number = rng.choice([*ENDING, signal.SIGINT, signal.SIGKILL])
         data = rng.choice(["data.csv", "data.parquet"])
-        process = start("debias", data, *ROLES, *OUTPUTS, "--force", "--estimate", "none", folder=folder)
+        process = start("debias", data, *ROLES, *QUIET, *OUTPUTS, "--force", "--estimate", "none", folder=folder)
         time.sleep(rng.uniform(0.05, 2.5))
         process.send_signal(number)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=600)[1]
         codes.append(process.returncode)
         if number != signal.SIGKILL:
             # Before the command line has started, Python itself ends in one of two ways.
@@ -174,5 +182,8 @@ def test_two_hundred_signals_at_random_moments(folder):
         changed = [name for name in precious if now[name] != precious[name]]
         assert changed in ([], list(precious)), (turn, number, changed)
     assert codes.count(0) < 150
-    assert subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *OUTPUTS, "--force"], cwd=folder).returncode == 0
+    assert (
+        subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"], cwd=folder).returncode
+        == 0
+    )
     assert set(listing(folder)) == {"data.csv", "data.parquet", *precious}

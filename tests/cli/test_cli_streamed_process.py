@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from clifiles import ROLES, ROWS, biased_table, listing
+from clifiles import QUIET, ROLES, ROWS, biased_table, listing
 from cliprocesses import WATCHED
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -32,7 +32,7 @@ def folder(tmp_path):
 def start(*args, folder, **options):
     environment = os.environ | {"POLARS_MAX_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": "1"}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    command = [sys.executable, "-c", WATCHED, "debias", "data.parquet", *ROLES, *args]
+    command = [sys.executable, "-c", WATCHED, "debias", "data.parquet", *ROLES, *QUIET, *args]
     return subprocess.Popen(command, cwd=folder, **piped, **options)
 
 
@@ -48,7 +48,7 @@ def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
             break
     time.sleep(after)  # into the query
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     # Not always the last line: polars' thread that compresses may still be telling of its panic.
     assert "Error: interrupted; no incomplete file was left behind" in said.splitlines()

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from clifiles import ROLES, biased_table, listing
+from clifiles import QUIET, ROLES, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli.group import group
 
 COMMAND = f"{sys.executable} -m fairmaxent"
-R = " ".join(ROLES)
+R, Q = " ".join(ROLES), " ".join(QUIET)
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,12 @@ def shell(command, folder):
     [
         (f"debias - {R} <&-", 5, "stdin is closed"),
         (f"inspect data.csv {R} >&-", 5, "stdout is closed"),
-        pytest.param(f"debias data.csv {R} -o new.csv >&-", 5, "stdout is closed", marks=pytest.mark.slow),
-        pytest.param(f"debias data.csv {R} -o - >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+        pytest.param(f"debias data.csv {R} {Q} -o new.csv >&-", 5, "stdout is closed", marks=pytest.mark.slow),
+        pytest.param(f"debias data.csv {R} {Q} -o - >&-", 5, "stdout is closed", marks=pytest.mark.slow),
         (f"debias gone.csv {R} 2>&-", 5, ""),
         pytest.param(f"debias gone.csv {R} 2>/dev/full", 5, "", marks=pytest.mark.slow),
         (f"inspect data.csv {R} >/dev/full", 5, "cannot write to stdout: No space left on device"),
-        pytest.param(f"debias data.csv {R} -o - >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        pytest.param(f"debias data.csv {R} {Q} -o - >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
         pytest.param("sample model.fme -n 5 >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
         pytest.param("--help >&-", 5, "stdout is closed", marks=pytest.mark.slow),
     ],
@@ -60,14 +60,14 @@ def test_closed_and_full_streams(folder, typed, code, said):
 def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
     """A file that is opened must not get the number of a closed stream: what is printed would go into it."""
     biased_table().write_csv(tmp_path / "data.csv")
-    assert shell(f"{COMMAND} debias data.csv {R} -o fair.csv --seed 1", tmp_path)[0] == 0
+    assert shell(f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1", tmp_path)[0] == 0
     wanted = (tmp_path / "fair.csv").read_bytes()
-    assert shell(f"{COMMAND} debias data.csv {R} -o fair.csv --seed 1 --force <&- 2>&-", tmp_path)[0] == 0
+    assert shell(f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1 --force <&- 2>&-", tmp_path)[0] == 0
     assert (tmp_path / "fair.csv").read_bytes() == wanted
 
 
 def test_letters_that_the_terminal_lacks_are_written_as_escapes(folder):
-    got, out, err = shell(f"PYTHONIOENCODING=ascii {COMMAND} debias data.csv {R}", folder)
+    got, out, err = shell(f"PYTHONIOENCODING=ascii {COMMAND} debias data.csv {R} {Q}", folder)
     assert (got, err) == (0, "")
     assert out.isascii()
 
@@ -99,7 +99,7 @@ def test_a_disk_without_room_leaves_everything_as_it_was(tmp_path, outputs, size
     (tmp_path / "full.md").symlink_to("/dev/full")
     (tmp_path / "fair.csv").write_text("old")
     before = listing(tmp_path)
-    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *outputs.split(), "--force", "--estimate", "none"]
+    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"]
     options = {} if size is None else {"preexec_fn": limited(size)}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, **options)
     assert done.returncode == 5, done.stderr
@@ -133,7 +133,9 @@ def test_without_permission_nothing_is_written(tmp_path, outputs):
         (tmp_path / "shut").chmod(0o755)
         pytest.skip("this user may write anywhere")
     before = listing(tmp_path)
-    done = subprocess.run([*COMMAND.split(), "debias", "data.csv", *ROLES, *outputs.split(), "--force"], **options)
+    done = subprocess.run(
+        [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"], **options
+    )
     (tmp_path / "shut").chmod(0o755)
     assert done.returncode == 5, done.stderr
     assert b"cannot write in" in done.stderr
@@ -153,7 +155,7 @@ def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
         for options, mode in (([], 0o600), (["--readable-by-others"], 0o644)):
             for name in ("fair.csv", "model.fme", "report.md", "rows.csv", "c.toml"):
                 Path(name).unlink(missing_ok=True)
-            assert CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *outputs, *options]).exit_code == 0
+            assert CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *QUIET, *outputs, *options]).exit_code == 0
             typed = ["sample", "model.fme", "-n", "5", "-o", "rows.csv", *options]
             assert CliRunner().invoke(group, typed).exit_code == 0
             typed = ["inspect", "data.csv", *ROLES, "--write-config", "c.toml"]

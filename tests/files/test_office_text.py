@@ -113,6 +113,23 @@ def test_a_separator_line_and_titles(put):
     assert read_table(put(f"sep=;\nStaff\n\n{BODY}"), skip_lines=3).frame.rows() == ROWS
 
 
+@pytest.mark.parametrize("last", ["Total;;100\n", "Total;;100", "Total;;100\n\n;;\n", "Source: HR\n"])
+def test_what_stands_below_the_table_can_be_left_out(last, put):
+    table = read_table(put(BODY + last), skip_last=1)
+    assert table.frame.rows() == ROWS
+    assert not any("last row" in note for note in table.notes)
+    with pytest.raises(InputError, match=r"no rows|is empty|no table"):
+        read_table(put(BODY + last), skip_last=99)
+    with pytest.raises(InputError, match="skip_last is -1"):
+        read_table(put(BODY + last), skip_last=-1)
+
+
+def test_a_line_with_too_few_cells_may_stand_below_the_table(put):
+    with pytest.raises(StorageError, match=r"1 cell, but .* or skip_last if it stands below"):
+        read_table(put(BODY + "Source: HR\n"))
+    assert read_table(put(BODY + "Total;;100\nSource: HR\n"), skip_last=2).frame.rows() == ROWS
+
+
 @pytest.mark.parametrize(
     ("last", "says"),
     [

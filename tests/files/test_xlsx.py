@@ -458,3 +458,14 @@ def test_a_lazy_table_and_a_stream_can_be_written(tmp_path):
     write_table(table().lazy(), tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx").frame.equals(table())
     assert zipfile.ZipFile(io.BytesIO((tmp_path / "t.xlsx").read_bytes())).testzip() is None
+
+
+def test_rows_below_the_table_can_be_left_out(book):
+    rows = [["sex", "pay"], ["F", 1], ["M", 2]]
+    path = book([*rows, ["Total", 3], [None, "checked"]])
+    table = read_table(path, skip_last=2)
+    assert table.frame.rows() == [("F", 1), ("M", 2)]
+    assert not any("last row" in note for note in table.notes)
+    assert "skip_last=1" in read_table(book([*rows, ["Total", 3]])).notes[-1]
+    with pytest.raises(InputError, match="last 5 rows; set skip_last"):
+        read_table(path, skip_last=5)

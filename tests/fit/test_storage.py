@@ -223,7 +223,7 @@ def test_equal_seeds_give_equal_bytes_in_every_process():
         )
         for seed in ("0", "1")
     ]
-    found = [json.loads(run.communicate(timeout=60)[0]) for run in runs]
+    found = [json.loads(run.communicate(timeout=600)[0]) for run in runs]
     assert found[0] == found[1] == fingerprints()
 
 

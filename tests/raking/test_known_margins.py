@@ -84,7 +84,9 @@ def test_totals_are_what_the_weights_add_up_to():
     raking = fairmaxent.rake(FRAME, {"sex": {"F": 600, "M": 400}, "age": AGE})
     assert raking.weights().sum() == pytest.approx(1000)
     assert raking.certificate.total == 1000
-    assert raking.certificate.notes == ()
+    assert raking.certificate.notes == (
+        "shares are known for age, and totals for the rest; the weights add up to 1,000",
+    )
     assert fairmaxent.rake(FRAME, {"sex": SEX}).weights().sum() == pytest.approx(6)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from fairmaxent.baselines.cross_validation import ClassifierName, Compared, CrossValidation
 from fairmaxent.baselines.verdict import Verdict, verdict
 from fairmaxent.data import frames
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.reading import without_identifiers
 from fairmaxent.data.roles import GroupsOption
@@ -18,10 +20,11 @@ from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.errors import InputError, Option, check_choice
 from fairmaxent.fit.keywords import refuse_unknown
 from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.share_text import percent
 from fairmaxent.progress import Progress, silent
 
 _WIDTH = 80
-_HEAD = ("method", "group sizes", "outcomes", "accuracy", "decisions", "CPU s")
+_HEAD = ("method", "sizes", "outcomes", "accuracy", "decisions", "95% range", "CPU s")
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +35,8 @@ class Comparison:
     classifier: ClassifierName
     results: tuple[Compared, ...]
     library: str
+    most_frequent: float
+    """Share of the most frequent outcome: the accuracy of a model that decides the same for everybody."""
 
     @property
     def verdict(self) -> Verdict:
@@ -44,6 +49,9 @@ class Comparison:
         names = ("representation_rate", "statistical_rate", "accuracy", "predicted_rate", "seconds")
         table: dict[str, list[Any]] = {"method": [one.method for one in self.results]}
         table |= {name: [None if one is None else getattr(one, name) for one in scored] for name in names}
+        for end, name in enumerate(("predicted_rate_low", "predicted_rate_high")):
+            ranges = [None if one is None else one.predicted_interval for one in scored]
+            table[name] = [None if one is None else one[end] for one in ranges]
         table["refused"] = [None if one.refused is None else str(one.refused) for one in self.results]
         return frames.new_frame(table, self.library)
 
@@ -91,8 +99,17 @@ def compare(
         random_state=random_state,
         **{"estimate": None, **options},
     )
-    runs = compared(frame, request, folds=folds, classifier=classifier, progress=progress or silent)
-    return Comparison(request, classifier, tuple(runs), str(frames.open_frame(frame).implementation.value))
+    results = tuple(compared(frame, request, folds=folds, classifier=classifier, progress=progress or silent))
+    return new_comparison(frame, request, classifier, results)
+
+
+def new_comparison(frame: Any, request: Request, classifier: ClassifierName, results: Sequence[Compared]) -> Comparison:
+    """Put the results beside what is known of the table."""
+    opened = frames.open_frame(frame)
+    domain = bound(request.domain or Domain.infer(opened.to_native()), opened)
+    levels = domain.encode(opened.to_native())[:, domain.index(request.outcome)]
+    most_frequent = float(np.bincount(levels).max() / len(opened))
+    return Comparison(request, classifier, tuple(results), str(opened.implementation.value), most_frequent)
 
 
 def compared(
@@ -102,12 +119,18 @@ def compared(
     opened = frames.open_frame(frame)
     if request.weight is not None:
         raise InputError("the other methods do not support design weights; leave out ", Option("weight"))
+    if request.also_names or request.means is not None:
+        option = Option("also") if request.also_names else Option("means", request.means)
+        raise InputError("methods are compared by the rates of a single outcome; leave out ", option)
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
         raise InputError(Option("folds"), f" is {folds!r}; give a whole number from 2 to 100")
     if len(opened) < 2 * folds:
         raise InputError(f"{len(opened)} rows are too few for {folds} ", Option("folds"))
+    if request.privacy is not None:
+        raise InputError("the other methods are not private; leave out ", Option("privacy"))
     # All methods do without identifiers, as fairmaxent does.
-    domain, left_out = without_identifiers(request.domain or Domain.infer(opened.to_native()), request.named_columns)
+    known = bound(request.domain or Domain.infer(opened.to_native()), opened)
+    domain, left_out = without_identifiers(known, request.named_columns)
     opened = opened.drop(left_out)
     return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
 
@@ -133,6 +156,7 @@ def methods_table(results: Sequence[Compared]) -> str:
             one.method,
             *map(cell_text, (scores.representation_rate, scores.statistical_rate)),
             *map(cell_text, (scores.accuracy, scores.predicted_rate)),
+            "–" if scores.predicted_interval is None else "{:.2f}–{:.2f}".format(*scores.predicted_interval),
             f"{scores.seconds:,.2f}",
         ]
         for one in results
@@ -148,11 +172,12 @@ def _reading_aid(comparison: Comparison) -> Iterator[str]:
     levels = " or ".join(value_text(level) for level in named)
     about = f"{request.outcome} = {levels}" if request.favourable is not None else f"any {request.outcome}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
-    yield f"Group sizes: the smallest over the largest group. Outcomes: the lowest over the highest rate of {about}."
+    yield f"Sizes: the smallest over the largest group. Outcomes: the lowest over the highest rate of {about}."
     if any(one.scores is not None and one.scores.accuracy is not None for one in comparison.results):
         model = {"tree": "decision tree", "logistic": "logistic regression"}[comparison.classifier]
         yield f"A {model} learned from each result and decided about other people: accuracy is how often it was right,"
-        yield "decisions the lowest over the highest rate that it gave."
+        yield "decisions the lowest over the highest rate that it gave, and where that lies among all such people."
+        yield f"Deciding the same for everybody would be right in {percent(comparison.most_frequent)} of cases."
         if any(one.scores is not None and one.scores.predicted_rate is None for one in comparison.results):
             yield "– means that it gave the outcome to nobody."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import ParityOption, Relabel, Request
-from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+from fairmaxent.metrics.intervals import Interval
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their
 Method = Callable[[Any, Request, int], Training]
 RAW = "raw"
 
+_MEANS = ("representation_rate", "statistical_rate", "seconds")
 _WEIGHT = "\0weight"  # no column of a user's is called so
 
 _BASELINES: Mapping[str, Callable[..., Any]] = {
@@ -42,13 +44,29 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Means over the folds of one method; without scikit-learn there is no classifier."""
+    """Means over the folds of one method, and the decisions of classifiers about everybody, each about a fold.
+
+    Without scikit-learn there is no classifier, and no rate of its decisions if it gives nobody the outcome.
+    """
 
     representation_rate: float
     statistical_rate: float
     accuracy: float | None
     predicted_rate: float | None
+    predicted_interval: Interval | None
+    """Where the rate of the decisions lies among all such people, with 95 % confidence."""
     seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What a method made without the rows of a fold, and what a classifier then decided about these."""
+
+    representation_rate: float
+    statistical_rate: float
+    seconds: float
+    tested: NDArray[np.intp]  # numbers of the rows
+    predicted: NDArray[np.intp] | None  # the level of their outcome; None: without scikit-learn
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,7 @@ class CrossValidation:
     @property
     def domain(self) -> Domain:
         """How all methods read the columns."""
-        return self.request.domain or Domain.infer(self.frame.to_native())
+        return bound(self.request.domain or Domain.infer(self.frame.to_native()), self.frame)
 
     def run(self, progress: Progress = silent) -> Iterator[Compared]:
         """Try one method after the other; ``progress`` is called with the name of each before it begins."""
@@ -86,62 +104,79 @@ class CrossValidation:
         for number, (name, method) in enumerate(known.items()):
             progress(name, number / len(known))
             try:
-                scores = [self._fold(method, fold) for fold in range(self.folds)]
+                folds = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
                 yield Compared(name, None, problem)
                 continue
-            yield Compared(name, Scores(*(_mean(column) for column in zip(*scores, strict=True))), None)
+            yield Compared(name, self._scores(folds), None)
 
-    def _fold(self, method: Method, fold: int) -> tuple[float | None, ...]:
+    def _fold(self, method: Method, fold: int) -> _Fold:
         fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
-        train, test = (
-            self.frame[np.flatnonzero(kept)].to_native() for kept in (fold_of_row != fold, fold_of_row == fold)
-        )
+        tested = np.flatnonzero(fold_of_row == fold)
+        train, test = (self.frame[rows].to_native() for rows in (np.flatnonzero(fold_of_row != fold), tested))
         began = time.process_time()
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
-        representation, statistical = self._rates(rows, weights)
-        if not importlib.util.find_spec("sklearn"):
-            return representation, statistical, None, None, seconds
-        return representation, statistical, *self._classify(rows, weights, test), seconds
+        predicted = self._classify(rows, weights, test) if importlib.util.find_spec("sklearn") else None
+        return _Fold(*self._rates(rows, weights), seconds, tested, predicted)
+
+    def _scores(self, folds: Sequence[_Fold]) -> Scores:
+        """Join the folds; decisions are counted over all of them, so that one without any is no gap."""
+        means = (float(np.mean([getattr(fold, name) for fold in folds])) for name in _MEANS)
+        representation, statistical, seconds = means
+        accuracy, rate = self._decisions(folds)
+        value, interval = (None, None) if rate is None else (float(rate), rate.interval)
+        return Scores(representation, statistical, accuracy, value, interval, seconds)
+
+    def _decisions(self, folds: Sequence[_Fold]) -> tuple[float | None, Rate | None]:
+        """Accuracy and statistical rate of what the classifiers decided about everybody."""
+        decided = np.empty(len(self.frame), dtype=np.intp)
+        for fold in folds:
+            if fold.predicted is None:
+                return None, None
+            decided[fold.tested] = fold.predicted
+        outcome, table = self.request.outcome, self.frame.to_native()
+        accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
+        # A name of its own, or the domain's levels of the outcome would be looked up once more.
+        column = self.domain.column_of(outcome, decided).alias("\0predicted").to_native()
+        try:
+            return accuracy, self._statistical_rate(table, column, None)
+        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
+            return accuracy, None
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
-        request, domain = self.request, self.domain
-        protected, groups = request.protected_names, request.groups
-        representation = representation_rate(rows, protected, groups=groups, weight=weights, domain=domain)
-        statistical = statistical_rate(
+        request = self.request
+        representation = representation_rate(
             rows,
-            request.outcome,
-            protected,
-            favourable=request.favourable,
-            groups=groups,
+            request.protected_names,
+            groups=request.groups,
+            within=request.within,
             weight=weights,
-            domain=domain,
+            domain=self.domain,
         )
-        return float(representation), float(statistical)
+        return float(representation), float(self._statistical_rate(rows, request.outcome, weights))
 
-    def _classify(self, rows: Any, weights: Any, test: Any) -> tuple[float, float | None]:
-        """Accuracy on the test rows, and the statistical rate of the predictions."""
+    def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
+        request = self.request
+        return statistical_rate(
+            rows,
+            outcome,
+            request.protected_names,
+            favourable=request.favourable,
+            groups=request.groups,
+            within=request.within,
+            weight=weights,
+            domain=self.domain,
+        )
+
+    def _classify(self, rows: Any, weights: Any, test: Any) -> NDArray[np.intp]:
+        """What a classifier trained on the rows decides about others."""
         classifier = _classifier(self.classifier)
         outcome = self.domain.index(self.request.outcome)
         train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
         classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
-        predicted = classifier.predict(np.delete(test_codes, outcome, axis=1))
-        # A name of its own, or the domain's levels of the outcome would be looked up once more.
-        column = self.domain.column_of(self.request.outcome, predicted).alias("\0predicted").to_native()
-        try:
-            rate = statistical_rate(
-                test,
-                column,
-                self.request.protected_names,
-                favourable=self.request.favourable,
-                groups=self.request.groups,
-                domain=self.domain,
-            )
-        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
-            return float((predicted == test_codes[:, outcome]).mean()), None
-        return float((predicted == test_codes[:, outcome]).mean()), float(rate)
+        return np.asarray(classifier.predict(np.delete(test_codes, outcome, axis=1)), dtype=np.intp)
 
 
 def python_name(method: str) -> str:
@@ -210,8 +245,3 @@ class _OneHot:
 
     def predict(self, codes: Any) -> Any:
         return self.classifier.predict(self.encoder.transform(codes))
-
-
-def _mean(values: tuple[float | None, ...]) -> Any:
-    """The mean, None if there is none in a fold."""
-    return None if None in values else float(np.mean(np.array(values, dtype=float)))

@@ -10,7 +10,8 @@ import numpy as np
 from fairmaxent.cli.text import text_table
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_shares, outcome_rates, smallest_over_largest
+from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 
@@ -40,9 +41,9 @@ def measure(fit: Fit, table: Reals) -> Measured:
     return Measured(rates, _levels(fit, table), groups, tuple(absences(fit, table)))
 
 
-def about(fit: Fit, level: int) -> str:
-    """Name an outcome that rates are about."""
-    outcome = fit.roles.attributes[0]
+def about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
+    """Name an outcome that rates are about; of several columns, the one that a grouping is about."""
+    outcome = fit.roles.attributes[outcome_axis(axes)]
     return f"{outcome.name} = {outcome.labels[level]}"
 
 
@@ -52,26 +53,26 @@ def _levels(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
     named = list(zip(measure.names, measure.groupings, strict=True))
     return {
         name: {
-            about(fit, level): _ratio(measure.outcomes_compared(table, axes), axes, level)
-            for level in measure.favourable
+            about(fit, level, axes): _ratio(measure.outcomes_compared(table, axes), axes, level, measure.strata)
+            for level in measure.favourable_of(axes)
         }
         for name, axes in named
     }
 
 
-def _ratio(table: Reals, axes: tuple[int, ...], level: int) -> float | None:
-    ratio = float(smallest_over_largest(outcome_rates(table, axes)[level].ravel(), if_all_zero=np.nan))
+def _ratio(table: Reals, axes: tuple[int, ...], level: int, strata: int) -> float | None:
+    ratio = worst_ratio(outcome_rates(table, axes)[level], strata, if_all_zero=np.nan)
     return None if np.isnan(ratio) else ratio
 
 
 def _groups(fit: Fit, table: Reals) -> Iterator[Line]:
     """Each group's rate of each favourable outcome; None where it has no row."""
     for axes in fit.certificate.measure.groupings:
-        rates = outcome_rates(fit.certificate.measure.with_outcome(table), axes)
-        for level in fit.certificate.measure.favourable:
+        rates = outcome_rates(fit.certificate.measure.with_outcome(table, axes), axes)
+        for level in fit.certificate.measure.favourable_of(axes):
             for group, name in _names(fit, table, axes):
                 rate = float(rates[level][group])
-                yield (name, about(fit, level)), None if np.isnan(rate) else rate
+                yield (name, about(fit, level, axes)), None if np.isnan(rate) else rate
 
 
 def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -81,12 +82,12 @@ def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tupl
         yield group, fit.roles.describe_group(axes, group)
 
 
-def rates_table(wanted: Mapping[str, Mapping[str, float | None]], before: Measured, after: Measured) -> str:
+def rates_table(certificate: Certificate, before: Measured, after: Measured) -> str:
     """The rates wanted, before and after; each statistical rate with the outcome that it is about."""
     rows = [
         [what, "any" if rate is None else f"{rate:.4f}", *values]
-        for kind, names in wanted.items()
-        for name, rate in names.items()
+        for kind, name in certificate.rates_shown
+        for rate in [certificate.wanted[kind][name]]
         for what, *values in _lines(kind, name, before, after)
     ]
     return text_table(["", "wanted", "before", "after"], rows)

@@ -36,6 +36,7 @@ _NOT_IN_A_FILE = (
     "max_memory",
 )
 _BY_COLUMN = ("target", "bins", "kinds", "order")
+_SEVERAL = ("protected", "favourable", "also", "within", "forbid", "margins", "missing", "relax")
 _LONGEST = 60  # characters of a value in a message
 _RATES = ("representation_rate", "statistical_rate")
 
@@ -94,7 +95,7 @@ def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
 
 
 # Other names of options on the command line.
-_SPELLINGS = {"seed": "random_state", "favorable": "favourable"}
+_SPELLINGS = {"seed": "random_state", "favorable": "favourable", "domain": "declared"}
 
 # One file serves all commands: what any of them may read there.
 _KEYS = [
@@ -133,9 +134,7 @@ def _as_option(name: str, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise InputError(f"{path}: {name} is {value!r}; set it by column, in a section [{name}]")
         return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
-    if name in ("protected", "favourable", "forbid", "margins", "missing", "relax") and not isinstance(value, list):
-        return [value]
-    return value
+    return [value] if name in _SEVERAL and not isinstance(value, list) else value
 
 
 config_option = click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.next_step import free_name, next_step, outputs
 from fairmaxent.cli.text import cell_text, counted
 from fairmaxent.errors import spelled
+from fairmaxent.fit.sharing_text import SHARING_PEOPLE, privacy_lines
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
@@ -38,12 +40,17 @@ class Result:
     not_estimated: str | None = None  # why there is no estimate of a model trained on it
     written_notes: tuple[str, ...] = ()  # what to know about the file
 
+    @property
+    def private(self) -> bool:
+        """Whether the fit is private, so that nothing else may be said about the rows of the data."""
+        return self.fit.certificate.privacy is not None
+
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
         from fairmaxent.report.delivered_costs import delivered_costs
 
-        return delivered_costs(self.fit, self.delivered, self.source.frame)
+        return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -60,7 +67,21 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*good, *self.after.absences, *self.source.notes, *typed, *unknown, *self.written_notes)
+        return (*good, *self.after.absences, *self.source.notes, *self._leaks, *typed, *unknown, *self.written_notes)
+
+    @property
+    def _leaks(self) -> tuple[str, ...]:
+        """Columns that all but say the outcome, if the rows are in memory to look at."""
+        from fairmaxent.data.roles import Roles
+        from fairmaxent.inspection.hints import leak_hints
+
+        if not self.fit.table.keeps_rows or self.fit.request.share:  # rows to share have other levels
+            return ()
+        domain = self.fit.domain
+        outcome, *protected = self.fit.roles.names
+        roles = Roles.of(domain, outcome, protected)
+        hints = leak_hints(roles, domain.encode(self.source.frame), None)
+        return tuple(spelled(hint.parts, as_typed) for hint in hints)
 
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
@@ -77,10 +98,11 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     if result.rows is not None and wanted.output != "-":
         written[0] += f" ({counted(result.rows, 'row')})"
     parts = [
+        "\n".join(sharing_text(result)),
         "\n".join(f"Warning: {cell_text(alert)}" for alert in result.alerts),
         changed_text(result.fit.certificate.costs),
         costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
-        rates_table(result.fit.certificate.wanted, result.before, result.after),
+        rates_table(result.fit.certificate, result.before, result.after),
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),
@@ -91,15 +113,29 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def after_debias(data: str, wanted: OutputOptions, repeat: str, source: TableFile) -> str:
+def sharing_text(result: Result) -> Iterator[str]:
+    """What a private fit promises, or how many of the rows written are copies of real ones; nothing if none is."""
+    certificate = result.fit.certificate
+    if certificate.privacy is not None:
+        yield from (line[:1].upper() + line[1:] for line in privacy_lines(certificate.privacy))
+    elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
+        copies = round(certificate.copied_share * result.delivered.rows)
+        yield (
+            f"About {copies:,} of the {counted(result.delivered.rows, 'new row')} are copies of rows of the data, and "
+            f"{SHARING_PEOPLE}; for rows to share, add --share."
+        )
+
+
+def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
     """Write what was only shown, read the report, or use the result."""
+    source, private = result.source, result.private
     if not wanted.targets:
         command = [*shlex.split(repeat), *outputs(data, source.form)]
         return next_step("write the table and a report", command)
     if wanted.report is not None:
         return next_step(f"open {wanted.report} and read its first page before you use the result")
     if wanted.model is not None:
-        read = [] if data == "-" else ["--data", data]
+        read = [] if data == "-" or private else ["--data", data]
         command = ["fairmaxent", "report", wanted.model, *read, "--mode", wanted.mode]
         return next_step("write a report to file", [*command, "-o", free_name(wanted.model, "report", ".html")])
     uses = {
@@ -119,9 +155,10 @@ def _written(target: str, result: Result, wanted: OutputOptions) -> str:
 
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
-    """The same for programs."""
+    """The same for programs; of a private fit, nothing that reading the file showed."""
     from fairmaxent.fit.contents import contents
 
+    unsaid = result.source.notes if result.private else ()
     return {
         "mode": wanted.mode,
         "rows": result.rows,
@@ -131,6 +168,6 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,
-        "notes": (*result.alerts, *result.notes),
+        "notes": (*result.alerts, *(note for note in result.notes if note not in unsaid)),
         "certificate": result.fit.certificate.to_dict(),
     }

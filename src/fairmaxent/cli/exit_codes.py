@@ -109,6 +109,13 @@ def _explain(problem: Exception) -> tuple[str, int]:
     return problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem), code
 
 
+_FLAGS = {
+    "missing": "--compare-missing",
+    "means": "--equal-means",
+    "privacy": "--epsilon",
+}  # which have a value in Python
+
+
 def as_typed(option: Option) -> str:
     """Spell an option the way it is typed on the command line.
 
@@ -122,8 +129,8 @@ def as_typed(option: Option) -> str:
     "--bins 'age: 17, 40, 90'"
     """
     name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
-    if option.name == "missing":
-        return "--compare-missing"
+    if option.name in _FLAGS:
+        return _FLAGS[option.name]
     name = "missing" if option.name == "missing_text" else name
     if option.column is not None:
         return f"--{name} for {option.column!r}"

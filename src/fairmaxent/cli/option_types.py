@@ -131,6 +131,34 @@ def pairs_of(text: str) -> dict[str, str]:
     return pairs
 
 
+def within_of(text: str) -> dict[str, list[str] | None]:
+    """Parse ``department, year``, or with the levels that are meant: ``label=yes``.
+
+    >>> within_of("department, label=yes")
+    {'department': None, 'label': ['yes']}
+    """
+    strata: dict[str, list[str] | None] = {}
+    for part in text.split(","):
+        column, equals, level = (piece.strip() for piece in part.partition("="))
+        if not column or bool(equals) != bool(level):
+            raise ValueError(f"{text!r} is not a list of columns, such as department,year, or column=level")
+        strata[column] = [*(strata.get(column) or ()), level] if level else None
+    return strata
+
+
+def _written_strata(strata: Mapping[str, Any]) -> str:
+    return ",".join(
+        name if levels is None else ",".join(f"{name}={level}" for level in levels) for name, levels in strata.items()
+    )
+
+
+def _is_strata(value: Any) -> bool:
+    """Whether it is what TOML says of strata: a level, or a list of levels, by column."""
+    levels = list(value.values()) if isinstance(value, Mapping) else [value]
+    listed = [one for level in levels for one in (level if isinstance(level, list) else [level])]
+    return isinstance(value, Mapping) and all(map(_is_scalar, listed))
+
+
 def target_of(text: str) -> tuple[str, dict[str, float] | str | None]:
     """Parse ``sex: Female=0.6, Male=0.4``, ``age: keep`` or ``income: free``."""
     column, rest = _column_and(text, "sex: Female=0.6, Male=0.4")
@@ -246,6 +274,7 @@ PROTECTED = Value("COLUMNS", _columns_text, lambda value: False, str, "a list of
 RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
 BOUNDS = Value("LOW,HIGH", bounds_of, _is_bounds, _written, "two numbers")
 TARGET = Value("SHARES", target_of, _is_target, _written_of_column, 'the share of each level, "keep" or "free"')
+WITHIN = Value("COLUMNS", within_of, _is_strata, _written_strata, "a list of columns, or levels by column")
 PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each")
 BINS = Value("BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges")
 KIND = Value("KIND", kind_of, lambda pair: isinstance(pair[1], str), _written_of_column, "the name of a kind")

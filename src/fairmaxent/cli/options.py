@@ -22,6 +22,7 @@ from fairmaxent.files.formats import STANDARD, FileFormat
 from fairmaxent.files.parts import parts_of
 
 if TYPE_CHECKING:
+    from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
     from fairmaxent.files.tables import TableFile
     from fairmaxent.report import Source
@@ -54,6 +55,7 @@ class ReadingOptions:
     input_format: FileFormat | None
     sheet: str | int | None
     skip_lines: int | None
+    skip_last: int | None
     delimiter: str | None
     encoding: str | None
     decimal: Decimal | None
@@ -73,6 +75,7 @@ class ReadingOptions:
             format=self.input_format,
             sheet=self.sheet,
             skip_lines=self.skip_lines,
+            skip_last=self.skip_last,
             delimiter=self.delimiter,
             encoding=self.encoding,
             decimal=self.decimal,
@@ -92,7 +95,10 @@ class ReadingOptions:
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         if lazy is None:
             return None
-        names = ("sheet", "skip_lines", "delimiter", "encoding", "decimal", "date_order", "missing", "columns")
+        names = (
+            *("sheet", "skip_lines", "skip_last", "delimiter", "encoding", "decimal"),
+            *("date_order", "missing", "columns"),
+        )
         refuse_options(path, "parquet", {name: getattr(self, name) for name in names})
         parts = parts_of(path)
         return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
@@ -114,6 +120,7 @@ class DomainOptions:
     kinds: tuple[tuple[str, Any], ...]
     order: tuple[tuple[str, Any], ...]
     max_levels: int | None
+    declared: str | None
 
     @property
     def said(self) -> dict[str, Any]:
@@ -128,20 +135,37 @@ class DomainOptions:
             "order": once("order", self.order),
             "max_levels": self.max_levels,
         }
-        return {name: value for name, value in given.items() if value not in (None, {})}
+        said = {name: value for name, value in given.items() if value not in (None, {})}
+        if said and self.declared is not None:
+            option = next(iter(said)).replace("_", "-")
+            raise InputError(f"--domain says how all columns are read; leave --{option} out")
+        return said
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """The domain that a file declares."""
+        from fairmaxent.cli.domain_file import read_domain
+
+        if self.declared is None or self.said:  # which refuses both
+            return None
+        return read_domain(self.declared)
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
-        """Learn the domain as asked."""
-        from fairmaxent.data.domain import Domain
+        """Learn the domain as asked, or take it from the file that declares it."""
+        from fairmaxent.data.domain import Domain, bound
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy.column_values import learn_domain
-        from fairmaxent.engines.lazy.frame import open_lazy
+        from fairmaxent.engines.lazy.frame import collect, open_lazy
         from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
 
-        if not self.said:
+        declaration = self.declaration
+        if not self.said and declaration is None:
             return None
         lazy = open_lazy(frame)
+        if declaration is not None:
+            first = open_frame(frame) if lazy is None else collect(lazy.head(1))
+            return bound(declaration, first if weight is None else first.drop(weight))
         if lazy is not None:
             if weight is not None:
                 lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
@@ -194,6 +218,13 @@ output_format_option = click.option(
     "--output-format", type=FORMATS, help="Format of the output; by default its suffix decides."
 )
 
+like_input_option = click.option(
+    "--like-input",
+    is_flag=True,
+    help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above the "
+    "header, sheet.",
+)
+
 reading_options = taking(
     ReadingOptions,
     "reading",
@@ -211,6 +242,11 @@ reading_options = taking(
             "--skip-lines",
             type=click.IntRange(0),
             help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
+        ),
+        click.option(
+            "--skip-last",
+            type=click.IntRange(0),
+            help="How many rows to leave out at the end, such as sums and remarks.",
         ),
         click.option("--delimiter", metavar="CHAR", help="Delimiter of a CSV; detected by default."),
         click.option("--encoding", help="Encoding of a CSV; detected by default."),
@@ -231,7 +267,7 @@ reading_options = taking(
         click.option(
             "--drop",
             type=option_types.NAMES,
-            help="Columns to leave out, e.g. identifiers; --mode weights leaves them out of the fit only.",
+            help="Columns to leave out, e.g. identifiers; a table that only gets weights keeps them.",
         ),
         click.option(
             "--max-memory",
@@ -263,6 +299,13 @@ domain_options = taking(
             "--max-levels",
             type=click.IntRange(2),
             help="Most levels that a column may have; rare ones beyond that become 'other'.",
+        ),
+        click.option(
+            "--domain",
+            "declared",
+            type=click.Path(),
+            metavar="FILE",
+            help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
         ),
     ),
 )

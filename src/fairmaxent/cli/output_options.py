@@ -16,7 +16,14 @@ from fairmaxent.cli.filing_options import (
 )
 from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
-from fairmaxent.cli.options import force_option, json_option, output_format_option, readable_option, taking
+from fairmaxent.cli.options import (
+    force_option,
+    json_option,
+    like_input_option,
+    output_format_option,
+    readable_option,
+    taking,
+)
 
 if TYPE_CHECKING:
     from fairmaxent.cli.model_estimate import EstimateChoice
@@ -129,12 +136,7 @@ output_options = taking(
         "What is written",
         click.option("-o", "--output", type=click.Path(), help="Where to write the fair table; - is stdout."),
         output_format_option,
-        click.option(
-            "--like-input",
-            is_flag=True,
-            help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above "
-            "the header, sheet.",
-        ),
+        like_input_option,
         click.option(
             "--mode",
             type=click.Choice(["rows", "weights", "top-up"]),

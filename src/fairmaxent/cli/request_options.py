@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from fairmaxent.cli.options import once
 from fairmaxent.cli.role_options import RoleOptions
 
 if TYPE_CHECKING:
+    from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
     from fairmaxent.fit.request import Request
     from fairmaxent.progress import Progress
@@ -39,6 +40,16 @@ class AskedOptions:
         """Whether outcomes are relabelled."""
         return bool(self.values["relabel"] != option_types.NOTHING)
 
+    @property
+    def shares(self) -> bool:
+        """Whether rows are to be shared."""
+        return bool(self.values["share"])
+
+    @property
+    def private(self) -> bool:
+        """Whether a private fit is asked for."""
+        return self.values["epsilon"] is not None
+
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
         if self.random_state is not None:
@@ -51,6 +62,8 @@ class AskedOptions:
             raise click.UsageError("this command tries every kind of relabelling; leave --relabel out")
         if self.values["threshold"] is not None and not (self.relabels or always_relabels):
             raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
+        if self.values["delta"] is not None and not self.private:
+            raise click.UsageError("--delta is for a private fit; add --epsilon, e.g. --epsilon 1")
         said = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
         rates = self.values["representation_rate"]
         protected = [name for text in roles.protected for name in option_types.columns_in(text, ())]
@@ -63,18 +76,25 @@ class AskedOptions:
                     f"{f', or give the rate by column: {others}' if others else ''}"
                 )
 
-    def request(self, roles: RoleOptions, domain: Domain | None, progress: Progress | None = None) -> Request:
+    def request(
+        self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
+    ) -> Request:
         """Make the request, which refuses what makes no sense."""
         from fairmaxent.fit.request import Relabel, Request
+        from fairmaxent.privacy.budget import Privacy
 
         values = dict(self.values)
         relabel, threshold = values.pop("relabel"), values.pop("threshold")
+        epsilon, delta = values.pop("epsilon"), values.pop("delta")
+        budget = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
         if threshold is not None:
             relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
+        also = _strata(values.pop("also"))
         return Request(
             roles.outcome,
             list(roles.protected),
-            favourable=roles.favoured,
+            also=list(also or ()) or None,
+            favourable=_favourable(roles, also),
             groups=roles.groups,
             weight=roles.weight,
             domain=domain,
@@ -83,6 +103,9 @@ class AskedOptions:
             relabel=None if relabel == option_types.NOTHING else relabel,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,
+            within=_strata(values.pop("within")),
+            privacy=None if epsilon is None else Privacy(**budget),
+            means="equal" if values.pop("equal_means") else None,
             missing="compare" if values.pop("compare_missing") else "keep",
             **values,
         )
@@ -104,6 +127,24 @@ _ASKED = section(
         default=1.0,
         show_default=True,
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+    ),
+    click.option(
+        "--also",
+        multiple=True,
+        type=option_types.WITHIN,
+        help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+    ),
+    click.option(
+        "--within",
+        multiple=True,
+        type=option_types.WITHIN,
+        help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
+        "stratum, which keeps its size. label=yes compares within that level only.",
+    ),
+    click.option(
+        "--equal-means",
+        is_flag=True,
+        help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
     ),
     click.option(
         "--relabel",
@@ -166,6 +207,23 @@ _ASKED = section(
         "redraw them within their bin (bins).",
     ),
     click.option(
+        "--share",
+        is_flag=True,
+        help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, no "
+        "identifiers. --epsilon gives a guarantee.",
+    ),
+    click.option(
+        "--epsilon",
+        type=float,
+        help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is a "
+        "strong promise. Needs --domain.",
+    ),
+    click.option(
+        "--delta",
+        type=float,
+        help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
+    ),
+    click.option(
         "--seed",
         "--random-state",
         "random_state",
@@ -173,6 +231,24 @@ _ASKED = section(
         help="The same seed gives the same rows; by default a new one is chosen.",
     ),
 )
+
+
+def _favourable(roles: RoleOptions, also: list[str] | dict[str, Any] | None) -> object:
+    """The favourable levels, by outcome if there are several."""
+    others = also if isinstance(also, dict) else {}
+    return {roles.outcome: roles.favoured, **others} if also else roles.favoured
+
+
+def _strata(given: Sequence[Mapping[str, Any]]) -> list[str] | dict[str, Any] | None:
+    """Strata of several options together; columns without levels as a list."""
+    strata: dict[str, Any] = {}
+    for part in given:
+        for column, levels in part.items():
+            listed = levels if isinstance(levels, list | None) else [levels]
+            strata[column] = None if listed is None else [*(strata.get(column) or ()), *listed]
+    if any(levels is not None for levels in strata.values()):
+        return strata
+    return list(strata) or None
 
 
 def _names(options: tuple[Decorator, ...]) -> list[str]:

@@ -77,9 +77,15 @@ class Attribute:
         return level
 
     def narrowed(self, values: Sequence[object]) -> Attribute:
-        """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn."""
+        """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn.
+
+        A slice of numbers or dates stands for all values from its start up to, but not including, its stop.
+        """
         kept = np.zeros(len(self.counts), dtype=bool)
         for value in values:
+            if isinstance(value, slice):
+                kept |= self._in_range(value)
+                continue
             position = self._find(value)
             if position is None:
                 level = self._label_level(value)
@@ -87,6 +93,25 @@ class Attribute:
             else:
                 kept[position] = True
         return replace(self, counts=np.where(kept, self.counts, 0.0))
+
+    def _in_range(self, span: slice) -> NDArray[np.bool_]:
+        """Say which raw values lie in a range; refuse one that makes no sense, or that no value lies in."""
+        given = [end for end in (span.start, span.stop) if end is not None]
+        low, high = (None if end is None else frames.number_of(end) for end in (span.start, span.stop))
+        text = f"slice({span.start!r}, {span.stop!r})"
+        if self.kind not in ("numeric", "date"):
+            raise InputError(
+                f"column {self.name!r} is {self.kind}, so {text} says nothing of it; name levels, or a column of "
+                "numbers or dates"
+            )
+        if span.step is not None or any(frames.number_of(end) is None for end in given):
+            raise InputError(f"column {self.name!r}: {text} is not a range; use e.g. slice(18, 65), without a step")
+        numbers = frames.to_numbers(self.values)
+        inside = ~np.isnan(numbers)
+        inside &= (numbers >= (-np.inf if low is None else low)) & (numbers < (np.inf if high is None else high))
+        if not (inside & (self.counts > 0)).any():
+            raise LevelError(f"column {self.name!r} has no value in {text}; name a range that has some")
+        return np.asarray(inside)
 
     def level_counts(self) -> NDArray[np.float64]:
         """Return the total weight of the rows with each level."""
@@ -140,7 +165,7 @@ class Attribute:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
                 f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from; {did_you_mean(value, self.labels)}; replace it, or learn the domain from data that has it"
+                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain"
             )
         return np.array(levels, dtype=np.intp)
 
@@ -188,8 +213,8 @@ class Attribute:
     def _missing_level(self) -> int:
         if self.missing is None:
             raise LevelError(
-                f"column {self.name!r} had no missing values when the domain was learned; "
-                "fill them in, or learn the domain from data that has them"
+                f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
+                "fill them in, or learn or declare the domain with them"
             )
         return self.missing
 

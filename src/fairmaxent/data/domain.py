@@ -21,6 +21,8 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.draft import drafted
 from fairmaxent.data.encoded import Encoded, encode_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
@@ -60,6 +62,27 @@ class Domain:
             frame, kinds=kinds, bins=bins, order=order, features=features, max_levels=max_levels, weight=weight
         )
         return learned[0]
+
+    @staticmethod
+    def declare(
+        *,
+        levels: Mapping[str, Sequence[Any]] | None = None,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        missing: Sequence[str] = (),
+    ) -> Declaration:
+        """Say which values each column can have, without looking at any row.
+
+        Nothing is learned from the table, so the declaration reveals nothing about the people in it; a private fit
+        needs one. Pass it to :func:`fairmaxent.debias` as ``domain``.
+
+        Parameters
+        ----------
+        levels : the values that a column can have, e.g. ``{"sex": ["Female", "Male"]}``.
+        edges : for columns of numbers or dates, the edges of their bins, e.g. ``{"age": [0, 18, 30, 65, 120]}``. What
+            lies outside counts in the outermost bins. Numbers that are drawn are evenly spread over their bin.
+        missing : the columns that can have missing values.
+        """
+        return Declaration.of(levels or {}, edges or {}, missing)
 
     @classmethod
     def learn(
@@ -105,6 +128,14 @@ class Domain:
         identifiers = tuple(column.attribute.name for column in columns if column.identifier)
         domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
         return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
+
+    def draft(self) -> Declaration:
+        """Draft a declaration from what was learned, without identifiers.
+
+        The draft holds values of the table, so read it, and change what is not public knowledge, before you use it for
+        a private fit.
+        """
+        return drafted(self.without(self.identifiers).attributes)
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""
@@ -223,6 +254,11 @@ def count_text(count: int) -> str:
     ('48,000', 'about 10^3612')
     """
     return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
+
+
+def bound(domain: Domain | Declaration, frame: nw.DataFrame[Any]) -> Domain:
+    """Give a declaration the types of a table; a domain stays as it is."""
+    return Domain(domain.attributes(frame), ()) if isinstance(domain, Declaration) else domain
 
 
 def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -> None:

@@ -1,8 +1,8 @@
-"""Roles: which columns are the outcome and the protected ones."""
+"""Roles: which columns are the outcome, the protected ones, and those within whose strata groups are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,46 +12,63 @@ import numpy as np
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import ColumnError, LevelError, Option, check_choice
+from fairmaxent.errors import ColumnError, LevelError, Option, check_choice, did_you_mean
 
 GroupsOption = Literal["each", "joint"]
+WithinOption = str | Sequence[str] | Mapping[str, object] | None
 
-# The complete table of outcome and protected columns is held in memory; more cells than this are refused.
+# The complete table of outcome, protected columns and strata is held in memory; more cells than this are refused.
 LARGEST_ROOT = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Which attributes are the outcome and the protected ones, by position in the domain."""
+    """Which attributes are the outcome, the protected ones and the strata, by position in the domain."""
 
     domain: Domain
     outcome: int
     protected: tuple[int, ...]
+    strata: tuple[int, ...] = ()  # columns within whose levels groups are compared
+    others: tuple[int, ...] = ()  # further outcomes
 
     @classmethod
-    def of(cls, domain: Domain, outcome: str, protected: Sequence[str]) -> Roles:
+    def of(
+        cls,
+        domain: Domain,
+        outcome: str,
+        protected: Sequence[str],
+        within: Sequence[str] = (),
+        also: Sequence[str] = (),
+    ) -> Roles:
         """Look the columns up, and refuse roles that make no sense."""
         if not protected:
             raise ColumnError("no protected column was named; pass at least one as ", Option("protected"))
-        if outcome in protected:
-            raise ColumnError(f"column {outcome!r} is both the outcome and protected; it can only be one of the two")
+        for name in (outcome, *also):
+            if name in protected:
+                raise ColumnError(f"column {name!r} is both the outcome and protected; it can only be one of the two")
+        if len({outcome, *also}) != 1 + len(also):
+            raise ColumnError(f"an outcome is named twice in {[outcome, *also]}; name each once")
         if len(set(protected)) != len(protected):
             raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
-        roles = cls(domain, domain.index(outcome), tuple(domain.index(name) for name in protected))
-        for name in (outcome, *protected):
-            _check_levels(domain, name, "outcome" if name == outcome else "protected")
+        _check_within(within, (outcome, *also), protected)
+        others = (tuple(domain.index(name) for name in names) for names in (protected, within, also))
+        roles = cls(domain, domain.index(outcome), *others)
+        for name in (outcome, *also, *protected):
+            _check_levels(domain, name, "protected" if name in protected else "outcome")
+        for name in within:
+            _check_levels(domain, name, "stratum")
         roles._check_size()
         return roles
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Outcome and protected attributes pooled as the root, the others on their own."""
+        """Outcome, protected attributes and strata pooled as the root, the others on their own."""
         return Blocks.rooted(self.domain.sizes, self.root)
 
     @property
     def root(self) -> tuple[int, ...]:
-        """Outcome first, then the protected attributes: the axes of every fairness table."""
-        return (self.outcome, *self.protected)
+        """Outcome first, then protected attributes, other outcomes and strata: the axes of every fairness table."""
+        return (self.outcome, *self.protected, *self.others, *self.strata)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -63,10 +80,35 @@ class Roles:
         """Names of the root's columns."""
         return tuple(attribute.name for attribute in self.attributes)
 
+    @property
+    def protected_names(self) -> tuple[str, ...]:
+        """Names of the protected columns."""
+        return self.names[1 : 1 + len(self.protected)]
+
+    @property
+    def strata_names(self) -> tuple[str, ...]:
+        """Names of the columns within whose strata groups are compared."""
+        return tuple(self.names[axis] for axis in self.strata_axes)
+
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """Names of all outcomes."""
+        return tuple(self.names[axis] for axis in (0, *self.other_axes))
+
+    @property
+    def other_axes(self) -> tuple[int, ...]:
+        """The axes of the other outcomes in a fairness table."""
+        return tuple(range(1 + len(self.protected), 1 + len(self.protected) + len(self.others)))
+
+    @property
+    def strata_axes(self) -> tuple[int, ...]:
+        """The axes of the strata in a fairness table: the last ones."""
+        return tuple(range(len(self.root) - len(self.strata), len(self.root)))
+
     def groupings(self, groups: GroupsOption) -> tuple[tuple[int, ...], ...]:
         """Axes whose levels, or combinations of levels, are compared with each other."""
         check_choice("groups", groups, GroupsOption)
-        axes = range(1, len(self.root))
+        axes = range(1, 1 + len(self.protected))
         return tuple((axis,) for axis in axes) if groups == "each" else (tuple(axes),)
 
     def grouping_name(self, grouping: Sequence[int]) -> str:
@@ -74,7 +116,7 @@ class Roles:
         return " × ".join(self.names[axis] for axis in grouping)
 
     def describe_cell(self, cell: Sequence[int]) -> str:
-        """Name a cell of the table of outcome and protected columns."""
+        """Name a cell of the table of outcome, protected columns and strata."""
         return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(self.attributes, cell, strict=True))
 
     def describe_group(self, grouping: Sequence[int], group: Sequence[int]) -> str:
@@ -91,9 +133,16 @@ class Roles:
         attribute = self.domain.attributes[self.blocks.members[number][0]]
         return f"{attribute.name} = {attribute.labels[within]}"
 
-    def favourable_levels(self, favourable: object) -> tuple[int, ...]:
-        """Outcome levels the statistical rate is about; None means every level."""
-        attribute = self.attributes[0]
+    def favourable_levels(self, favourable: object, axis: int = 0) -> tuple[int, ...]:
+        """Levels of an outcome the statistical rate is about; None means every level, a mapping has one by outcome."""
+        attribute = self.attributes[axis]
+        if isinstance(favourable, Mapping):
+            known = self.outcome_names
+            for name in favourable:
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    raise ColumnError(Option("favourable"), f" names {name!r}, which is no outcome; {hint}")
+            favourable = favourable.get(attribute.name)
         if favourable is None:
             return tuple(range(attribute.size))
         values = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
@@ -107,15 +156,25 @@ class Roles:
         if cells > LARGEST_ROOT:
             shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
             raise LevelError(
-                f"outcome and protected columns together have {cells:,} combinations of levels ({shown}), more than "
-                f"{LARGEST_ROOT:,}. Merge levels, use fewer bins (",
+                f"outcome and protected columns{' and strata' if self.strata else ''} together have {cells:,} "
+                f"combinations of levels ({shown}), more than {LARGEST_ROOT:,}. Merge levels, use fewer bins (",
                 Option("bins"),
-                "), or protect fewer columns.",
+                f"), or {'compare within' if self.strata else 'protect'} fewer columns.",
+            )
+
+
+def _check_within(within: Sequence[str], outcomes: Sequence[str], protected: Sequence[str]) -> None:
+    """Refuse strata of the outcome or a protected column."""
+    for name in within:
+        if name in (*outcomes, *protected):
+            role = "the outcome" if name in outcomes else "protected"
+            raise ColumnError(
+                Option("within"), f" names {name!r}, which is {role}; groups can only be compared within other columns"
             )
 
 
 def _check_levels(domain: Domain, name: str, role: str) -> None:
-    """Refuse an outcome or protected column with a single level, or whose rare levels would be lumped together."""
+    """Refuse a column of the root with a single level, or whose rare levels would be lumped together."""
     attribute = domain.attribute(name)
     if attribute.size < 2:
         raise LevelError(
@@ -139,6 +198,17 @@ def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
         shown = repr(names) if plain else f"a {type(names).__name__}"
         raise ColumnError(Option(option), f" is {shown}; pass the name of a column (text), or a list of names")
     return list(listed)
+
+
+def read_within(within: WithinOption) -> dict[str, object]:
+    """Columns within whose strata groups are compared, each with the level or levels meant; None: every level."""
+    if isinstance(within, Mapping):
+        read_columns("within", list(within))
+        return dict(within)
+    names = [] if within is None else read_columns("within", within)
+    if len(set(names)) != len(names):
+        raise ColumnError(Option("within"), f" names a column twice in {names}; name each once")
+    return dict.fromkeys(names)
 
 
 def check_roles(outcome: str, protected: Sequence[str], weight: str | None) -> None:

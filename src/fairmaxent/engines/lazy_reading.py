@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fairmaxent.data import frames
-from fairmaxent.data.domain import Domain, check_domain
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound, check_domain
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
 from fairmaxent.data.roles import Roles
@@ -21,20 +22,22 @@ def read_lazy(
     lazy: Lazy,
     outcome: str,
     protected: Sequence[str],
+    within: Sequence[str],
+    also: Sequence[str],
     *,
     weight: str | None,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     detail: DetailOption | None,
     keep: Collection[str] | None,
     progress: Progress,
 ) -> Reading:
     """Count the distinct rows."""
-    for name in (outcome, *protected):
+    for name in (outcome, *also, *protected, *within):
         check_column(lazy, name)
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
     domain, left_out = _domain(shifted, domain, weight, keep, progress)
-    roles = Roles.of(domain, outcome, protected)
+    roles = Roles.of(domain, outcome, protected, within, also)
     progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in names_of(lazy) if name not in left_out),
@@ -49,13 +52,19 @@ def read_lazy(
 
 
 def _domain(
-    lazy: Lazy, domain: Domain | None, weight: str | None, keep: Collection[str] | None, progress: Progress
+    lazy: Lazy,
+    domain: Domain | Declaration | None,
+    weight: str | None,
+    keep: Collection[str] | None,
+    progress: Progress,
 ) -> tuple[Domain, tuple[str, ...]]:
     """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
     if domain is None:
         return without_identifiers(learn_domain(lazy, weight=weight, progress=progress), keep)
-    head = collect(lazy.head(1))
-    check_domain(domain, head if weight is None else head.drop(weight), weight)
+    first = collect(lazy.head(1))
+    head = first if weight is None else first.drop(weight)
+    domain = bound(domain, head)
+    check_domain(domain, head, weight)
     domain, left_out = without_identifiers(domain, keep)
     check_known(lazy, domain, progress)
     return domain, left_out

@@ -9,7 +9,8 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.domain import Domain, check_domain
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
@@ -24,9 +25,11 @@ def read_in_memory(
     frame: nw.DataFrame[Any],
     outcome: str,
     protected: Sequence[str],
+    within: Sequence[str],
+    also: Sequence[str],
     *,
     weight: str | None,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     detail: DetailOption | None,
     keep: Collection[str] | None,
     progress: Progress,
@@ -37,7 +40,7 @@ def read_in_memory(
     scale = UNSCALED if raw is None else WeightScale.of(raw)
     weights = None if raw is None else scale.shifted(raw)
     domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
-    roles = Roles.of(domain, outcome, protected)
+    roles = Roles.of(domain, outcome, protected, within, also)
     positions = None if detail == "bins" else encoded.positions
     redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
     progress("count", 0.0)
@@ -56,7 +59,7 @@ def read_in_memory(
 
 def read_domain(
     frame: nw.DataFrame[Any],
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     *,
     weight: str | None,
     weights: Reals | None,
@@ -69,7 +72,7 @@ def read_domain(
 
 def _encode(
     frame: nw.DataFrame[Any],
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     *,
     weight: str | None,
     weights: Reals | None,
@@ -84,6 +87,7 @@ def _encode(
         whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
         domain, left_out = without_identifiers(whole, keep)
         return domain, encoded.without([whole.index(name) for name in left_out]), left_out
+    domain = bound(domain, attributes)
     check_domain(domain, attributes, weight)
     domain, left_out = without_identifiers(domain, keep)
     return domain, domain.encode_rows(attributes), left_out

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.positions import DetailOption
 from fairmaxent.data.reading import Reading
@@ -20,8 +21,10 @@ def read_rows(
     outcome: str,
     protected: Sequence[str],
     *,
+    within: Sequence[str] = (),
+    also: Sequence[str] = (),
     weight: str | None,
-    domain: Domain | None,
+    domain: Domain | Declaration | None,
     detail: DetailOption | None = None,
     keep: Collection[str] | None = None,
     progress: Progress,
@@ -30,13 +33,9 @@ def read_rows(
 
     Columns that look like identifiers are left out unless ``keep`` names them; None keeps all.
     """
+    options: dict[str, Any] = {"weight": weight, "domain": domain, "detail": detail, "keep": keep, "progress": progress}
     lazy = open_lazy(frame)
     if lazy is None:
-        opened = frames.open_frame(frame)
-        return read_in_memory(
-            opened, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
-        )
+        return read_in_memory(frames.open_frame(frame), outcome, protected, within, also, **options)
     with engine_errors(lazy):
-        return read_lazy(
-            lazy, outcome, protected, weight=weight, domain=domain, detail=detail, keep=keep, progress=progress
-        )
+        return read_lazy(lazy, outcome, protected, within, also, **options)

@@ -14,9 +14,9 @@ from fairmaxent.fairness.wishes import Cells
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The mass of some cells is `value` > 0."""
+    """The mass of some cells, or their sum with positive weights, is `value` > 0."""
 
-    cells: Mask
+    cells: Mask | Reals
     value: float
 
 

@@ -10,8 +10,8 @@ first the group shares, then the outcomes with those shares fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from fairmaxent.fairness.group_shares import (
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import Grouping, check_rate, group_table
 from fairmaxent.fairness.support import supported
-from fairmaxent.fairness.wishes import Cell, Cells, GroupingWish, Wishes, read_wishes
+from fairmaxent.fairness.wishes import Cell, Cells, GroupingWish, OtherOutcome, Wishes, read_wishes
 
 _NOTHING = 1e-15  # a share that is a rounding error
 
@@ -61,6 +61,8 @@ def fair_table(
     left_out: Mapping[int, int] | None = None,
     allowed: Mask | None = None,
     fill: float = 0.0,
+    others: Sequence[OtherOutcome] = (),
+    values: Reals | None = None,
 ) -> FairTable:
     """Return the table closest to `empirical`, e(y, z), that meets the wanted rates ρ and σ.
 
@@ -69,7 +71,8 @@ def fair_table(
     `outcome_shares` the outcomes' shares may move. `left_out` names, by axis, a level that is not compared (missing
     values): those rows keep their share. `allowed` is False for cells that must stay at 0. A cell that has no rows but
     needs mass counts as having probability `fill`; with `fill` = 0 it causes an `InfeasibleError`, which names the cell
-    by `describe`.
+    by `describe`. `others` are more outcomes, on axes of their own. `values` v(y, z) are the numbers that the cells
+    stand for: their mean then becomes equal in all groups.
 
     >>> e = np.array([[0.4, 0.3], [0.2, 0.1]])
     >>> wanted = dict(groupings=((1,),), representation=(None,), statistical=(1.0,), favourable=(1,))
@@ -78,7 +81,7 @@ def fair_table(
            [0.18, 0.12]])
     """
     wanted = tuple(map(GroupingWish, groupings, representation, statistical))
-    for rate in (*representation, *statistical):
+    for rate in (*representation, *statistical, *(rate for other in others for rate in other.statistical)):
         if rate is not None:
             check_rate("a wanted rate", rate)
     wishes = read_wishes(
@@ -92,12 +95,24 @@ def fair_table(
         describe=describe,
     )
     groups = [fixed_shares(wishes, wish) for wish in wanted]
-    if not all(_is_linear(wishes, known) for known in groups):
+    views = _each_outcome(wishes, groups, others)
+    if values is not None or not all(_is_linear(about, known) for about, shares_of, _ in views for known in shares_of):
         groups = closest_shares(wishes, groups)
-    return _closest_table(wishes, groups)
+    return _closest_table(wishes, groups, others, values)
 
 
 # ---------------------------------------------------------------- conditions
+
+
+def _each_outcome(
+    wishes: Wishes, groups: list[GroupShares], others: Sequence[OtherOutcome]
+) -> Iterator[tuple[Wishes, list[GroupShares], int]]:
+    """The wishes about each outcome, as if it were that of axis 0, with which it changes places; and its axis."""
+    yield wishes, groups, 0
+    for other in others:
+        pairs = zip(groups, other.statistical, strict=True)
+        known = [replace(one, wish=replace(one.wish, statistical=rate)) for one, rate in pairs]
+        yield wishes.about(other), known, other.axis
 
 
 def _is_linear(wishes: Wishes, known: GroupShares) -> bool:
@@ -161,10 +176,37 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
     return possible
 
 
-def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) -> Conditions:
+def _conditions(
+    wishes: Wishes,
+    groups: list[GroupShares],
+    cells: Cells,
+    others: Sequence[OtherOutcome],
+    values: Reals | None,
+) -> Conditions:
     """All wishes as conditions on the cells."""
-    rows = _outcome_rows(wishes, cells) + share_rows(wishes, groups, cells, first=0)
+    views = [(about, known, _turned(cells, axis)) for about, known, axis in _each_outcome(wishes, groups, others)]
+    rows = [row for about, _, turned in views for row in _outcome_rows(about, turned)]
+    rows += share_rows(wishes, groups, cells, first=0)
     blocks = representation_blocks(wishes, groups, cells, first=0)
+    for about, known, turned in views:
+        more_rows, more_blocks = _rate_conditions(about, known, turned)
+        rows, blocks = rows + more_rows, blocks + more_blocks
+    if values is not None:
+        rows += [row for known in groups for row in _mean_rows(wishes, known, cells, values)]
+    return conditions_of(len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks)
+
+
+def _turned(cells: Cells, axis: int) -> Cells:
+    """Cells with the levels of the first axis and another one exchanged."""
+    result = cells.copy()
+    result[:, [0, axis]] = cells[:, [axis, 0]]
+    return result
+
+
+def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) -> tuple[list[Row], list[Block]]:
+    """Conditions on the rates of the outcome of axis 0."""
+    rows: list[Row] = []
+    blocks: list[Block] = []
     for known in groups:
         rows += _left_out_rows(wishes, known, cells)
         if known.wish.statistical is None:
@@ -174,7 +216,29 @@ def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) -> Cond
         else:
             more_rows, more_blocks = _compared_rates(wishes, known, cells)
             rows, blocks = rows + more_rows, blocks + more_blocks
-    return conditions_of(len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks)
+    return rows, blocks
+
+
+def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) -> Iterator[Row]:
+    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows without an outcome are left.
+
+    Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive.
+    """
+    assert known.shares is not None
+    unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
+    numbers = values[tuple(cells.T)]
+    counted = np.isfinite(numbers) & (cells[:, 0] != wishes.left_out.get(0, -1))
+    low, high = (float(end(numbers[counted])) for end in (np.min, np.max))
+    scaled = np.where(counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0)
+    groups = [(group, members(cells, known.wish.axes, group) & counted) for group in np.argwhere(known.compared)]
+    inside = np.any([mask for _, mask in groups], axis=0)
+    mass = wishes.data[tuple(cells.T)] * inside
+    mean = float((mass * scaled).sum() / mass.sum())
+    for group, mask in groups:
+        size = float(known.shares[tuple(group)] - unknown[tuple(group)])
+        if size <= _NOTHING:
+            raise _too_small(wishes, known, group)
+        yield Row(scaled * mask, size * mean)
 
 
 def _outcome_rows(wishes: Wishes, cells: Cells) -> list[Row]:
@@ -264,11 +328,15 @@ def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleEr
 # ---------------------------------------------------------------- solution
 
 
-def _closest_table(wishes: Wishes, groups: list[GroupShares]) -> FairTable:
+def _closest_table(
+    wishes: Wishes, groups: list[GroupShares], others: Sequence[OtherOutcome], values: Reals | None
+) -> FairTable:
     """Project the data onto the conditions."""
-    cells = np.argwhere(_possible(wishes, groups))
+    views = list(_each_outcome(wishes, groups, others))
+    possible = np.logical_and.reduce([np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views])
+    cells = np.argwhere(possible)
     index = tuple(cells.T)
-    conditions = _conditions(wishes, groups, cells)
+    conditions = _conditions(wishes, groups, cells, others, values)
     seen: Mask = wishes.data[index] > 0
     support = supported(
         conditions,
@@ -278,7 +346,7 @@ def _closest_table(wishes: Wishes, groups: list[GroupShares]) -> FairTable:
         fill=wishes.fill,
         describe=lambda number: wishes.describe(tuple(int(level) for level in cells[number])),
         joint=any(len(known.wish.axes) > 1 for known in groups),
-        levels=[cells[:, 0] == outcome for outcome in np.unique(cells[seen, 0])],
+        levels=[cells[:, at] == outcome for *_, at in views for outcome in np.unique(cells[seen, at])],
         groups=np.ravel_multi_index(index[1:], wishes.data.shape[1:]) if len(index) > 1 else None,
     )
     kept = tuple(cells[support].T)

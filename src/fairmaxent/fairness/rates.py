@@ -2,12 +2,13 @@
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
 A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
-several. Groups without mass are not compared.
+several. Groups without mass are not compared. The last axes of a grouping may be *strata*: then groups are compared
+with the others of their stratum only, and the worst stratum counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -19,6 +20,23 @@ from fairmaxent.errors import RateError
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
 
 Grouping = tuple[int, ...]
+
+
+class OutcomeGrouping(tuple[int, ...]):
+    """A grouping whose rates are about another outcome than that of axis 0: the one of the axis `outcome`."""
+
+    outcome: int
+
+    def __new__(cls, axes: Iterable[int], outcome: int = 0) -> OutcomeGrouping:
+        """Take the axes of the groups, and the axis of the outcome."""
+        grouping = super().__new__(cls, axes)
+        grouping.outcome = outcome
+        return grouping
+
+
+def outcome_axis(grouping: Grouping) -> int:
+    """The axis of the outcome that the rates of a grouping are about."""
+    return grouping.outcome if isinstance(grouping, OutcomeGrouping) else 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,8 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
+    if axis := outcome_axis(grouping):
+        table = np.swapaxes(table, 0, axis)
     moved = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
     summed: Reals = moved.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
@@ -88,53 +108,78 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
 
 
-def representation_pair(table: Reals, grouping: Grouping) -> WorstPair:
-    """Return the smallest and the largest group, and their representation rate."""
+def representation_pair(table: Reals, grouping: Grouping, *, strata: int = 0) -> WorstPair:
+    """Return the smallest and the largest group, and their representation rate; the last axes may be ``strata``."""
     shares = group_shares(table, grouping)
-    return _pair(np.where(shares > 0, shares, np.nan), outcome=None)
+    return _pair(np.where(shares > 0, shares, np.nan), outcome=None, strata=strata)
 
 
-def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> WorstPair:
+def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> WorstPair:
     """Return the pair of groups and the outcome that determine the statistical rate; the first on a tie."""
     rates = outcome_rates(table, grouping)
-    return min((_pair(rates[y], outcome=y) for y in outcomes), key=lambda pair: pair.rate)
+    return min((_pair(rates[y], outcome=y, strata=strata) for y in outcomes), key=lambda pair: pair.rate)
 
 
-def representation_rate(table: Reals, grouping: Grouping) -> float:
+def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
     """Smallest over largest group share, min P(g) / max P(g) (Definition 2.1).
 
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     0.25
     """
-    return representation_pair(table, grouping).rate
+    return representation_pair(table, grouping, strata=strata).rate
 
 
-def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int]) -> float:
+def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> float:
     """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition 2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
     """
-    return statistical_pair(table, grouping, outcomes).rate
+    return statistical_pair(table, grouping, outcomes, strata=strata).rate
 
 
-def rates_of_many(tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int]) -> tuple[Reals, Reals]:
+def rates_of_many(
+    tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+) -> tuple[Reals, Reals]:
     """Representation and statistical rate of each table in a stack (first axis), all drawn from one model.
 
     A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
     """
-    known = group_shares(model, grouping).ravel() > 0
+    known = by_stratum(group_shares(model, grouping), strata) > 0
+    if axis := outcome_axis(grouping):
+        tables = np.swapaxes(tables, 1, axis + 1)
     moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
     mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
-    mass = mass.reshape(len(tables), len(model), -1)[:, :, known]
-    total = mass.sum(axis=1)
+    mass = by_stratum(mass, strata, first=2)
+    total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
-    return smallest_over_largest(total), smallest_over_largest(rates).min(axis=1)
+    shares, given = smallest_over_largest(total), smallest_over_largest(rates)
+    return np.fmin.reduce(shares, axis=-1), np.fmin.reduce(given.reshape(len(tables), -1), axis=-1)
 
 
-def _pair(values: Reals, *, outcome: int | None) -> WorstPair:
-    """The groups with the smallest and the largest value; NaN is ignored."""
-    lowest = np.unravel_index(int(np.nanargmin(values)), values.shape)
-    highest = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    rate = float(smallest_over_largest(values.ravel()))
-    return WorstPair(rate, outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
+def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
+    """Lay the values of groups out as (…, strata, groups); the axes of a grouping begin at ``first``.
+
+    >>> by_stratum(np.array([[0.1, 0.2], [0.3, 0.4]]), 1)
+    array([[0.1, 0.3],
+           [0.2, 0.4]])
+    """
+    kept, end = values.shape[:first], values.ndim - strata
+    within = int(np.prod(values.shape[end:]))
+    return np.asarray(np.swapaxes(values.reshape(*kept, -1, within), -1, -2))
+
+
+def worst_ratio(values: Reals, strata: int, *, if_all_zero: float = 1.0) -> float:
+    """Smallest over the strata of the smallest over the largest value of a group; NaN is ignored, and if all is NaN."""
+    ratios = smallest_over_largest(by_stratum(values, strata), if_all_zero=if_all_zero)
+    return float(np.fmin.reduce(ratios))
+
+
+def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
+    """The groups with the smallest and the largest value in the worst stratum; NaN is ignored."""
+    rows = by_stratum(values, strata)
+    ratios = smallest_over_largest(rows)
+    worst = int(np.nanargmin(ratios))
+    ends = (int(np.nanargmin(rows[worst])), int(np.nanargmax(rows[worst])))
+    lowest, highest = (np.unravel_index(end * len(rows) + worst, values.shape) for end in ends)
+    return WorstPair(float(ratios[worst]), outcome, tuple(map(int, lowest)), tuple(map(int, highest)))

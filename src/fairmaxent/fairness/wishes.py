@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -27,6 +27,17 @@ class GroupingWish:
 
 
 @dataclass(frozen=True, eq=False)
+class OtherOutcome:
+    """Another outcome than that of axis 0, with what is asked of it."""
+
+    axis: int
+    favourable: tuple[int, ...]
+    statistical: tuple[float | None, ...]  # σ of each grouping
+    shares: Reals | None  # c(y): None: they may move
+    left_out: int | None = None  # the level that is not compared: missing values
+
+
+@dataclass(frozen=True, eq=False)
 class Wishes:
     """What a fair table starts from, and what it must respect."""
 
@@ -38,6 +49,21 @@ class Wishes:
     left_out: Mapping[int, int]  # by axis, the level that is not compared: missing values
     fill: float  # mass that an empty cell counts with if it is needed
     describe: Callable[[Cell], str]
+
+    def about(self, other: OtherOutcome) -> Wishes:
+        """Return the same wishes as wishes about another outcome, which changes places with the first."""
+        axis = other.axis
+        targets = {at: share for at, share in self.targets.items() if at not in (0, axis)}
+        left_out = {at: level for at, level in self.left_out.items() if at not in (0, axis)}
+        return replace(
+            self,
+            data=np.swapaxes(self.data, 0, axis),
+            allowed=np.swapaxes(self.allowed, 0, axis),
+            favourable=other.favourable,
+            targets=targets if other.shares is None else {**targets, 0: other.shares},
+            left_out=left_out if other.left_out is None else {**left_out, 0: other.left_out},
+            describe=lambda cell: self.describe(swapped(cell, axis)),
+        )
 
     @property
     def outcomes(self) -> Reals | None:
@@ -107,6 +133,11 @@ def read_wishes(
     _refuse_forbidden_levels(empirical, allowed, targets, describe)
     data = np.where(allowed, empirical, 0.0)
     return Wishes(data / data.sum(), allowed, groupings, favourable, targets, left_out, fill, describe)
+
+
+def swapped(cell: Cell, axis: int) -> Cell:
+    """Return a cell with the levels of the first axis and another one exchanged."""
+    return tuple(cell[axis] if at == 0 else cell[0] if at == axis else level for at, level in enumerate(cell))
 
 
 def first_cell(mask: Mask) -> Cell:

@@ -143,10 +143,17 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
             raise StorageError(
                 f"{path}, line {above + line}: {cells}, but {there} ({some_names(names)}); repair the line, or set ",
                 Option("delimiter"),
-                *((", or ", Option("skip_lines"), " if a title stands above the header") if not records else ()),
+                *_ways_out(records, record, names),
             )
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
+
+
+def _ways_out(records: list[list[str]], record: list[str], names: Sequence[str]) -> tuple[object, ...]:
+    """What else may help if a line has another number of cells: it may be no row."""
+    if not records:
+        return (", or ", Option("skip_lines"), " if a title stands above the header")
+    return (", or ", Option("skip_last"), " if it stands below the table") if len(record) < len(names) else ()
 
 
 def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[str]:

@@ -15,7 +15,7 @@ from fairmaxent.files.csv_cells import long_cells, need_csv_memory, read_cells
 from fairmaxent.files.csv_layout import Layout, find_layout
 from fairmaxent.files.csv_text import CsvText, decode
 from fairmaxent.files.date_forms import DateOrder
-from fairmaxent.files.footer import footer_remarks, without_empty_end
+from fairmaxent.files.footer import check_skip_last, footer_remarks, without_empty_end, without_last_lines
 from fairmaxent.files.form import CsvForm
 from fairmaxent.files.formats import FileFormat
 
@@ -32,21 +32,24 @@ def read_csv(
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
     skip_lines: int | None = None,
+    skip_last: int | None = None,
 ) -> tuple[Any, list[Remark], CsvForm]:
     """Return the table, notes on how it was read, and its form; `files.tables.read_table` documents the options."""
     need_csv_memory(len(content), 0, path)
     decoded = decode(content, path, encoding)
-    if not decoded.text.strip():
+    check_skip_last(skip_last, path)
+    text = without_last_lines(decoded.text, skip_last)
+    if not text.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
     with long_cells():
-        layout = find_layout(decoded.text, delimiter, skip_lines, has_header=columns is None)
+        layout = find_layout(text, delimiter, skip_lines, has_header=columns is None)
     remarks: list[Remark] = [*decoded.notes]
-    cells = read_cells(decoded.text[layout.start :], layout, columns, len(content), path, remarks)
+    cells = read_cells(text[layout.start :], layout, columns, len(content), path, remarks)
     remarks += layout.remarks(path, cells.columns) if skip_lines is None else ()
     conventions = Conventions(layout.separator, decimal, date_order)
     typed = typed_table(cells, ["", *missing], conventions)
     frame, empty = without_empty_end(typed.frame, path)
-    remarks += [*typed.remarks, *empty, *footer_remarks(frame, path)]
+    remarks += [*typed.remarks, *empty, *(footer_remarks(frame, path) if skip_last is None else ())]
     return frame, remarks, _form(format, decoded, layout, typed, has_header=columns is None)
 
 

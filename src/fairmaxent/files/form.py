@@ -80,6 +80,11 @@ class TableForm:
         return False
 
     @property
+    def has_title(self) -> bool:
+        """Whether lines above the header are kept."""
+        return False
+
+    @property
     def suffix(self) -> str:
         """The suffix of a file in this form."""
         return f".{self.format}"
@@ -113,6 +118,11 @@ class CsvForm(TableForm):
     missing: Mapping[str, str] = field(default_factory=dict)  # what stands for a missing value, if it is not empty
 
     @property
+    def has_title(self) -> bool:
+        """Whether lines above the header are kept."""
+        return bool(self.title.strip())
+
+    @property
     def is_office(self) -> bool:
         """Whether it has more than commas or tabs, UTF-8, and numbers and dates as programs write them."""
         plain = self.separator in ",\t" and self.encoding == "utf-8" and self.decimal == "."
@@ -134,6 +144,11 @@ class SheetForm(TableForm):
     has_header: bool = True
     columns: Mapping[str, str] = field(default_factory=dict)  # number formats, as Excel writes them
     lost: tuple[str, ...] = ()  # what the sheet or the workbook has that a result does not
+
+    @property
+    def has_title(self) -> bool:
+        """Whether rows above the header are kept."""
+        return any(value is not None for row in self.title for value in row)
 
     @property
     def is_office(self) -> bool:

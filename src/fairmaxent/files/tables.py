@@ -76,6 +76,7 @@ def read_table(
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
     skip_lines: int | None = None,
+    skip_last: int | None = None,
     sheet: str | int | None = None,
 ) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
@@ -100,6 +101,8 @@ def read_table(
     skip_lines
         How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else can be
         meant.
+    skip_last
+        How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.
     sheet
         Name or number of the sheet of a workbook; by default the first that holds a table.
     """
@@ -113,6 +116,7 @@ def read_table(
         "missing": missing,
         "columns": columns,
         "skip_lines": skip_lines,
+        "skip_last": skip_last,
     }
     in_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
     form = TableForm(kind)

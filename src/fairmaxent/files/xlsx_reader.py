@@ -15,7 +15,7 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, cut
 from fairmaxent.files.cell_kinds import MISSING, Conventions, Decimal, Remark, Typed, missing_remarks, typed_table
 from fairmaxent.files.date_forms import DateOrder
-from fairmaxent.files.footer import footer_remarks
+from fairmaxent.files.footer import check_skip_last, footer_remarks
 from fairmaxent.files.form import SheetForm
 from fairmaxent.files.header import column_names, title_count, title_remark
 from fairmaxent.files.xlsx_values import CellValue, ErrorValue, text_of_value
@@ -40,6 +40,7 @@ def read_xlsx(
     missing: Sequence[str] = MISSING,
     columns: Sequence[str] | None = None,
     skip_lines: int | None = None,
+    skip_last: int | None = None,
 ) -> tuple[Any, list[Remark], SheetForm]:
     """Return the table, notes on how it was read, and its form; `files.tables.read_table` documents the options."""
     workbook = open_workbook(content, path)
@@ -47,11 +48,12 @@ def read_xlsx(
     if not cells.rows:
         raise InputError(f"the sheet {cut(chosen.name)!r} of {path} is empty; choose another with ", Option("sheet"))
     remarks: list[Remark] = [] if sheet is not None else [*_sheet_remarks(workbook, chosen)]
-    region = _region(cells, path, columns, skip_lines, remarks)
+    check_skip_last(skip_last, path)
+    region = _region(cells, path, columns, (skip_lines, skip_last or 0), remarks)
     typed, read = _typed(region, set(missing), Conventions("", decimal, date_order))
     remarks += [*read, *typed.remarks]
     frame = typed.frame
-    remarks += footer_remarks(frame, path)
+    remarks += footer_remarks(frame, path) if skip_last is None else ()
     return frame, remarks, _form(workbook, chosen, cells, region, has_header=columns is None)
 
 
@@ -104,13 +106,17 @@ def _region(
     cells: SheetCells,
     path: str,
     columns: Sequence[str] | None,
-    skip_lines: int | None,
+    skipped: tuple[int | None, int],
     remarks: list[Remark],
 ) -> _Region:
-    """Find the header and the rows below it."""
+    """Find the header and the rows below it; ``skipped`` rows stand above the header, and below the table."""
+    skip_lines, skip_last = skipped
     rows = [row for row in cells.rows if row >= (skip_lines or 0)]
     if not rows:
         raise InputError(f"{path} has no table after {skip_lines} rows; set ", Option("skip_lines"), " to fewer")
+    if skip_last >= len(rows):
+        raise InputError(f"{path} has no table above its last {skip_last} rows; set ", Option("skip_last"), " to fewer")
+    rows = rows[: len(rows) - skip_last]
     titles = 0
     if skip_lines is None and columns is None:
         titles = title_count([*_records(cells, rows[:_LOOKED_AT])])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import Roles
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table, smallest_over_largest
+from fairmaxent.fairness.rates import group_table, worst_ratio
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 
@@ -57,21 +57,35 @@ def rate_bound(
     prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
-    outcomes = [level for level in measure.favourable if achieved[level].any()]
-    if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
-        return 1.0, 0.0
     for grouping in measure.groupings:
+        present = group_table(achieved, grouping)
+        outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
+        if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
+            continue
         seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
         sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
         joint, reached, base_joint = (
             group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
         )
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = float(smallest_over_largest(joint).min()) if tau is None else tau
+        ratio = _worst_ratio(joint, seen, measure.strata) if tau is None else tau
         bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
         deltas.append(delta)
+    if not bounds:
+        return 1.0, 0.0
     worst = int(np.argmin(bounds))
     return bounds[worst], deltas[worst]
+
+
+def _worst_ratio(joint: Reals, seen: Mask, strata: int) -> float:
+    """The smallest ratio between the seen groups (last axis) of a stratum, for the worst outcome."""
+    return min(worst_ratio(_spread(row, seen), strata) for row in joint)
+
+
+def _spread(values: Reals, seen: Mask) -> Reals:
+    result = np.full(seen.shape, np.nan)
+    result[seen] = values
+    return result
 
 
 def multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:

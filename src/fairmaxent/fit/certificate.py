@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from fairmaxent.data.draws import check_count
 from fairmaxent.data.quota import quotas
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
-from fairmaxent.engines.where_rows_are import divergence
+from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
@@ -30,17 +30,21 @@ from fairmaxent.fit.facts import (
     binned_columns,
     compared_missing,
     forbidden_rows,
+    group_means,
     kept_missing,
     outcome_shares,
     removed_levels,
+    single_groups,
     small_groups,
 )
 from fairmaxent.fit.outlook import Range
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.remarks import other_remarks, remarks
+from fairmaxent.fit.sharing_text import copies_line, privacy_lines
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.privacy.ledger import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -73,6 +77,13 @@ class Certificate(Facts):
     table: Reals  # p*(y, z)
 
     @property
+    def rates_shown(self) -> Iterator[tuple[str, str]]:
+        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
+        groupings = {name for name, _ in self.measure.of_first_outcome}
+        for kind, names in self.wanted.items():
+            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Everything a careful reader should know, as sentences."""
         return tuple(spelled(remark, str) for remark in remarks(self))
@@ -102,18 +113,21 @@ class Certificate(Facts):
 
     def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
         """Rates of many tables drawn from the fitted distribution."""
-        measure, favourable = self.measure, self.measure.favourable
+        measure, favourable = self.measure, self.measure.favourable_of(grouping)
         groups, outcomes = (
-            rates_of_many(compared(tables, grouping), compared(self.table, grouping), grouping, favourable)
+            rates_of_many(
+                compared(tables, grouping), compared(self.table, grouping), grouping, favourable, strata=measure.strata
+            )
             for compared in (measure.groups_compared, measure.outcomes_compared)
         )
         return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "foresight")
+        skipped = ("measure", "table", "foresight", "privacy")
         values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
-        return values | {"downstream": _plain(self.downstream)}
+        ledger = None if self.privacy is None else self.privacy.to_dict()
+        return values | {"downstream": _plain(self.downstream), "privacy": ledger}
 
     def _downstream_lines(self, width: int) -> list[str]:
         if self.downstream is None:
@@ -136,7 +150,22 @@ class Certificate(Facts):
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
         """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        return tuple(self.outcome_shares[level] for level in self.measure.favourable if self.outcome_shares)
+        if not self.outcome_shares:
+            return ()
+        # The levels of the other outcomes come after those of the first.
+        result, start = [], 0
+        for axis, levels in ((0, self.measure.favourable), *self.measure.others):
+            result += [self.outcome_shares[start + level] for level in levels]
+            start += self.table.shape[axis]
+        return tuple(result)
+
+    def _mean_lines(self, width: int) -> list[str]:
+        lines = [
+            f"{'mean of ' + mean.group:<{width}}{'equal':>10}{mean.before:>10.5g}{mean.after:>10.5g}"
+            for mean in self.means
+        ]
+        hidden = len(lines) - _LINES
+        return [*lines[:_LINES], *([f"and {hidden} more means"] if hidden > 0 else [])]
 
     def _cost_lines(self, width: int) -> list[str]:
         lines = list(outcome_lines(self.compared_outcomes))
@@ -144,20 +173,30 @@ class Certificate(Facts):
             return lines
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
         worth = f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}"
-        return [*changed, *lines, worth, *cost_table(self.costs, width), *filled_lines(sum(self.filled_shares))]
+        copies = copies_line(self)
+        return [
+            *changed,
+            *lines,
+            worth,
+            *cost_table(self.costs, width),
+            *filled_lines(sum(self.filled_shares)),
+            *([spelled(copies, str)] if copies else []),
+        ]
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
-        labels = [f"{kind} of {name}" for kind, names in self.wanted.items() for name in names]
+        labels = [f"{kind} of {name}" for kind, name in self.rates_shown]
         groups = worst_groups(self.costs.groups) if self.costs else []
+        labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
-        lines = [*(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
+        private = [] if self.privacy is None else privacy_lines(self.privacy)
+        lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
         lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
-        for kind, names in self.wanted.items():
-            for name, wanted in names.items():
-                shown = "any" if wanted is None else f"{wanted:.4f}"
-                before, achieved = self.before[kind][name], self.achieved[kind][name]
-                lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        for kind, name in self.rates_shown:
+            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
+            shown = "any" if wanted is None else f"{wanted:.4f}"
+            lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+        lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)
         lines.append(
@@ -202,6 +241,7 @@ def certify(
     costs: Costs | None = None,
     decisions: Decisions | None = None,
     left_out_columns: tuple[str, ...] = (),
+    privacy: Ledger | None = None,
 ) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
@@ -210,7 +250,7 @@ def certify(
     ratio that the prior's table has.
     """
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
-    achieved = distribution.root_table
+    achieved, copied = distribution.root_table, tilted_rows(distribution.tilted)
     bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
     return Certificate(
         wanted=_wanted(problem, decisions),
@@ -236,6 +276,8 @@ def certify(
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
         kept_missing=kept_missing(problem),
+        single_groups=single_groups(problem),
+        means=group_means(problem, achieved),
         emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
@@ -244,6 +286,8 @@ def certify(
         left_out_columns=left_out_columns,
         redrawn=redrawn,
         decisions=decisions,
+        copied_share=0.0 if copied is None or privacy is not None else copied[0],
+        privacy=privacy,
         measure=measure,
         table=achieved,
     )
@@ -265,7 +309,7 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
 
 def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
     """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
-    named = [axis for axis in grouping if axis in problem.root_targets]
+    named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
     if not named:
         return rate
     if len(grouping) > 1:

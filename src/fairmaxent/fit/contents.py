@@ -8,8 +8,13 @@ from fairmaxent.fit.learned import Learned
 def contents(fit: Learned) -> str:
     """Say which rows are in a saved model, as the end of a sentence that begins with "it holds".
 
-    Every model holds rows: its certificate and its weights are made from them.
+    Every model holds rows: its certificate and its weights are made from them. Those of a private model are nobody's.
     """
+    if fit.certificate.privacy is not None:
+        return (
+            f"no row of the data, but {fit.table.size:,} drawn from noisy counts; it is private with "
+            f"{fit.certificate.privacy.privacy}"
+        )
     details = fit.distribution.details
     exact = [] if details is None else [fit.domain.names[index] for index in sorted(details.positions)]
     if not fit.table.keeps_rows:

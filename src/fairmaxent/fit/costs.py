@@ -274,7 +274,7 @@ class _Table:
 def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows = _row_counts(problem)
-    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
+    for columns, axes in problem.measure.of_first_outcome:
         others = tuple(axis for axis in range(1, rows.ndim) if axis not in axes)
         merged = tuple(axis - 1 for axis in others)  # groups have no axis for the outcome
         table = _Table(
@@ -288,7 +288,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
         )
         for group in np.ndindex(table.rows.shape):
             if table.rows[group] or table.after[group] > 0:
-                compared = not set(zip(axes, group, strict=True)) & set(problem.measure.left_out)
+                compared = problem.measure.is_compared(axes, group)
                 yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshol
     rates, shares = [], []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
         decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
-        rates.append(_rate(name, wanted, decided, measure))
+        rates.append(_rate(name, wanted, decided, measure, strata=math.prod(shape[len(shape) - measure.strata :])))
         shares += _shares(problem, name, grouping, decided)
     return Decisions(
         student=student,
@@ -99,16 +100,19 @@ class _Decided:
         return cls(shares, np.where(np.isnan(shares), np.nan, draws))
 
 
-def _rate(name: str, wanted: float | None, decided: _Decided, measure: Measure) -> DecidedRate:
-    """The worst ratio over the favourable outcomes; its interval is that of the two groups that determine it."""
+def _rate(name: str, wanted: float | None, decided: _Decided, measure: Measure, *, strata: int) -> DecidedRate:
+    """The worst ratio over favourable outcomes and strata; its interval is that of the two groups that determine it."""
     levels = [y for y in measure.favourable if (decided.shares[y] > 0).any()]
     vacuous = not levels or bool(np.nanmin(decided.shares[levels]) >= 1)
-    if not levels or np.isfinite(decided.shares[0]).sum() < 2:
+    compared = np.flatnonzero(np.isfinite(decided.shares[0].reshape(-1, strata)).sum(axis=0) > 1)
+    if not levels or not len(compared):
         return DecidedRate(name, wanted, None, None, None, vacuous)
-    worst = min(levels, key=lambda y: float(smallest_over_largest(decided.shares[y])))
-    lowest, highest = np.nanargmin(decided.shares[worst]), np.nanargmax(decided.shares[worst])
+    groups = {(y, s): decided.shares[y, s::strata] for y in levels for s in compared}
+    worst, stratum = min(groups, key=lambda of: float(smallest_over_largest(groups[of])))
+    shares = groups[worst, stratum]
+    lowest, highest = (int(end) * strata + stratum for end in (np.nanargmin(shares), np.nanargmax(shares)))
     low, high = np.quantile(decided.draws[:, worst, lowest] / decided.draws[:, worst, highest], _ENDS)
-    rate = float(smallest_over_largest(decided.shares[worst]))
+    rate = float(smallest_over_largest(shares))
     if lowest == highest:  # all shares are equal
         low, high = rate, 1.0
     return DecidedRate(name, wanted, rate, min(float(low), rate), max(min(float(high), 1.0), rate), vacuous)

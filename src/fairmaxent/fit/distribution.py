@@ -19,7 +19,7 @@ from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
 from fairmaxent.fit.raw_values import Details
 from fairmaxent.maxent.optimum import Optimum
@@ -55,13 +55,23 @@ class Distribution:
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     def detailed(
-        self, positions: Positions | None, table: Counted, design: Reals | None, *, relabelled: bool
+        self,
+        positions: Positions | None,
+        table: Counted,
+        design: Reals | None,
+        *,
+        relabelled: bool,
+        by_cell: bool = False,
     ) -> Distribution:
-        """Let drawn rows that copy a real row keep its raw values."""
+        """Let drawn rows that copy a real row keep its raw values.
+
+        ``by_cell``: rows of the base get a raw outcome that a real row of the same cell of outcome and groups has.
+        """
         rows = rows_of(self.prior)
         if rows is None or not positions:
             return self
-        return replace(self, details=Details.of(positions, rows, table.collect(), design, relabelled=relabelled))
+        details = Details.of(positions, rows, table.collect(), design, relabelled=relabelled)
+        return replace(self, details=replace(details, by_cell=by_cell))
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -142,12 +152,28 @@ class Distribution:
         if self.details is None or index not in self.details.positions or rows is None or probabilities is None:
             return 0.0
         means = self.details.means(index, frames.to_numbers(self.domain.attributes[index].values))
-        beyond = means - rows.scores(self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)}))
+        level_scores = self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)})
+        beyond = means - rows.scores(level_scores)
         drawn = (probabilities > 0) & ~np.isnan(means)
-        return float(probabilities[drawn] @ beyond[drawn])
+        return float(probabilities[drawn] @ beyond[drawn]) + self._filled_beyond(index, level_scores, probabilities)
+
+    def _filled_beyond(self, index: int, level_scores: Reals, probabilities: Reals) -> float:
+        """What rows of the base add that get the raw outcome of a real row of their cell."""
+        rows, roots = rows_of(self.prior), self.blocks.slices[0]
+        if self.details is None or rows is None or not self.details.fills(index):
+            return 0.0
+        copied = tally(rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0])
+        means = self.details.cell_means(index, frames.to_numbers(self.domain.attributes[index].values))
+        mass = np.maximum(self.tilted.levels[roots] - copied, 0.0)
+        known = (mass > 0) & ~np.isnan(means)
+        return float(mass[known] @ (means - level_scores[roots])[known])
 
     def condition(self, given: Evidence) -> Distribution:
-        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``."""
+        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``.
+
+        A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}`` means from 18 up to, but not
+        including, 65, and None leaves an end open.
+        """
         if not isinstance(given, Mapping):
             raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
         changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}
@@ -192,7 +218,7 @@ class Distribution:
         ``spread``: each row of the data is drawn in proportion to its weight, up to one row, and not independently.
         """
         drawn = self.tilted.draw(cells, rng, spread=spread)
-        known = None if self.details is None else self.details.draw(drawn.places, rng)
+        known = None if self.details is None else self.details.draw(drawn.places, drawn.codes[:, 0], rng)
         return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
 
     def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> Distribution:

@@ -7,6 +7,7 @@ one fold, a model learns from its output, and decides about the people of that f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -89,7 +90,14 @@ class Foreseer:
             self.measure.favourable,
             dict(self._groupings()),
             self.request.threshold,
+            self._strata,
         )
+
+    @property
+    def _strata(self) -> int:
+        """Number of strata within which groups are compared; 1 if there are none."""
+        shape = self.data.roles.blocks.shape(0)
+        return math.prod(shape[len(shape) - self.measure.strata :])
 
     @property
     def _unknown_outcomes(self) -> list[int]:
@@ -104,7 +112,7 @@ class Foreseer:
         for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
             sizes = [shape[axis] for axis in grouping]
             codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
-            for axis, level in self.measure.left_out:
+            for axis, level in (*self.measure.left_out, *self.measure.outside):
                 if axis in grouping:
                     codes[levels[axis - 1] == level] = -1
             yield name, codes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
+from fairmaxent.privacy.ledger import Ledger
 
 SMALL_GROUP = 30  # rows
 
@@ -61,6 +63,24 @@ class OutcomeShare:
     after: float
 
 
+@dataclass(frozen=True)
+class GroupMean:
+    """The mean of a numeric outcome in a group, in the data and by the fair weights."""
+
+    grouping: str
+    group: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class SingleGroup:
+    """A stratum with rows of a single group, in which there is nothing to compare."""
+
+    grouping: str
+    stratum: str
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
     """All that remarks on a fit are made from."""
@@ -77,6 +97,8 @@ class Facts:
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
     kept_missing: tuple[MissingValues, ...] = ()  # missing values that keep their share and are not compared
+    single_groups: tuple[SingleGroup, ...] = ()  # strata in which there is nothing to compare
+    means: tuple[GroupMean, ...] = ()  # none: nobody asked for equal means
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
@@ -86,6 +108,8 @@ class Facts:
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+    copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: an earlier version's file
+    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
     @property
     def downstream(self) -> Downstream | None:
@@ -115,7 +139,7 @@ def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
     roles, shape = problem.roles, problem.blocks.shape(0)
     rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
     groups = []
-    for grouping in problem.measure.groupings:
+    for _, grouping in problem.measure.of_first_outcome:
         sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
         groups += [
             SmallGroup(roles.describe_group(grouping, group.tolist()), int(sizes[tuple(group)]))
@@ -148,7 +172,7 @@ def compared_missing(problem: Problem) -> tuple[str, ...]:
     return tuple(
         column.name
         for axis, column in enumerate(problem.roles.attributes)
-        if column.missing is not None and axis not in left_out
+        if column.missing is not None and axis not in left_out and axis not in problem.roles.strata_axes
     )
 
 
@@ -161,14 +185,40 @@ def kept_missing(problem: Problem) -> tuple[MissingValues, ...]:
     return tuple(missing for missing in kept if missing.share > 0)
 
 
+def single_groups(problem: Problem) -> tuple[SingleGroup, ...]:
+    """Strata with rows of a single group."""
+    if not problem.measure.strata:
+        return ()
+    describe = partial(problem.roles.describe_group, problem.roles.strata_axes)
+    return tuple(SingleGroup(name, describe(stratum)) for name, stratum in problem.single_groups())
+
+
+def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
+    """The mean of the outcome in each group that is compared, before and after."""
+    if problem.values is None:
+        return ()
+    means = []
+    numbers = np.nan_to_num(problem.values)
+    for name, axes in zip(problem.measure.names, problem.measure.groupings, strict=True):
+        tables = [problem.measure.outcomes_compared(table, axes) for table in (problem.empirical, achieved)]
+        sizes, sums = ([group_table(table * value, axes).sum(axis=0) for table in tables] for value in (1.0, numbers))
+        for group in map(tuple, np.argwhere((sizes[0] > 0) & (sizes[1] > 0)).tolist()):
+            before, after = (float(total[group] / size[group]) for total, size in zip(sums, sizes, strict=True))
+            means.append(GroupMean(name, problem.roles.describe_group(axes, group), before, after))
+    return tuple(means)
+
+
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
-    """How common each outcome is, before and after."""
-    outcome = problem.roles.attributes[0]
-    before, after = (group_table(table, ()) for table in (problem.data_table, achieved))
-    return tuple(
-        OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
-        for level, label in enumerate(outcome.labels)
-    )
+    """How common each level of each outcome is, before and after."""
+    shares = []
+    for axis in (0, *problem.roles.other_axes):
+        outcome = problem.roles.attributes[axis]
+        before, after = (group_table(np.swapaxes(table, 0, axis), ()) for table in (problem.data_table, achieved))
+        shares += [
+            OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
+            for level, label in enumerate(outcome.labels)
+        ]
+    return tuple(shares)
 
 
 def forbidden_rows(problem: Problem) -> tuple[ForbiddenRows, ...]:

@@ -37,6 +37,7 @@ from fairmaxent.fit.weighing import (
     weigh_rows,
     with_design,
 )
+from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
 
 # Rows of one batch by default: large enough for array work, small beside the table.
@@ -72,8 +73,9 @@ class Fit(Learned):
         """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
 
         The drawn rows themselves have the wanted rates, up to one row per cell (quota); ``iid=True`` draws them
-        independently. ``given`` fixes columns, e.g. ``{"sex": "Female"}``, exactly and at no extra cost. A column of
-        design weights comes back as ones, because drawn rows need no weights.
+        independently. ``given`` fixes columns exactly and at no extra cost: ``{"sex": "Female"}``, or numbers in a
+        range, ``{"age": slice(18, 65)}`` (from 18 up to, but not including, 65). A column of design weights
+        comes back as ones, because drawn rows need no weights.
         """
         rng = self._generator(random_state)
         return self._complete(self.distribution.sample(n, given=given, random_state=rng, iid=iid))
@@ -118,6 +120,7 @@ class Fit(Learned):
         A relabelled fit has one weight per input row and outcome: a column for each level of the outcome, in the order
         of its labels; the weights of a row add up to 1 on average. :meth:`weigh` lays them out for training.
         """
+        self._refuse_rows("weights")
         return with_design(self._distinct_weights[self.distinct_rows.inverse], self.design_weights)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
@@ -127,6 +130,7 @@ class Fit(Learned):
         it has a weight for. Columns that took no part in the fit are kept. A lazy frame is joined with its weights
         inside its engine; nothing is computed until it is collected.
         """
+        self._refuse_rows("weights")
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(self, self._distinct_weights, frames.open_frame(frame), name)
@@ -145,6 +149,7 @@ class Fit(Learned):
         The fair table is the one of this fit, ``fit.distribution.marginal([...])`` of the outcome and protected
         columns; another table with the same rates might be met with fewer rows.
         """
+        self._refuse_rows("rows to add")
         rng = self._generator(random_state)
         cells = shuffled_cells(missing_rows(self), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
@@ -159,6 +164,7 @@ class Fit(Learned):
         makes their table fair in the same way. What a model trained on the result will do is not part of it, because
         each replicate would have to train one; the estimate in the certificate has its own intervals.
         """
+        self._refuse_rows("a bootstrap")
         rng = self._generator(random_state)
         return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
 
@@ -286,6 +292,12 @@ class Fit(Learned):
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """The generator asked for, or else one with the seed of the request."""
         return generator(self.request.random_state if random_state is None else random_state)
+
+    def _refuse_rows(self, what: str) -> None:
+        """Refuse what needs the rows of the data."""
+        private = self.certificate.privacy is not None
+        if private or self.request.share:
+            raise no_rows(what, private=private)
 
     def _complete(self, frame: Any) -> Any:
         """Put the columns in the order of the input, the weight column as ones."""

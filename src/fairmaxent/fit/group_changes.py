@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Summed
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.learned import Learned
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
@@ -75,12 +75,12 @@ class _GroupingChanges:
         fit, axes = self.fit, self.axes
         fair = fit.certificate.table
         before, after = group_shares(self.tables[0], axes), group_shares(fair, axes)
-        with_outcome = fit.certificate.measure.with_outcome
-        rates, fair_rates = (outcome_rates(with_outcome(table), axes) for table in (self.tables[0], fair))
+        measure = fit.certificate.measure
+        rates, fair_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (self.tables[0], fair))
         people = group_table(self.tables[2], axes).sum(axis=0)
-        outcome, (low, high) = fit.roles.attributes[0], self._intervals()
+        outcome, (low, high) = fit.roles.attributes[outcome_axis(axes)], self._intervals()
         for group in map(tuple, np.argwhere((people > 0) | (after > 0))):
-            for level in fit.certificate.measure.favourable:
+            for level in measure.favourable_of(axes):
                 yield GroupChange(
                     column=self.name,
                     group=group_label(fit, axes, group),

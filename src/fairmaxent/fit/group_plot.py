@@ -121,6 +121,8 @@ def _title(fit: Learned, what: Plotted) -> str:
     if what == "shares":
         return "Share of each group"
     outcome, favourable = fit.roles.attributes[0], fit.certificate.measure.favourable
+    if fit.roles.others:
+        return visible(f"How often each group has each of {cut(', '.join(fit.roles.outcome_names), _LABEL)}")
     if len(favourable) > 1:
         return visible(f"How often each group has each {cut(outcome.name, _LABEL)}")
     return visible(

@@ -16,14 +16,27 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.facts import BinnedColumn, ForbiddenRows, MissingValues, OutcomeShare, SmallGroup
+from fairmaxent.fit.facts import (
+    BinnedColumn,
+    ForbiddenRows,
+    GroupMean,
+    MissingValues,
+    OutcomeShare,
+    SingleGroup,
+    SmallGroup,
+)
 from fairmaxent.fit.outlook import Downstream, Later, Outlook
-from fairmaxent.fit.request import FREE, Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.wanted_shares import FREE
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.ledger import Ledger
 
 _FACTS = {
     "small_groups": SmallGroup,
     "binned_columns": BinnedColumn,
     "kept_missing": MissingValues,
+    "single_groups": SingleGroup,
+    "means": GroupMean,
     "forbidden_rows": ForbiddenRows,
     "outcome_shares": OutcomeShare,
 }
@@ -37,6 +50,8 @@ def pack_request(request: Request | PaperRequest) -> Record:
     if isinstance(request, PaperRequest):
         return {"kind": "paper", "options": _tag(values)}
     plans = {name: _without_models(values.pop(name)) for name in ("relabel", "estimate")}
+    privacy = values.pop("privacy")
+    plans["privacy"] = None if privacy is None else {"epsilon": privacy.epsilon, "delta": privacy.delta}
     return {"kind": "debias", "options": _tag(values), **plans}
 
 
@@ -49,13 +64,14 @@ def unpack_request(record: Record) -> Request | PaperRequest:
         raise ValueError("the request has options that do not belong there")
     if kind is PaperRequest:
         return PaperRequest(**values)
-    relabel, estimate = record["relabel"], record["estimate"]
+    relabel, estimate, privacy = record["relabel"], record["estimate"], record.get("privacy")
     if "missing" not in values:
         values |= _older_meaning(values, relabelled=relabel is not None)
     return Request(
         **values,
         relabel=Relabel(**relabel) if isinstance(relabel, dict) else relabel,
         estimate=Estimate(**estimate) if isinstance(estimate, dict) else estimate,
+        privacy=None if privacy is None else Privacy(**privacy),
     )
 
 
@@ -95,6 +111,8 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         values[name] = tuple(kind(**_tuples(fact)) for fact in values.get(name, ()))
     if values.get("redrawn") is not None:
         values["redrawn"] = RedrawnValues(**_tuples(values["redrawn"]))
+    if values.get("privacy") is not None:
+        values["privacy"] = Ledger.from_dict(values["privacy"])
     if values.get("costs") is not None:
         values["costs"] = Costs.from_dict(values["costs"])
     values["foresight"] = _unpack_downstream(values.pop("downstream", None))
@@ -114,6 +132,9 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         tuple(record["names"]),
         tuple(record["favourable"]),
         tuple(map(tuple, record.get("left_out", ()))),
+        record.get("strata", 0),
+        tuple(map(tuple, record.get("outside", ()))),
+        tuple((axis, tuple(levels)) for axis, levels in record.get("others", ())),
     )
 
 

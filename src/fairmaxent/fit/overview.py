@@ -15,6 +15,7 @@ from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.outlook import Later
 from fairmaxent.fit.remarks import DOWNSTREAM_SLACK, REACHED
 from fairmaxent.fit.share_text import times
+from fairmaxent.fit.sharing_text import privacy_lines
 from fairmaxent.plain_text import isolated, visible
 
 _MOST = 12  # rates shown before the rest is counted
@@ -22,10 +23,10 @@ _OUTCOMES = 4  # likewise
 _NOTABLE = 1.05  # times the average weight
 
 # What can be done with a fit: the call, and what it gives.
+_ROWS = (("fit.weigh(table)", "your rows with their weights"), ("fit.top_up()", "rows to add"))  # of the data
 _NEXT = (
     ("fit.sample(n)", "new rows"),
-    ("fit.weigh(table)", "your rows with their weights"),
-    ("fit.top_up()", "rows to add"),
+    *_ROWS,
     ("fit.summary()", "group by group"),
     ("fit.plot()", "a picture"),
     ('fit.report("report.html")', "a report to file"),
@@ -61,14 +62,16 @@ class Overview:
     rates: tuple[RateLine, ...]
     warnings: tuple[str, ...]
     costs: tuple[str, ...]
+    next: tuple[tuple[str, str], ...] = _NEXT
 
     @classmethod
     def of(cls, fit: Learned) -> Overview:
         """Take everything from the certificate; an estimate that nobody has asked for yet is not made for this."""
-        outcome, *protected = fit.roles.names
+        outcome, protected = ", ".join(fit.roles.outcome_names), fit.roles.protected_names
         warnings = tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate))
         rates = (*_table_rates(fit), *_decision_rates(fit), *_model_rates(fit))
-        return cls(outcome, tuple(protected), fit.table.size, rates, warnings, tuple(_costs(fit)))
+        possible = _NEXT if fit.certificate.privacy is None else tuple(call for call in _NEXT if call not in _ROWS)
+        return cls(outcome, protected, fit.table.size, rates, warnings, tuple(_costs(fit)), possible)
 
     def __str__(self) -> str:
         width = max(24, *(len(_short(line.label)) + 2 for line in self.rates))
@@ -84,7 +87,7 @@ class Overview:
             lines.append(f"and {len(self.rates) - _MOST} more rates")
         lines += [f"warning: {warning}" for warning in self.warnings]
         lines += self.costs
-        lines += wrap("next: " + ", ".join(call for call, _ in _NEXT), 80, subsequent_indent="      ")
+        lines += wrap("next: " + ", ".join(call for call, _ in self.next), 80, subsequent_indent="      ")
         return visible("\n".join(lines))
 
     def html(self) -> str:
@@ -102,7 +105,7 @@ class Overview:
                 f"<tbody>{''.join(rows)}</tbody></table>",
                 *(f"<p><b>Warning:</b> {_markup(warning)}</p>" for warning in self.warnings),
                 _list("Cost", [_markup(cost[:1].upper() + cost[1:]) for cost in self.costs]),
-                _list("Next", [f"<code>{escape(call)}</code> {escape(gives)}" for call, gives in _NEXT]),
+                _list("Next", [f"<code>{escape(call)}</code> {escape(gives)}" for call, gives in self.next]),
                 "</div>",
             ]
         )
@@ -136,10 +139,10 @@ def _number(value: float | None) -> str:
 
 def _table_rates(fit: Learned) -> Iterator[RateLine]:
     certificate = fit.certificate
-    for kind, names in certificate.wanted.items():
-        for name, wanted in names.items():
-            before, achieved = certificate.before[kind][name], certificate.achieved[kind][name]
-            yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
+    stated = (certificate.wanted, certificate.before, certificate.achieved)
+    for kind, name in certificate.rates_shown:
+        wanted, before, achieved = (rates[kind][name] for rates in stated)
+        yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
 
 
 def _decision_rates(fit: Learned) -> Iterator[RateLine]:
@@ -161,14 +164,17 @@ def _model_rates(fit: Learned) -> Iterator[RateLine]:
 
 def _costs(fit: Learned) -> Iterator[str]:
     certificate = fit.certificate
+    if certificate.privacy is not None:
+        yield from privacy_lines(certificate.privacy)
     shares = certificate.compared_outcomes
     yield from outcome_lines(shares[:_OUTCOMES])
     if len(shares) > _OUTCOMES:
         yield f"and {len(shares) - _OUTCOMES} more outcomes"
-    yield (
-        f"the fair weights carry as much information as {certificate.effective_rows:,.0f} equally weighted rows (of "
-        f"{certificate.rows:,})"
-    )
+    if certificate.privacy is None:
+        yield (
+            f"the fair weights carry as much information as {certificate.effective_rows:,.0f} equally weighted rows "
+            f"(of {certificate.rows:,})"
+        )
     if certificate.costs is not None:
         worst = certificate.costs.worst_cell
         if worst.largest_weight >= _NOTABLE:

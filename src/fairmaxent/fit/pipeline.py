@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data import frames
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import read_columns
+from fairmaxent.data.shareable import shareable
+from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
@@ -25,12 +31,18 @@ from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, OutputOption, Request
+from fairmaxent.fit.request import Estimate, OutputOption, Request, read_rules
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
-from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.tree import Tree
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.mechanisms import Noise, OpenDP
+from fairmaxent.privacy.model import check_visible, learn_private_model
+from fairmaxent.privacy.population import PrivateReading, private_reading
+from fairmaxent.privacy.refusals import check_declared
 from fairmaxent.progress import Progress, silent
 
 _NOTHING = Known()
@@ -47,16 +59,28 @@ def debias(frame: Any, request: Request) -> Fit:
         DataFrame, …), whose engine then counts the rows, so that they are never in memory. With a Dask
         ``distributed.Client`` open, even the distinct rows of a Dask frame stay on the workers.
     outcome, protected
-        The outcome column, and the column or columns whose groups are compared.
+        The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired",
+        "promoted"]``, each get the rates, all at once.
+    also
+        The outcomes after the first, if there are several.
     representation_rate, statistical_rate
         The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
         (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
         groups keep their sizes, and each outcome becomes equally common in all of them.
     favourable
         The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
-        every level.
+        every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.
     groups
         ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
+    within
+        Compare groups within the strata of a column, or of several: ``within="department"`` makes both rates hold in
+        every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a single group
+        stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as the outcome and
+        the true label as the column, that is equal opportunity, and ``within="label"`` is equalised odds.
+    means
+        ``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is over all of
+        them. This takes the place of a statistical rate of 1, which would make all its levels (bins) equally common; a
+        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible.
     target
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
@@ -97,12 +121,23 @@ def debias(frame: Any, request: Request) -> Fit:
         that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, so that
         drawn rows, models and reports hold none of their values; the certificate names them. Columns that another
         option names are always kept.
+    privacy
+        :class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is then
+        learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a
+        ``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the
+        exact values of rows are not available. A second private fit of the same table reveals as much again.
+    share
+        True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are
+        replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.
     random_state
-        Default seed of the fit's draws, the same for each of them; fitting itself is deterministic.
+        Default seed of the fit's draws, the same for each of them; fitting itself is deterministic, except for the
+        noise of a private fit, which has no seed.
     domain
-        How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides.
+        How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides, and
+        :meth:`Domain.declare` says it without looking at the rows.
     progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "label", "base", "solve", "downstream")
+        Called as ``progress(stage, share)`` with the stage ("read", "count", "measure", "label", "base", "solve",
+        "downstream")
         and how much of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops
         the fit.
     """
@@ -112,21 +147,61 @@ def debias(frame: Any, request: Request) -> Fit:
 def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
     progress = request.progress or silent
+    fit = fit_rows(read_frame(frame, request), request.kept(), progress)
+    if request.estimate == "auto":
+        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
+    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+
+
+def read_frame(frame: Any, request: Request) -> Reading:
+    """Read the rows of a frame as a request needs them; a private request spends its budget here."""
+    progress = request.progress or silent
+    noise = None if request.privacy is None else _noise(request)
+    frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
     data = read_rows(
         frame,
         request.outcome,
         request.protected_names,
+        within=request.within_names,
+        also=request.also_names,
         weight=request.weight,
         domain=request.domain,
         detail=request.detail,
         keep=request.named_columns,
         progress=progress,
     )
+    data = replace(data, left_out=(*identifiers, *data.left_out))
     _check_kept(request, data)
-    fit = fit_rows(data, request.kept(), progress)
-    if request.estimate == "auto":
-        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
-    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+    if request.privacy is not None and noise is not None:
+        data = _private(data, request, request.privacy, noise, progress)
+    return data
+
+
+def _noise(request: Request) -> Noise:
+    """Refuse, before any row is read, a private fit that is not possible; return its noise."""
+    check_declared(request.domain)
+    return OpenDP()
+
+
+def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
+    """Prepare a table for rows to share; what is declared is public, so it needs no preparation."""
+    if isinstance(request.domain, Declaration):
+        return frame, ()
+    if request.domain is not None:
+        raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")
+    if open_lazy(frame) is not None:
+        raise InputError(Option("share"), " needs the table in memory; collect it first, or declare its domain")
+    named = [request.outcome, *request.protected_names]
+    return shareable(frames.open_frame(frame), named, read_columns("keep", request.keep or []), request.weight)
+
+
+def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress) -> PrivateReading:
+    """Measure the rows within the budget, and go on with others, drawn from what was measured."""
+    progress("measure", 0.0)
+    rules = read_rules(data.roles, request.forbid)
+    model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
+    check_visible(model, data.roles)
+    return private_reading(data, model, generator(request.random_state))
 
 
 def _check_kept(request: Request, data: Reading) -> None:
@@ -143,14 +218,21 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
 
     ``known`` is what an earlier fit of the same rows learned of its labels.
     """
-    problem = Problem.of(data.roles, data.table, request)
+    values = cell_values(request, data.roles, data.table, data.positions, data.design)
+    problem = Problem.of(data.roles, data.table, request, values=values)
     relabelled = relabelled_if_asked(problem, request, data, known, progress)
     fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
     progress("base", 0.0)
     roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
     weighted = reweigh(labelled.counted, fair.table.ravel())
-    base = build_base(request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules)
-    borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # other bases have nothing to lend
+    private = _private_tree(data) if soft is None else None
+    if private is None:
+        base = build_base(
+            request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules
+        )
+        borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # others have nothing to lend
+    else:
+        base, borrowed = rerooted(private, fair.table.ravel(), problem.rules), np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
@@ -162,7 +244,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     )
     progress("solve", 1.0)
     distribution = Distribution.of(roles.domain, optimum).detailed(
-        data.positions, data.table, data.design, relabelled=soft is not None
+        data.positions, data.table, data.design, relabelled=soft is not None, by_cell=request.means is not None
     )
     filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
     costs = measure_costs(
@@ -198,11 +280,17 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
             costs=costs,
             decisions=relabelled.decisions,
             left_out_columns=data.left_out,
+            privacy=data.ledger if isinstance(data, PrivateReading) else None,
         ),
         design_weights=data.design,
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
     )
+
+
+def _private_tree(data: Reading) -> Tree | None:
+    """The private model that the rows were drawn from, if there is one."""
+    return data.tree if isinstance(data, PrivateReading) else None
 
 
 def refit(fit: Fit, request: Request) -> Fit:
@@ -231,6 +319,10 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     check_in_memory(Option("estimate"), fit.table)
+    if fit.roles.others:
+        raise InputError(
+            Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
+        )
     effort = _work(fit, request, estimate).effort_asked_for()
     return _with_foresight(
         replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
@@ -252,6 +344,8 @@ def estimated_by_default(
     request = fit.request
     if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
         return NotEstimated(())  # nobody asked how outcomes are given
+    if fit.roles.others:
+        return NotEstimated(("a model is estimated for a single outcome only",))
     try:
         check_in_memory(Option("estimate"), fit.table)
         plan = Estimate(output=output)
@@ -287,6 +381,10 @@ def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:
 def _reading(fit: Fit) -> Reading:
     details = fit.distribution.details
     positions = None if details is None else details.positions
+    ledger, prior = fit.certificate.privacy, fit.optimum.dual.prior
+    if ledger is not None:
+        tree = prior if fit.soft is None and isinstance(prior, Tree) else None
+        return PrivateReading(fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger)
     return Reading(
         fit.columns,
         fit.roles,

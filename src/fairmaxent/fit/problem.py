@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
@@ -17,8 +18,11 @@ from fairmaxent.errors import ForbiddenError, LevelError, Option, TargetError
 from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table
-from fairmaxent.fit.request import FREE, PaperRequest, Request, read_rates, read_rules, read_target
+from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.strata import Stratified, group_counts
+from fairmaxent.fairness.wishes import OtherOutcome
+from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
+from fairmaxent.fit.wanted_shares import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
@@ -38,23 +42,27 @@ class Problem:
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
-    outcome_is_free: bool = False  # its share may move; otherwise it is the data's, or the user's
     largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
+    free_outcomes: tuple[str, ...] = ()  # whose shares may move
+    values: Reals | None = None  # v(y, z): the numbers that cells stand for, if their means are to be equal
 
     @classmethod
-    def of(cls, roles: Roles, table: Counted, request: Request) -> Problem:
-        """Look up what a request means for these columns and rows."""
+    def of(cls, roles: Roles, table: Counted, request: Request, *, values: Reals | None = None) -> Problem:
+        """Look up what a request means for these columns and rows; ``values`` are those of `cell_values`."""
         groups = request.groups
         return cls(
             roles=roles,
             table=table,
-            measure=Measure.of(roles, groups=groups, favourable=request.favourable, missing=request.missing),
+            measure=Measure.of(
+                roles, groups=groups, favourable=request.favourable, missing=request.missing, within=request.within
+            ),
             representation=read_rates(request.representation_rate, "representation_rate", roles, groups),
             statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
             rules=read_rules(roles, request.forbid),
             chosen=read_target(roles, request.target),
-            outcome_is_free=(request.target or {}).get(roles.names[0]) == FREE,
             largest_weight=request.largest_weight,
+            free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
+            values=values,
         )
 
     @classmethod
@@ -71,8 +79,14 @@ class Problem:
 
     @property
     def blocks(self) -> Blocks:
-        """Outcome and protected attributes pooled as the root, the others on their own."""
+        """Outcome, protected attributes and strata pooled as the root, the others on their own."""
         return self.roles.blocks
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The axes of the groups that are compared, without those of the strata."""
+        named = self.measure.of_first_outcome
+        return tuple(tuple(axes[: len(axes) - self.measure.strata]) for _, axes in named)
 
     @cached_property
     def counted(self) -> Counted:
@@ -83,7 +97,7 @@ class Problem:
 
     @cached_property
     def data_table(self) -> Reals:
-        """The data's table of outcome and protected attributes, one axis each, forbidden rows and all."""
+        """The data's table of outcome, protected attributes and strata, one axis each, forbidden rows and all."""
         return self._root_table(self.table)
 
     @cached_property
@@ -93,26 +107,30 @@ class Problem:
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
-        """Shares the user wants for outcome and protected attributes, by axis; None stands for those of the data."""
+        """Shares the user wants for the root's attributes, by axis; None stands for those of the data."""
         in_data = root_marginals(self.blocks, self.data_table.ravel())
         wanted: dict[int, Reals] = {}
         for axis, attribute in enumerate(self.roles.root):
             if attribute in self.chosen:
                 share = self.chosen[attribute]
                 wanted[axis] = in_data[axis] if share is None else share
-                self._refuse_single_level(axis, wanted[axis])
+                if axis not in self.roles.strata_axes:
+                    self._refuse_single_level(axis, wanted[axis])
         return wanted
 
     @property
     def outcome_shares(self) -> Reals | None:
         """c(y): the share that each outcome should have, by default that of the data; None: it may move."""
-        if self.outcome_is_free:
+        if self.roles.names[0] in self.free_outcomes or (self.values is not None and 0 not in self.root_targets):
             return None
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
     def fair_table(self, *, may_fill: bool) -> FairTable:
         """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much."""
-        fair = self._closest_table(self.measure.groupings, self.representation, self.statistical, may_fill=may_fill)
+        count = len(self.groupings)
+        fair = self._closest_table(
+            self.groupings, self.representation[:count], self.statistical[:count], may_fill=may_fill
+        )
         if self.largest_weight is None:
             return fair
         limited = capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals())
@@ -123,10 +141,10 @@ class Problem:
 
         If no group shares are asked for, t(z) is that of the data, for all protected columns together.
         """
-        groupings, representation, statistical = self.measure.groupings, self.representation, self.statistical
+        groupings, representation, statistical = self.groupings, self.representation, self.statistical
         asked = any(rate is not None for rate in representation) or any(self.root_targets.keys() - {0})
         if not asked and len(groupings) > 1:
-            groupings = (*groupings, tuple(range(1, len(self.roles.root))))
+            groupings = (*groupings, tuple(range(1, 1 + len(self.roles.protected))))
             representation, statistical = (*representation, None), (*statistical, None)
         fair = self._closest_table(groupings, representation, statistical, may_fill=True)
         if self.largest_weight is None:
@@ -141,36 +159,115 @@ class Problem:
 
     def _kept_marginals(self) -> list[tuple[int, ...]]:
         """Marginals that the fair table has from the data, so that a limit on weights keeps them too."""
+        strata = self.roles.strata_axes
+        if any(axis in self.root_targets for axis in strata):
+            return [()]
         marginals: list[tuple[int, ...]] = []
         outcomes = self.outcome_shares
         if outcomes is not None and np.allclose(outcomes, group_table(self.empirical, ()), rtol=0, atol=1e-12):
-            marginals.append((0,))
-        for grouping, rate in zip(self.measure.groupings, self.representation, strict=True):
+            marginals.append((0, *strata))
+        kept = [axis for axis in self.roles.other_axes if self.roles.names[axis] not in self.free_outcomes]
+        marginals += [(axis, *strata) for axis in kept if axis not in self.root_targets]
+        for (_, grouping), rate in zip(self.measure.of_first_outcome, self.representation, strict=False):
             if rate is None and not any(axis in self.root_targets for axis in grouping):
                 marginals.append(grouping)
-        return marginals or [()]
+        return marginals or [strata]
 
     def _closest_table(
         self,
-        groupings: tuple[tuple[int, ...], ...],
+        groupings: tuple[Grouping, ...],
         representation: tuple[float | None, ...],
         statistical: tuple[float | None, ...],
         *,
         may_fill: bool,
     ) -> FairTable:
-        return fair_table(
-            self.empirical,
-            groupings=groupings,
-            representation=representation,
-            statistical=statistical,
-            favourable=self.measure.favourable,
-            shares={axis: share for axis, share in self.root_targets.items() if axis},
-            outcome_shares=self.outcome_shares,
-            left_out=dict(self.measure.left_out),
-            allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
-            fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
-            describe=self.roles.describe_cell,
-        )
+        empirical = self.empirical  # first: it refuses rules that leave no row of a level
+        if self.measure.strata:
+            self._refuse_nothing_to_compare()
+        empirical = self.empirical  # first: it refuses rules that leave nothing
+        wanted: dict[str, Any] = {
+            "groupings": groupings,
+            "representation": representation,
+            "statistical": statistical,
+            "favourable": self.measure.favourable,
+            "left_out": dict(self.measure.left_out),
+            "allowed": reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
+            "fill": HALF_A_ROW / self.table.size if may_fill else 0.0,
+            "describe": self.roles.describe_cell,
+            "values": self.values,
+            "others": tuple(self._other_outcomes()),
+        }
+        return self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
+
+    def _other_outcomes(self) -> Iterator[OtherOutcome]:
+        """What is asked of each outcome but the first."""
+        count, left_out = len(self.groupings), dict(self.measure.left_out)
+        for number, (axis, favourable) in enumerate(self.measure.others, start=1):
+            name = self.roles.names[axis]
+            shares = self.root_targets.get(axis, group_table(np.swapaxes(self.data_table, 0, axis), ()))
+            yield OtherOutcome(
+                axis,
+                favourable,
+                self.statistical[number * count : (number + 1) * count],
+                None if name in self.free_outcomes else shares,
+                left_out.get(axis),
+            )
+
+    def closest_to(
+        self,
+        table: Reals,
+        wanted: Mapping[str, Any],
+        *,
+        outcome_shares: Reals | None,
+        targets: Mapping[int, Reals] | None = None,
+    ) -> FairTable:
+        """The closest table to one of outcome, groups and strata, with what is wanted, in every stratum if there are.
+
+        ``wanted`` are options of `fair_table`. Without ``targets``, shares that are kept are those of the table.
+        """
+        strata, shares, other_axes = self.roles.strata_axes, targets or {}, self.roles.other_axes
+        if not strata:
+            shares = {axis: share for axis, share in shares.items() if axis and axis not in other_axes}
+            return fair_table(table, shares=shares, outcome_shares=outcome_shares, **wanted)
+        left_out = {axis: level for axis, level in wanted["left_out"].items() if axis not in strata}
+        return Stratified(
+            empirical=table,
+            data=table if targets is None else self.data_table,
+            strata=len(strata),
+            compared=self.compared_strata,
+            targets=shares,
+            outcome_is_free=outcome_shares is None,
+            describe_stratum=partial(self.roles.describe_group, strata),
+            **{**wanted, "left_out": left_out},
+        ).closest()
+
+    @property
+    def compared_strata(self) -> Mask:
+        """By stratum, whether its groups are compared: it was asked for, and is not one of missing values."""
+        strata = self.roles.strata_axes
+        shape = self.blocks.shape(0)[strata[0] :]
+        return np.array([self.measure.is_compared(strata, stratum) for stratum in np.ndindex(*shape)]).reshape(shape)
+
+    def single_groups(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Strata in which a grouping has rows of a single group, so that there is nothing to compare; by its name."""
+        for (name, _), groups in zip(self.measure.of_first_outcome, self._group_counts(), strict=True):
+            yield from ((name, tuple(int(n) for n in stratum)) for stratum in np.argwhere(groups == 1))
+
+    def _group_counts(self) -> Iterator[Reals]:
+        """For each grouping, the number of groups that are compared in each stratum."""
+        for _, axes in self.measure.of_first_outcome:
+            yield group_counts(self.measure.groups_compared(self.empirical, axes), axes, self.measure.strata)
+
+    def _refuse_nothing_to_compare(self) -> None:
+        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True):
+            if not (groups > 1).any():
+                columns, strata = self.roles.grouping_name(grouping), " × ".join(self.roles.strata_names)
+                raise LevelError(
+                    f"no stratum of {strata} that is compared has rows of more than one group of {columns}, so there "
+                    "is nothing to compare; compare within other columns, or leave ",
+                    Option("within"),
+                    " out",
+                )
 
     def _root_table(self, rows: Counted) -> Reals:
         (cells,) = rows.tables([(0,)], self.blocks.levels)
@@ -181,7 +278,8 @@ class Problem:
         before, after = (
             root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
         )
-        for column, old, new in zip(self.roles.attributes, before, after, strict=True):
+        compared = self.roles.attributes[: 1 + len(self.roles.protected) + len(self.roles.others)]
+        for column, old, new in zip(compared, before, after, strict=False):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
                 raise ForbiddenError(

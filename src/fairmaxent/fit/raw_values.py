@@ -50,6 +50,7 @@ class Details:
     rows: Rows  # the component
     table: Table
     relabelled: bool
+    by_cell: bool = False  # rows of the base get the raw outcome of a real row of their cell
 
     @classmethod
     def of(cls, positions: Positions, rows: Rows, table: Table, design: Reals | None, *, relabelled: bool) -> Details:
@@ -91,8 +92,13 @@ class Details:
                 weights *= attribute.counts[self.positions[index]] > 0
         return replace(self, weights=weights)
 
-    def draw(self, places: NDArray[np.intp], rng: np.random.Generator) -> dict[int, NDArray[np.intp]]:
-        """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
+    def draw(
+        self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
+    ) -> dict[int, NDArray[np.intp]]:
+        """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1.
+
+        ``roots`` are the cells of outcome and groups of the drawn rows.
+        """
         copied = np.flatnonzero(places >= 0)
         chosen = self.sources.of_rows[places[copied]]
         rows = self.sources.order[self.sources.starts[chosen] + self._choice.draw(chosen, rng)]
@@ -100,7 +106,33 @@ class Details:
         for index, positions in self.positions.items():
             result[index] = np.full(len(places), -1, dtype=np.intp)
             result[index][copied] = positions[rows]
+            if self.fills(index):
+                order, starts, known = self._cells
+                others = np.flatnonzero((result[index] < 0) & known[roots])
+                cells = roots[others].astype(np.intp)
+                result[index][others] = positions[order[starts[cells] + self._cell_choice.draw(cells, rng)]]
         return result
+
+    def fills(self, index: int) -> bool:
+        """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
+        return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
+
+    def cell_means(self, index: int, numbers: Reals) -> Reals:
+        """Mean raw value of the input rows of each cell of outcome and groups; NaN if there are none."""
+        cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
+        totals, sums = (tally(cells, self.weights * value, size) for value in (1.0, numbers[self.positions[index]]))
+        return np.asarray(np.divide(sums, totals, out=np.full(size, np.nan), where=totals > 0))
+
+    @cached_property
+    def _cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        """Input rows one cell after the other, where each cell begins, and which cells have any that count."""
+        cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
+        return *grouped_rows(cells, size), tally(cells, self.weights, size) > 0
+
+    @cached_property
+    def _cell_choice(self) -> Choice:
+        order, starts, _ = self._cells
+        return Choice.grouped(self.weights[order], starts)
 
     @cached_property
     def _choice(self) -> Choice:

@@ -19,6 +19,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import shown
 from fairmaxent.fairness.weights import algorithm_1, reweigh
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.learned import Learned
@@ -47,6 +48,7 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
     _check_distribution(learned)
     _check_features(learned, problem)
     _check_weights(learned, problem)
+    _check_privacy(learned)
     stored, made = learned.certificate, _certificate(learned, problem)
     _check_certificate(stored, made, complete=complete)
     if complete:
@@ -57,7 +59,10 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
 def _problem(learned: Learned) -> Problem:
     if isinstance(learned.request, PaperRequest):
         return Problem.of_paper(learned.roles, learned.table, learned.request)
-    return Problem.of(learned.roles, learned.table, learned.request)
+    details = learned.distribution.details
+    positions = None if details is None else details.positions
+    values = cell_values(learned.request, learned.roles, learned.table, positions, learned.design_weights)
+    return Problem.of(learned.roles, learned.table, learned.request, values=values)
 
 
 # ---------------------------------------------------------------- the distribution
@@ -165,6 +170,14 @@ def _check_relabelled(soft: Reals, weighted: Table, problem: Problem, root: Real
 # ---------------------------------------------------------------- the certificate
 
 
+def _check_privacy(learned: Learned) -> None:
+    """A model is private if it was asked to be, and then only if it holds nobody's row."""
+    ledger, asked = learned.certificate.privacy, learned.request.privacy
+    _require("the ledger is about another privacy budget", (None if ledger is None else ledger.privacy) == asked)
+    kept = learned.table.keeps_rows or learned.distribution.details is not None or learned.weight_column is not None
+    _require("a private model keeps rows", asked is None or not kept)
+
+
 def _check_certificate(stored: Certificate, made: Certificate, *, complete: bool) -> None:
     _require("the certificate measures something else than was asked for", stored.measure == made.measure)
     _require("the certificate has another table than the distribution", _same(stored.table, made.table))
@@ -209,8 +222,10 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         costs=costs,
         decisions=stored.decisions,
         left_out_columns=stored.left_out_columns,
+        privacy=stored.privacy,
     )
-    return replace(made, foresight=stored.foresight)
+    copied = None if stored.copied_share is None else made.copied_share  # None in files of earlier versions
+    return replace(made, foresight=stored.foresight, copied_share=copied)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

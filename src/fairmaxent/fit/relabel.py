@@ -15,7 +15,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.fair_table import FairTable, fair_table
+from fairmaxent.fairness.fair_table import FairTable
 from fairmaxent.fairness.rates import group_table, outcome_rates, statistical_pair
 from fairmaxent.fit.decisions import Decisions, decisions_of
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
@@ -56,6 +56,10 @@ def relabelled_if_asked(
     plan = request.relabelling
     if plan is None:
         return Labelled(problem.fair_table(may_fill=request.base_share > 0), problem)
+    if problem.roles.others:
+        raise InputError(
+            Option("relabel"), " is for a single outcome, but several are named; name one, or leave it out"
+        )
     fair = problem.relabelled_table()
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
@@ -191,7 +195,7 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
         compared = problem.measure.outcomes_compared(decided.reshape(shape), grouping)
         if not compared.any():  # nobody is decided for in a way that is compared
             continue
-        pair = statistical_pair(compared, grouping, problem.measure.favourable)
+        pair = statistical_pair(compared, grouping, problem.measure.favourable, strata=problem.measure.strata)
         if np.isfinite(pair.rate) and wanted - pair.rate >= worst.value:
             shares = outcome_rates(compared, grouping)[pair.outcome or 0]
             sizes = group_table(people.reshape((1, *shape[1:])), grouping)[0]
@@ -215,17 +219,19 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
         return result
     shape, rows = problem.blocks.shape(0), {int(level): row for row, level in enumerate(made)}
     left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
-    fair = fair_table(
+    fair = problem.closest_to(
         decided.reshape(shape)[made],
-        groupings=problem.measure.groupings,
-        representation=(None,) * len(problem.measure.groupings),
-        statistical=problem.statistical,
-        favourable=tuple(row for level, row in rows.items() if level in problem.measure.favourable),
+        {
+            "groupings": problem.groupings,
+            "representation": (None,) * len(problem.groupings),
+            "statistical": problem.statistical,
+            "favourable": tuple(row for level, row in rows.items() if level in problem.measure.favourable),
+            "left_out": {axis: level for axis, level in left_out.items() if level is not None},
+            "allowed": reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
+            "fill": HALF_A_ROW / problem.table.size,
+            "describe": lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
+        },
         outcome_shares=decided[made].sum(axis=1),
-        left_out={axis: level for axis, level in left_out.items() if level is not None},
-        allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
-        fill=HALF_A_ROW / problem.table.size,
-        describe=lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
     ).table.reshape(len(made), number)
     shares = fair.sum(axis=0)
     result[made] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)

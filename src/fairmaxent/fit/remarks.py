@@ -14,8 +14,10 @@ from fairmaxent.fit.decision_text import decision_remarks
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
 from fairmaxent.fit.share_text import percent
+from fairmaxent.fit.sharing_text import privacy_remarks
 
 FEW_ROWS = 0.25  # share of the rows that the fair weights should be worth
+STRATA_SHOWN = 6
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 DOWNSTREAM_SLACK = 0.1  # how far below the wanted rate a model may be expected to stay without a remark
 
@@ -34,6 +36,7 @@ def remarks(facts: Facts) -> Iterator[Remark]:
 
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What is left to know after the warnings about costs."""
+    yield from privacy_remarks(facts)
     if facts.costs is None:
         yield from _unmeasured_costs(facts)
     for number, cell in enumerate(facts.filled_cells):
@@ -71,6 +74,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             f"missing values of {columns} keep their share and are not compared; to compare them as a group, use ",
             Option("missing", "compare"),
         )
+    yield from _uncompared_strata(facts)
     for name in facts.compared_missing:
         yield (f"missing values of {name!r} are compared as a group of their own",)
     for forbidden in facts.forbidden_rows:
@@ -78,6 +82,19 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
     yield from missed_rates(facts)
     yield from decision_remarks(facts.decisions)
     yield from unfair_decisions(facts)
+
+
+def _uncompared_strata(facts: Facts) -> Iterator[Remark]:
+    """Name the strata in which there is nothing to compare."""
+    strata: dict[str, list[str]] = {}
+    for single in facts.single_groups:
+        strata.setdefault(single.grouping, []).append(single.stratum)
+    for grouping, names in strata.items():
+        more = f" and {len(names) - STRATA_SHOWN} more" if len(names) > STRATA_SHOWN else ""
+        yield (
+            f"{grouping}: not compared, because they have rows of a single group: "
+            f"{'; '.join(names[:STRATA_SHOWN])}{more}",
+        )
 
 
 def _unmeasured_costs(facts: Facts) -> Iterator[Remark]:

@@ -12,40 +12,35 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal
 
-import numpy as np
-
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
+from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, check_roles, read_columns, read_within
 from fairmaxent.errors import (
     ColumnError,
     ForbiddenError,
     InputError,
     Option,
-    TargetError,
     check_choice,
     did_you_mean,
     shown,
 )
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fit.wanted_shares import TargetOption
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.labellers import check_model
 
-# Shares below this are lost in rounding, relative to the others.
-LEAST_SHARE = 1e-8
-
 RateOption = float | Mapping[str, float | None] | None
-Free = Literal["free"]
-TargetOption = Mapping[str, Mapping[object, float] | Free | None]
 ForbidOption = Sequence[Mapping[str, object]]
 ParityOption = Literal["probabilities", "predictions"]
 OutputOption = Literal["rows", "weights"]
+MeansOption = Literal["equal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,13 +121,16 @@ class Request:
     as columns and levels that the data do not have.
     """
 
-    outcome: str
+    outcome: str  # of several, the first; the others are in `also`
     protected: str | Sequence[str]
     _: KW_ONLY
+    also: str | Sequence[str] | None = None
     representation_rate: RateOption = None
     statistical_rate: RateOption = 1.0
     favourable: object = None
     groups: GroupsOption = "each"
+    within: WithinOption = None
+    means: MeansOption | None = None
     target: TargetOption | None = None
     missing: MissingOption = "keep"
     largest_weight: float | None = None
@@ -144,13 +142,21 @@ class Request:
     weight: str | None = None
     forbid: ForbidOption | None = None
     keep: str | Sequence[str] | None = None
+    privacy: Privacy | None = None
+    share: bool = False
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
-    domain: Domain | None = field(default=None, compare=False, repr=False)
+    domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_roles(self.outcome, self.protected_names, self.weight)
+        if isinstance(self.outcome, list | tuple):
+            if not self.outcome:
+                raise ColumnError("no outcome column was named; pass at least one as ", Option("outcome"))
+            first, *rest = read_columns("outcome", self.outcome)
+            object.__setattr__(self, "outcome", first)
+            object.__setattr__(self, "also", [*rest, *self.also_names] or None)
+        check_roles(self.outcome, [*self.also_names, *self.protected_names, *self.within_names], self.weight)
         check_choice("groups", self.groups, GroupsOption)
         check_choice("missing", self.missing, MissingOption)
         check_choice("base", self.base, BaseKind)
@@ -158,12 +164,18 @@ class Request:
         object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
         for name in ("representation_rate", "statistical_rate"):
             object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
+        if self.means is not None:
+            check_choice("means", self.means, MeansOption)
+            if self.statistical_rate == 1:  # equal rates of all levels would leave nothing to move
+                object.__setattr__(self, "statistical_rate", None)
         check_seed(self.random_state)
         read_columns("keep", self.keep or [])
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
+        for name, value in for_release(**vars(self)).items():
+            object.__setattr__(self, name, value)
         if not isinstance(self.forbid, list | tuple | None):
             raise ForbiddenError(
                 Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
@@ -175,6 +187,16 @@ class Request:
         return read_columns("protected", self.protected)
 
     @property
+    def also_names(self) -> list[str]:
+        """The outcomes after the first."""
+        return read_columns("also", self.also or [])
+
+    @property
+    def within_names(self) -> list[str]:
+        """The columns within whose strata groups are compared."""
+        return list(read_within(self.within))
+
+    @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
         options = [self.target, *(self.forbid or ())]
@@ -183,7 +205,7 @@ class Request:
 
     @property
     def _roles(self) -> list[str]:
-        return [self.outcome, *self.protected_names]
+        return [self.outcome, *self.also_names, *self.protected_names, *self.within_names]
 
     @property
     def relabelling(self) -> Relabel | None:
@@ -204,7 +226,7 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "favourable", "target", "forbid", "keep")
+        mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
 
@@ -230,6 +252,9 @@ class PaperRequest:
     # What every part of the library asks of a request; the paper knows none of it.
     target: None = field(default=None, init=False, repr=False)
     weight: None = field(default=None, init=False, repr=False)
+    within: None = field(default=None, init=False, repr=False)
+    privacy: None = field(default=None, init=False, repr=False)
+    share: bool = field(default=False, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 
@@ -265,7 +290,20 @@ def _checked_largest(largest: float | None, target: TargetOption | None, roles: 
 
 
 def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per grouping; None leaves it as it is."""
+    """One wanted rate per outcome and grouping; None leaves it as it is."""
+    outcomes = roles.outcome_names
+    if isinstance(option, Mapping) and name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
+        for key in option:
+            if key not in outcomes:
+                raise ColumnError(
+                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
+                )
+        return tuple(option.get(outcome) for outcome in outcomes for _ in roles.groupings(groups))
+    return _rates_of_groups(option, name, roles, groups) * len(outcomes)
+
+
+def _rates_of_groups(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
+    """One wanted rate per grouping."""
     groupings = roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings)
@@ -276,7 +314,7 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
             Option("groups", "joint"),
             " there is one rate for all intersections; pass a number or None",
         )
-    known = roles.names[1:]
+    known = roles.protected_names
     for key in option:
         if key not in known:
             raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")
@@ -325,64 +363,3 @@ def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
     if not isinstance(value, str):
         raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
     check_choice(name, value, choices)
-
-
-FREE: Free = "free"  # the target of an outcome whose share may move
-_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
-
-
-def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
-
-    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
-    """
-    if not isinstance(target, Mapping | None):
-        raise TargetError(
-            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
-        )
-    domain = roles.domain
-    return {
-        domain.index(name): None if wanted is None else _read_column(domain.attribute(name), wanted)
-        for name, wanted in (target or {}).items()
-        if not is_free(roles, name, wanted)
-    }
-
-
-def is_free(roles: Roles, column: str, wanted: object) -> bool:
-    """Whether a target lets the share of the outcome move; other columns cannot be set free."""
-    if not (isinstance(wanted, str) and wanted == FREE):
-        return False
-    if roles.domain.index(column) != roles.outcome:
-        raise TargetError(
-            Option("target", FREE, column=column),
-            f" is for the outcome, {roles.names[0]!r}; leave {column!r} out, and nothing is asked of its shares",
-        )
-    return True
-
-
-def _read_column(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
-    if not isinstance(wanted, Mapping):
-        raise TargetError(
-            Option("target", column=attribute.name), f" is {shown(wanted)}; give each level its share: {{level: share}}"
-        )
-    result = np.zeros(attribute.size)
-    for value, probability in wanted.items():
-        if not isinstance(probability, Real) or not 0 <= probability <= 1:
-            raise TargetError(
-                Option("target", column=attribute.name),
-                f" gives {shown(value)} the share {probability!r}; a share lies between 0 and 1",
-            )
-        if 0 < probability < LEAST_SHARE:
-            raise TargetError(
-                Option("target", column=attribute.name),
-                f" gives {value!r} the share {probability!r}; the smallest share is {LEAST_SHARE:g}; use 0 for none",
-            )
-        result[attribute.exact_level(value)] += float(probability)
-    if abs(result.sum() - 1) > _SLACK:
-        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
-        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
-        raise TargetError(
-            Option("target", column=attribute.name),
-            f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
-        )
-    return np.asarray(result / result.sum())

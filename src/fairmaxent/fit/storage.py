@@ -92,6 +92,8 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
         "columns": list(fit.columns),
         "outcome": fit.roles.outcome,
         "protected": list(fit.roles.protected),
+        "within": list(fit.roles.strata),
+        "also": list(fit.roles.others),
         "domain": domain,
         "prior": prior,
         "solution": {
@@ -163,10 +165,13 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     ):
         raise ValueError("columns and their descriptions do not fit together")
     positions = _unpack_positions(arrays, domain, roles.blocks, table)
-    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, relabelled=soft is not None)
+    request = unpack_request(record["request"])
+    by_cell = isinstance(request, Request) and request.means is not None
+    distribution = Distribution.of(domain, optimum).detailed(
+        positions, table, design, relabelled=soft is not None, by_cell=by_cell
+    )
     certificate = unpack_certificate(record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0)))
     check_ranges(certificate)
-    request = unpack_request(record["request"])
     _check_request(request, roles, weight)
     return Learned(
         request=request,
@@ -188,15 +193,20 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
 def _unpack_roles(record: Record, domain: Domain) -> Roles:
     """The outcome and the protected columns, refused as in a call if they make no sense."""
     outcome, protected = record["outcome"], record["protected"]
-    if not fits([outcome, *protected], list[int]) or not {outcome, *protected} <= {*range(len(domain.names))}:
+    within, also = (record.get(role, []) for role in ("within", "also"))
+    root = [outcome, *protected, *also, *within]
+    if not fits(root, list[int]) or not {*root} <= {*range(len(domain.names))}:
         raise ValueError("outcome and protected columns are not among the columns")
-    return Roles.of(domain, domain.names[outcome], [domain.names[index] for index in protected])
+    names = ([domain.names[index] for index in part] for part in (protected, within, also))
+    return Roles.of(domain, domain.names[outcome], *names)
 
 
 def _check_request(request: Request | PaperRequest, roles: Roles, weight: Column | None) -> None:
     """Refuse a request that is about other columns."""
-    protected = [request.protected] if isinstance(request, PaperRequest) else request.protected_names
-    if (request.outcome, *protected) != roles.names or request.weight != (None if weight is None else weight.name):
+    others = [request.protected]
+    if isinstance(request, Request):
+        others = [*request.protected_names, *request.also_names, *request.within_names]
+    if (request.outcome, *others) != roles.names or request.weight != (None if weight is None else weight.name):
         raise ValueError("the request names other columns than the model has")
 
 

@@ -22,7 +22,8 @@ from fairmaxent.data.table import Summed, Table, tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
+from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -99,7 +100,9 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
         )
     request = _checked_request(fit)
-    problem = Problem.of(fit.roles, fit.table, request)
+    positions = None if fit.distribution.details is None else fit.distribution.details.positions
+    values = cell_values(request, fit.roles, fit.table, positions, fit.design_weights)
+    problem = Problem.of(fit.roles, fit.table, request, values=values)
     cells = _cells(problem)
     before, after = [], []
     outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
@@ -199,7 +202,6 @@ class _Replicated:
 
     def spans(self) -> TableSpans:
         roles, measure = self.problem.roles, self.problem.measure
-        outcomes, outcome = self._each(lambda table: group_table(table, ())), roles.attributes[0]
         by_name = list(zip(measure.names, measure.groupings, strict=True))
         return TableSpans(
             cells={
@@ -207,13 +209,18 @@ class _Replicated:
                 for cell in np.ndindex(self.tables.shape[1:])
                 if self.tables[(..., *cell)].any()
             },
-            outcomes={
-                f"{outcome.name} = {label}": self.span(outcomes[:, level]) for level, label in enumerate(outcome.labels)
-            },
+            outcomes=dict(self._outcomes()),
             groups={name: span for grouping in measure.groupings for name, span in self._groups(grouping)},
-            representation_rate={name: self._smallest_ratio([self._shares(grouping)]) for name, grouping in by_name},
+            representation_rate={name: self._smallest_ratio(self._shares(grouping)) for name, grouping in by_name},
             statistical_rate={name: self._smallest_ratio(self._rates(grouping)) for name, grouping in by_name},
         )
+
+    def _outcomes(self) -> Iterator[tuple[str, Span]]:
+        for axis in (0, *self.problem.roles.other_axes):
+            shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in self.tables])
+            outcome = self.problem.roles.attributes[axis]
+            for level, label in enumerate(outcome.labels):
+                yield f"{outcome.name} = {label}", self.span(shares[:, level])
 
     def _each(self, of_table: Callable[[Reals], Reals]) -> Reals:
         return np.stack([of_table(table) for table in self.tables])
@@ -223,20 +230,28 @@ class _Replicated:
         for group in np.ndindex(shares.shape[1:]):
             yield self.problem.roles.describe_group(grouping, group), self.span(shares[(..., *group)])
 
-    def _shares(self, grouping: Grouping) -> Reals:
-        """Shares of the groups that are compared."""
+    def _shares(self, grouping: Grouping) -> list[Reals]:
+        """Shares of the groups that are compared, stratum by stratum."""
         measure = self.problem.measure
-        shares = self._each(lambda table: group_shares(measure.groups_compared(table, grouping), grouping).ravel())
-        return shares[:, shares[0] > 0]
+        shares = self._each(
+            lambda table: by_stratum(group_shares(measure.groups_compared(table, grouping), grouping), measure.strata)
+        )
+        return [shares[:, stratum, known] for stratum, known in enumerate(shares[0] > 0)]
 
     def _rates(self, grouping: Grouping) -> list[Reals]:
-        """Rates of each favourable outcome in the groups that are compared."""
+        """Rates of each favourable outcome in the groups that are compared, stratum by stratum."""
         measure = self.problem.measure
         rates = self._each(
-            lambda table: outcome_rates(measure.outcomes_compared(table, grouping), grouping).reshape(len(table), -1)
+            lambda table: by_stratum(
+                outcome_rates(measure.outcomes_compared(table, grouping), grouping), measure.strata, first=1
+            )
         )
-        compared = np.isfinite(rates).all(axis=(0, 1))
-        return [rates[:, outcome, compared] for outcome in measure.favourable]
+        compared = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
+        return [
+            rates[:, outcome, stratum, known]
+            for outcome in measure.favourable_of(grouping)
+            for stratum, known in enumerate(compared)
+        ]
 
     def _smallest_ratio(self, comparisons: list[Reals]) -> Span:
         """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs.

@@ -18,8 +18,9 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.request import Request, read_rules, read_target
+from fairmaxent.fit.request import Request, read_rules
 from fairmaxent.fit.target import asked_of_rows
+from fairmaxent.fit.wanted_shares import read_target
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of

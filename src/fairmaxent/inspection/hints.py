@@ -81,6 +81,11 @@ def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
                 Option("bins", {outcome.name: list(edges)}),
             ),
         )
+    yield from leak_hints(roles, codes, design)
+
+
+def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
+    """Columns that all but say the outcome: a model that may use them looks better than it is."""
     leaks = [
         roles.domain.names[other]
         for other, strength in predictors(roles, roles.outcome, codes, design)

@@ -13,27 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.roles import GroupsOption, WithinOption, read_within
 from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
-from fairmaxent.errors import InputError, LevelError, did_you_mean
+from fairmaxent.errors import InputError, LevelError, Option, did_you_mean
 from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.fairness.rates import (
-    WorstPair,
-    group_shares,
-    outcome_rates,
-    representation_pair,
-    statistical_pair,
-)
-from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.effective_counts import WeightSums
+from fairmaxent.metrics.grouped_table import GroupedTable, by_count, by_mean
 from fairmaxent.metrics.groups import (
-    Groups,
     Levels,
-    MeasuredRows,
     compared_weights,
     favourable_codes,
     groupings_of,
@@ -47,20 +37,21 @@ from fairmaxent.metrics.groups import (
     source_of,
 )
 from fairmaxent.metrics.intervals import (
-    ComparedRates,
     Interval,
     check_confidence,
     interval_text,
     ratio_interval,
     share_interval,
 )
-
-_TINY = 1e-150  # in place of no weight at all, so that its square is not zero
+from fairmaxent.metrics.row_strata import StratumLevels, refuse_roles, strata_of, stratum_text
 
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the number of rows behind it."""
+    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the number of rows behind it.
+
+    If groups are compared within strata, `stratum` names the columns and values of this one.
+    """
 
     columns: tuple[str, ...]
     group: tuple[object, ...]
@@ -68,6 +59,7 @@ class GroupRate:
     rate: float
     count: int | None
     interval: Interval | None
+    stratum: StratumLevels = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +70,7 @@ class Pair:
     outcome: object
     lowest: tuple[object, ...]
     highest: tuple[object, ...]
+    stratum: StratumLevels = ()
 
 
 class Number:
@@ -112,6 +105,7 @@ class Rate(Number):
     """The worst ratio between two groups, its confidence interval (None: exact), and the rate of every group.
 
     Groups that have no weight in the relevant rows have no rate: they are not compared, and listed in `left_out`.
+    Within strata, so are groups that are alone in theirs.
     """
 
     value: float
@@ -123,9 +117,9 @@ class Rate(Number):
     @property
     def difference(self) -> float:
         """The largest difference between the rates of two groups, for the same outcome."""
-        compared: dict[tuple[object, object], list[float]] = {}
+        compared: dict[tuple[object, ...], list[float]] = {}
         for group in self.groups:
-            compared.setdefault((group.columns, group.outcome), []).append(group.rate)
+            compared.setdefault((group.columns, group.outcome, group.stratum), []).append(group.rate)
         return max(max(rates) - min(rates) for rates in compared.values())
 
     def __str__(self) -> str:
@@ -139,7 +133,7 @@ def group_text(group: tuple[object, ...]) -> str:
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
-    names = sorted({group_text(group.group) for group in groups})
+    names = sorted({group_text(group.group) + stratum_text(group.stratum) for group in groups})
     return f"; not compared: {', '.join(names)}" if names else ""
 
 
@@ -148,51 +142,7 @@ def pair_text(pair: Pair) -> str:
     about = "" if pair.outcome is None else f" for outcome {value_text(pair.outcome)}"
     lowest, highest = group_text(pair.lowest), group_text(pair.highest)
     groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
-    return f"{' × '.join(pair.columns)}, {groups}{about}"
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedTable:
-    """A table of outcome × groups for one grouping, and the numbers of rows that it is estimated from."""
-
-    columns: tuple[str, ...]
-    groups: list[tuple[object, ...]]
-    outcomes: list[object]
-    favourable: list[int]  # codes of the outcomes that are compared
-    table: Reals
-    counts: Codes | None  # rows of each group; None: the table is exact
-    effective: EffectiveCounts  # of each favourable outcome (axis 0) in each group
-
-    @property
-    def is_of_shares(self) -> bool:
-        """Whether group shares P(g) are compared; otherwise rates P(y | g) are."""
-        return len(self.outcomes) == 1 and self.outcomes[0] is None
-
-    @property
-    def rates(self) -> Reals:
-        """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
-        if self.is_of_shares:
-            shares = group_shares(self.table, (1,))
-            return np.where(shares > 0, shares, np.nan)[np.newaxis]
-        return outcome_rates(self.table, (1,))[self.favourable]
-
-    def worst_pair(self) -> WorstPair:
-        """The lowest and the highest group, for the worst of the favourable outcomes."""
-        if self.is_of_shares:
-            return representation_pair(self.table, (1,))
-        return statistical_pair(self.table, (1,), self.favourable)
-
-    def comparisons(self) -> Iterator[ComparedRates]:
-        """The groups that have a rate, for each favourable outcome."""
-        for number, row in enumerate(self.rates):
-            counts = self.effective.of_outcomes(number)[~np.isnan(row)]
-            # The rates of the second of two outcomes follow from those of the first.
-            repeats = number == 1 and len(self.outcomes) == 2
-            yield ComparedRates(counts, are_shares=self.is_of_shares, repeats=repeats)
-
-    def count(self, group: int) -> int | None:
-        """Rows of a group; None: the table is exact."""
-        return None if self.counts is None else int(self.counts[group])
+    return f"{' × '.join(pair.columns)}, {groups}{about}{stratum_text(pair.stratum)}"
 
 
 def representation_rate(
@@ -200,6 +150,7 @@ def representation_rate(
     protected: str | Sequence[str],
     *,
     groups: GroupsOption = "each",
+    within: WithinOption = None,
     weight: Any = None,
     missing: MissingOption = "keep",
     domain: Domain | None = None,
@@ -211,17 +162,23 @@ def representation_rate(
     counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
     compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
     or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
-    are compared instead of values.
+    are compared instead of values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those of their
+    own stratum, and the worst stratum counts.
     """
     data = source_of(data)
     parts = []
     for columns in groupings_of(protected, groups):
-        rows = open_rows(data, columns, weight)
-        group, labels = row_groups = groups_of(rows.frame, columns, None if rows.exact else domain)
+        refuse_roles(within, None, columns)
+        rows = open_rows(data, (*columns, *read_within(within)), weight)
+        levels = None if rows.exact else domain
+        row_groups = groups_of(rows.frame, columns, levels)
         weights = compared_weights(rows.weights, row_groups, missing)
-        sums = WeightSums.of(np.zeros_like(group), group, weights, (1, len(labels)))
-        counts = None if rows.exact else np.bincount(group, minlength=len(labels))
-        parts.append(GroupedTable(columns, labels, [None], [0], sums.weight, counts, sums.groups_against_others()))
+        for stratum in strata_of(rows, within, levels, missing):
+            group, labels = stratum.of(row_groups)
+            sums = WeightSums.of(np.zeros_like(group), group, weights[stratum.rows], (1, len(labels)))
+            counts = None if rows.exact else np.bincount(group, minlength=len(labels))
+            effective = sums.groups_against_others()
+            parts.append(GroupedTable(columns, labels, [None], [0], sums.weight, counts, effective, stratum.levels))
     return compare(parts, confidence)
 
 
@@ -233,6 +190,7 @@ def statistical_rate(
     favourable: object = None,
     as_probability: bool = False,
     groups: GroupsOption = "each",
+    within: WithinOption = None,
     weight: Any = None,
     missing: MissingOption = "keep",
     domain: Domain | None = None,
@@ -243,7 +201,8 @@ def statistical_rate(
     `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
     the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
     for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
-    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`.
+    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`. With a recorded
+    decision as the outcome and the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
     data = source_of(data)
     exact = is_distribution(data)
@@ -252,88 +211,48 @@ def statistical_rate(
     parts = []
     for columns in groupings_of(protected, groups):
         refuse_protected(outcome, columns)
-        rows = open_rows(data, (outcome, *columns) if exact else columns, weight)
+        refuse_roles(within, outcome, columns)
+        rows = open_rows(data, (outcome, *columns, *read_within(within)) if exact else columns, weight)
         values = outcome_column(rows.frame, outcome)
         levels = None if exact else domain
         row_groups = groups_of(rows.frame, columns, levels)
+        strata = strata_of(rows, within, levels, missing)
         if as_probability:
             weights = compared_weights(rows.weights, row_groups, missing)
-            parts.append(_by_mean(replace(rows, weights=weights), values, row_groups, columns, favourable))
+            chance = probabilities_of(values)
+            parts += [by_mean(weights, chance, row_groups, columns, favourable, stratum) for stratum in strata]
         else:
             outcomes = levels_of(values, levels)
             weights = compared_weights(rows.weights, row_groups, missing, outcomes, favourable)
-            parts.append(_by_count(replace(rows, weights=weights), outcomes, row_groups, columns, favourable))
+            _refuse_nobody(outcomes, weights, favourable)
+            weighted = replace(rows, weights=weights)
+            parts += [by_count(weighted, outcomes, row_groups, columns, favourable, stratum) for stratum in strata]
     return compare(parts, confidence)
 
 
-# ---------------------------------------------------------------- counting
-
-
-def _by_count(
-    rows: MeasuredRows, levels: Levels, groups: Groups, columns: tuple[str, ...], favourable: object
-) -> GroupedTable:
-    """Add up the weights of each outcome in each group."""
-    group, labels = groups
+def _refuse_nobody(levels: Levels, weights: Reals, favourable: object) -> None:
+    """Refuse a favourable outcome that no row has."""
     codes, outcomes = levels
-    sums = WeightSums.of(codes, group, rows.weights, (len(outcomes), len(labels)))
     chosen = favourable_codes(outcomes, favourable)
-    if favourable is None:  # an outcome that nobody compared has is left out, such as missing
-        chosen = [code for code in chosen if sums.weight[code].any()]
-    if favourable is not None and not sums.weight[chosen].sum(axis=1).all():
+    if favourable is not None and not tally(codes, weights, len(outcomes))[chosen].all():
         raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
-    counts = None if rows.exact else np.bincount(group, minlength=len(labels))
-    effective = sums.outcomes_against_others().of_outcomes(chosen)
-    return GroupedTable(columns, labels, outcomes, chosen, sums.weight, counts, effective)
-
-
-def by_positive(
-    positive: Mask, weights: Reals, groups: Groups, columns: tuple[str, ...], outcome: object
-) -> GroupedTable:
-    """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
-    group, labels = groups
-    sums = WeightSums.of((~positive).astype(np.intp), group, weights, (2, len(labels)))
-    counts = np.bincount(group, minlength=len(labels))
-    effective = sums.outcomes_against_others().of_outcomes([0])
-    return GroupedTable(columns, labels, [outcome, None], [0], sums.weight, counts, effective)
-
-
-def _by_mean(
-    rows: MeasuredRows, values: frames.Column, groups: Groups, columns: tuple[str, ...], favourable: object
-) -> GroupedTable:
-    """Add up the probabilities of the favourable outcome in each group."""
-    group, labels = groups
-    chance = probabilities_of(values)
-    if ((chance == 0) | (chance == 1)).all():
-        return by_positive(chance == 1, rows.weights, groups, columns, favourable)
-    mass, positive = (tally(group, rows.weights * value, len(labels)) for value in (1.0, chance))
-    mean = positive / np.maximum(mass, np.finfo(float).tiny)
-    squares, deviations = (
-        tally(group, rows.weights**2 * value, len(labels)) for value in (1.0, (chance - mean[group]) ** 2)
-    )
-    sizes = _sizes_of_means(mean, effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2)
-    counts = np.bincount(group, minlength=len(labels))
-    effective = EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis])
-    return GroupedTable(
-        columns, labels, [favourable, None], [0], np.stack([positive, mass - positive]), counts, effective
-    )
-
-
-def _sizes_of_means(mean: Reals, rows: Reals, variance: Reals) -> Reals:
-    """Number of labels whose mean would have the same error as that of probabilities, which vary less than labels.
-
-    The variance is linearised (Taylor), and widened like Student's t because it is estimated from few rows.
-    """
-    freedom = rows - 1
-    widened = variance * (rows / np.maximum(rows - 1, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)
-    return np.maximum(rows, mean * (1 - mean) / np.maximum(widened, 1e-300))
 
 
 # ---------------------------------------------------------------- comparing
 
 
 def compare(parts: list[GroupedTable], confidence: float) -> Rate:
-    """Take the worst pair over all groupings and favourable outcomes."""
+    """Take the worst pair over all groupings, strata and favourable outcomes."""
     check_confidence(confidence)
+    alone = [part for part in parts if part.stratum and np.count_nonzero(~np.isnan(part.rates[0])) < 2]
+    parts = [part for part in parts if part not in alone]
+    if not parts:
+        raise LevelError(
+            "no stratum has rows of more than one group, so there is nothing to compare; compare within other columns, "
+            "or leave ",
+            Option("within"),
+            " out",
+        )
     pairs = [part.worst_pair() for part in parts]
     worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
     part, pair = parts[worst], pairs[worst]
@@ -343,9 +262,12 @@ def compare(parts: list[GroupedTable], confidence: float) -> Rate:
     return Rate(
         pair.rate,
         ratio_interval(comparisons, pair.rate, confidence) if part.counts is not None else None,
-        Pair(part.columns, outcome, lowest, highest),
+        Pair(part.columns, outcome, lowest, highest, part.stratum),
         tuple(group for part in parts for group in _group_rates(part, confidence)),
-        tuple(group for part in parts for group in _left_out(part)),
+        (
+            *(group for part in parts for group in _left_out(part)),
+            *(group for part in alone for group in _group_rates(part, confidence)),
+        ),
     )
 
 
@@ -353,7 +275,8 @@ def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
     """The groups without a rate."""
     for row, column in np.argwhere(np.isnan(part.rates)):
         label = part.outcomes[part.favourable[row]]
-        yield GroupRate(part.columns, part.groups[column], label, math.nan, part.count(int(column)), None)
+        count = part.count(int(column))
+        yield GroupRate(part.columns, part.groups[column], label, math.nan, count, None, part.stratum)
 
 
 def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
@@ -365,4 +288,5 @@ def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
             count = part.count(int(column))
             ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
             label = part.outcomes[outcome]
-            yield GroupRate(part.columns, part.groups[column], label, float(values[row, column]), count, ends)
+            rate = float(values[row, column])
+            yield GroupRate(part.columns, part.groups[column], label, rate, count, ends, part.stratum)

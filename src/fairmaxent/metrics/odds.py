@@ -19,7 +19,8 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.errors import InputError, LevelError
 from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, by_positive, compare, left_out_text, pair_text
+from fairmaxent.metrics.group_rates import Number, Rate, compare, left_out_text, pair_text
+from fairmaxent.metrics.grouped_table import GroupedTable, by_positive
 from fairmaxent.metrics.groups import (
     Groups,
     MeasuredRows,

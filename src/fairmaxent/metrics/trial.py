@@ -70,6 +70,7 @@ class Trial:
     favourable: Sequence[int]
     groupings: Mapping[str, Codes]  # by name: which group of the grouping each group belongs to, -1 if it is left out
     threshold: float = 0.5
+    strata: int = 1  # groups are compared within strata: group g of stratum s is numbered g·strata + s
 
     def expected(self, *, replicates: int = REPLICATES) -> ExpectedScores:
         """Every score with its range."""
@@ -153,8 +154,22 @@ class Trial:
             result[quantity] = {}
             for name, group_of in self.groupings.items():
                 merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
-                result[quantity][name] = score(*(part @ merge for part in (mass, decided, chance, actual, hits)))
+                parts = (part @ merge for part in (mass, decided, chance, actual, hits))
+                result[quantity][name] = score(*map(self._by_stratum, parts))
         return result
+
+    def _by_stratum(self, sums: Reals) -> Reals:
+        """Lay sums (samples, outcomes, groups) out so that the last axis has the groups of one stratum."""
+        if self.strata == 1:
+            return sums
+        samples, outcomes, groups = sums.shape
+        full = np.zeros((samples, outcomes, -(-groups // self.strata) * self.strata))
+        full[:, :, :groups] = sums
+        return (
+            full.reshape(samples, outcomes, -1, self.strata)
+            .swapaxes(2, 3)
+            .reshape(samples, -1, full.shape[2] // self.strata)
+        )
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
         """Standard deviation of each score over models, beyond that over people.

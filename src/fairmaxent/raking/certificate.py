@@ -10,44 +10,16 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.errors import spelled
 from fairmaxent.plain_text import visible
 from fairmaxent.raking.bounds import Bounds
+from fairmaxent.raking.few_rows import few_rows_warnings
+from fairmaxent.raking.margin_result import MarginLevel, MarginResult
 from fairmaxent.raking.problem import RakingProblem
 from fairmaxent.raking.survey import Survey
 from fairmaxent.raking.targets import MarginTarget
 
 _TABLE_LEVELS = 40  # that are printed
-
-
-@dataclass(frozen=True)
-class MarginLevel:
-    """One level of a margin; shares are of the total weight."""
-
-    level: str
-    rows: int
-    before: float
-    wanted: float
-    achieved: float
-    effective_rows: float
-    """How many equally weighted rows would carry as much information, with the new weights."""
-
-
-@dataclass(frozen=True)
-class MarginResult:
-    """What became of one margin."""
-
-    columns: tuple[str, ...]
-    levels: tuple[MarginLevel, ...]
-
-    @property
-    def name(self) -> str:
-        """Its columns as one text."""
-        return " × ".join(self.columns)
-
-    @property
-    def largest_error(self) -> float:
-        """The largest difference between an achieved and a wanted share."""
-        return max(abs(level.achieved - level.wanted) for level in self.levels)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,9 +51,14 @@ class RakingCertificate:
         """The largest difference between an achieved and a wanted share."""
         return max(margin.largest_error for margin in self.margins)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Levels that were raised though they rest on too few rows, with a way out."""
+        return tuple(spelled(warning, str) for warning in few_rows_warnings(self.margins))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        return asdict(self) | {"largest_error": self.largest_error}
+        return asdict(self) | {"largest_error": self.largest_error, "warnings": self.warnings}
 
     def __repr__(self) -> str:
         return str(self)
@@ -100,7 +77,8 @@ class RakingCertificate:
         ]
         if len(lines) > _TABLE_LEVELS:
             table.append(f"and {len(lines) - _TABLE_LEVELS:,} more levels")
-        return "\n".join([head, *table, *self.summary(), *map(visible, self.notes)])
+        said = map(visible, (*self.warnings, *self.notes))
+        return "\n".join([head, *table, *self.summary(), *said])
 
     def summary(self) -> list[str]:
         """The sentences below the table."""

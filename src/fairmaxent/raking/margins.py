@@ -192,6 +192,9 @@ def scale_of(margins: Sequence[KnownMargin]) -> Scale:
     if not totals:
         return Scale(None, tuple(notes))
     total = totals[0].total
+    if len(totals) < len(margins):
+        shares = ", ".join(margin.name for margin in margins if _is_share(margin.total))
+        notes.append(f"shares are known for {shares}, and totals for the rest; the weights add up to {total:,.12g}")
     for margin in totals[1:]:
         if abs(margin.total - total) > _ROUNDED * total:
             raise TargetError(

@@ -65,7 +65,7 @@ def _raw_numbers(attribute: Attribute) -> Reals:
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
     """The columns that a model sees, with their positions in the domain."""
-    hidden = roles.root if blind else (roles.outcome,)
+    hidden = (roles.outcome, *roles.protected) if blind else (roles.outcome,)
     return ((index, column) for index, column in enumerate(roles.domain.attributes) if index not in hidden)
 
 

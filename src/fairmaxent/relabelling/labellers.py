@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -116,16 +117,21 @@ class TreeLabeller:
         root = tally(table.codes[:, 0], table.counts, blocks.levels[0]) + 0.5
         tree = build_base("tree", blocks, table, table, root=root / root.sum())
         shares = root.reshape(outcomes, groups)
+        strata = math.prod(
+            self.roles.domain.attributes[index].size for index in self.roles.strata
+        )  # seen, if blind too
 
         def predict(inputs: Inputs) -> Reals:
             logs = np.full((len(inputs), outcomes), -np.inf)
-            for group in range(groups) if self.blind else (None,):
-                z = inputs.codes[:, 0] if group is None else np.full(len(inputs), group)
+            for group in range(groups // strata) if self.blind else (None,):
+                z = inputs.codes[:, 0] if group is None else group * strata + inputs.codes[:, 0] % strata
                 known = [tree.log_probability(_with_root(inputs.codes, z, y, groups)) for y in range(outcomes)]
                 logs = np.logaddexp(logs, np.column_stack(known))
             # For somebody with a level that was never seen, only the group is informative.
             unseen = np.isneginf(logs).all(axis=1)
-            alone = shares.sum(axis=1, keepdims=True).repeat(groups, axis=1) if self.blind else shares
+            alone = (
+                np.tile(shares.reshape(outcomes, -1, strata).sum(axis=1), groups // strata) if self.blind else shares
+            )
             logs[unseen] = np.log(alone.T[inputs.codes[unseen, 0]])
             return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
 

@@ -9,12 +9,16 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from fairmaxent.errors import InputError, spelled
+from fairmaxent.data.frames import open_frame
+from fairmaxent.data.shareable import shareable
+from fairmaxent.errors import InputError, LevelError, spelled
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
+from fairmaxent.fit.sharing_text import promise
+from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report.associations import Associations, associations
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.counting import Counting, counting
@@ -66,6 +70,7 @@ class Report:
     source: Source
     advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
     not_estimated: str | None  # why it is not known how a model will decide; None: it is known, or nobody asked
+    promise: str | None  # of a private fit; None: there is no such promise
     call: str
     versions: dict[str, str]
 
@@ -95,16 +100,15 @@ def build_report(
     if not isinstance(fit, Fit):
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
     filing = filed(title=title, author=author, purpose=purpose, date=date)
-    if data is not None:
-        check_data(fit, data)
+    data = _known_data(fit, data)
     made = deliver(fit, delivered, mode=mode, iid=iid, seed=seed)
     origin = Source() if source is None else source
     columns = marginals(fit)
     return Report(
         filing=filing,
-        outcome=fit.roles.names[0],
+        outcome=", ".join(fit.roles.outcome_names),
         favourable=outcomes_compared(fit),
-        protected=fit.roles.names[1:],
+        protected=fit.roles.protected_names,
         rows=fit.table.size,
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
@@ -127,15 +131,32 @@ def build_report(
         iid=iid,
         new_rows=made.rows,
         for_report=delivered is None,
-        copies=copies(fit, made, data),
+        copies=None if fit.certificate.privacy is not None else copies(fit, made, data),
         evaluation=evaluated(fit, data, mode=mode, iid=iid) if evaluate else None,
         seed=made.seed,
         source=origin,
         advice=_advice(fit.certificate),
         not_estimated=_not_estimated(fit.certificate),
+        promise=None if fit.certificate.privacy is None else promise(fit.certificate.privacy),
         call=call(fit, made, origin),
         versions=_versions(fit),
     )
+
+
+def _known_data(fit: Fit, data: Any) -> Any:
+    """The table that the fit was made from, checked, in the form in which the fit saw it."""
+    if data is None:
+        return None
+    if fit.certificate.privacy is not None:
+        raise no_rows("a comparison with the data", private=True)
+    try:
+        check_data(fit, data)
+    except LevelError:
+        if not fit.request.share:
+            raise
+        data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
+        check_data(fit, data)
+    return data
 
 
 def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:

@@ -56,7 +56,7 @@ def counting(fit: Fit, table: Reals) -> Counting:
 
 def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
     measure = fit.certificate.measure
-    if len(measure.favourable) != 1:
+    if len(measure.favourable) != 1 or measure.others:
         return
     intervals = {
         (change.column, change.group): (change.rate_before_low, change.rate_before_high)
@@ -65,7 +65,7 @@ def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
     }
     for axes, name in zip(measure.groupings, measure.names, strict=True):
         old, new = (
-            outcome_rates(measure.with_outcome(table), axes)[measure.favourable[0]] for table in (before, after)
+            outcome_rates(measure.with_outcome(table, axes), axes)[measure.favourable[0]] for table in (before, after)
         )
         for group in np.ndindex(old.shape):
             yield GroupOutcome(

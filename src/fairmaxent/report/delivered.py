@@ -13,8 +13,16 @@ from fairmaxent.data.blocks import ravel
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_rates, smallest_over_largest
+from fairmaxent.fairness.measure import Measure, Rates
+from fairmaxent.fairness.rates import (
+    Grouping,
+    by_stratum,
+    group_shares,
+    group_table,
+    outcome_rates,
+    smallest_over_largest,
+    worst_ratio,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.relabelling.profiles import root_shape
 
@@ -162,7 +170,7 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     return {
         "representation_rate": {name: _representation(fit, table, axes) for name, axes in named},
         "statistical_rate": {
-            name: _statistical(measure.outcomes_compared(table, axes), axes, measure.favourable) for name, axes in named
+            name: _statistical(measure.outcomes_compared(table, axes), axes, measure) for name, axes in named
         },
     }
 
@@ -175,21 +183,21 @@ def known_groups(fit: Fit, axes: Grouping) -> np.ndarray[Any, np.dtype[np.bool_]
 def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
     compared = fit.certificate.measure.groups_compared
     shares, fitted = (group_shares(compared(one, axes), axes) for one in (table, fit.distribution.root_table))
-    return float(smallest_over_largest(shares[(fitted > 0) | (shares > 0)]))
+    known = np.where((fitted > 0) | (shares > 0), shares, np.nan)
+    return worst_ratio(known, fit.certificate.measure.strata)
 
 
-def _statistical(table: Reals, axes: Grouping, favourable: tuple[int, ...]) -> float | None:
-    rates = outcome_rates(table, axes)[list(favourable)].reshape(len(favourable), -1)
+def _statistical(table: Reals, axes: Grouping, measure: Measure) -> float | None:
+    rates = by_stratum(outcome_rates(table, axes)[list(measure.favourable_of(axes))], measure.strata, first=1)
     ratios = smallest_over_largest(rates, if_all_zero=np.nan)
-    if np.count_nonzero(~np.isnan(rates[0])) < 2 or np.isnan(ratios).all():
-        return None
-    return float(np.nanmin(ratios))
+    several = np.count_nonzero(~np.isnan(rates), axis=-1) > 1
+    return None if np.isnan(ratios[several]).all() else float(np.nanmin(ratios[several]))
 
 
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
     measure, attributes = fit.certificate.measure, fit.roles.attributes
-    for axes in measure.groupings:
+    for _, axes in measure.of_first_outcome:
         for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
             yield f"no row has {fit.roles.describe_group(axes, group.tolist())}: its share is 0, and it has no rate"
     possible, seen = (group_table(cells, ()) > 0 for cells in (fit.distribution.root_table, table))

@@ -49,7 +49,7 @@ def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> Deliver
     copies = _Copies.counted(fit, delivered, data)
     drawn = delivered.rows / fit.table.size
     groups: list[GroupCost] = []
-    for columns, axes in zip(fit.certificate.measure.names, fit.certificate.measure.groupings, strict=True):
+    for columns, axes in fit.certificate.measure.of_first_outcome:
         shares, most = group_shares(table, axes), None if copies is None else copies.by_group(axes)
         listed = [cost for cost in costs.groups if cost.grouping == columns]
         groups += _delivered(fit, listed, axes, shares, most, drawn)
@@ -72,10 +72,12 @@ def _delivered(
 
 def _outcomes(fit: Fit, table: Reals) -> tuple[OutcomeShare, ...]:
     certificate = fit.certificate
-    after = group_table(table, ())
+    measure = certificate.measure
+    levels = [(0, level) for level in measure.favourable]
+    levels += [(axis, level) for axis, favourable in measure.others for level in favourable]
     return tuple(
-        replace(share, after=float(after[level]))
-        for level, share in zip(certificate.measure.favourable, certificate.compared_outcomes, strict=False)
+        replace(share, after=float(group_table(np.swapaxes(table, 0, axis), ())[level]))
+        for (axis, level), share in zip(levels, certificate.compared_outcomes, strict=False)
     )
 
 

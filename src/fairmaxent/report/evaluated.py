@@ -48,6 +48,12 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool) -> Evaluated:
         raise InputError(
             Option("evaluate"), " judges new rows, and none were drawn; leave it out, or use ", Option("mode", "rows")
         )
+    if fit.certificate.privacy is not None:
+        raise InputError(
+            Option("evaluate"),
+            " compares with the real rows without noise, so a private report cannot have it; judge the drawn rows "
+            "with fairmaxent.evaluate(), and keep the answer to yourself",
+        )
     if data is None:
         raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
     problem = _cannot(fit, data)

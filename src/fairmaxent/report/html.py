@@ -68,7 +68,7 @@ def to_html(report: Report, *, paper: str | None = None) -> str:
         decisions=decisions,
         evaluated=evaluated,
         style=_trusted(_style(here.joinpath("report.css").read_text(encoding="utf-8"), paper)),
-        groups=[_group_bars(grouping, report.outcome) for grouping in report.groupings],
+        groups=[_group_bars(grouping) for grouping in report.groupings],
         columns=[_column_bars(column) for column in report.marginals[:SHOWN_COLUMNS]],
         others=_columns_table(report.marginals[SHOWN_COLUMNS:]),
         shown_warnings=SHOWN_WARNINGS,
@@ -119,10 +119,10 @@ def _columns_table(columns: Sequence[Marginal]) -> TextTable:
     return TextTable(label, ("Column", "Kind", "Levels", "Distance"), rows, words=(1,))
 
 
-def _group_bars(grouping: Grouping, outcome: str) -> Bars:
+def _group_bars(grouping: Grouping) -> Bars:
     if grouping.outcome is None:
         return _bars(f"Size of the groups of {grouping.name}", "share of the rows", grouping.shifts, SHOWN_GROUPS)
-    name = f"{outcome} = {grouping.outcome}, by {grouping.name}"
+    name = f"{grouping.column} = {grouping.outcome}, by {grouping.name}"
     return _bars(name, "share of each group that has this outcome", grouping.shifts, SHOWN_GROUPS)
 
 

@@ -50,6 +50,8 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("### Every column", text(sentences.MARGINALS), *_columns(report))
     yield from ("### Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
     yield from ("### Trade-off", *_trade_off(report))
+    if report.promise is not None:
+        yield from ("### Privacy", text(sentences.ledger_note(report)), table(tables.ledger_table(report)))
     yield from ("### Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
         yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)
@@ -82,7 +84,7 @@ def _costs(report: Report) -> Iterator[str]:
 
 def _groups(report: Report) -> Iterator[str]:
     for grouping in report.groupings:
-        what = "size" if grouping.outcome is None else f"{report.outcome} = {grouping.outcome}"
+        what = "size" if grouping.outcome is None else f"{grouping.column} = {grouping.outcome}"
         yield f"#### {text(f'{grouping.name}: {what}')}"
         rows = [(shift.label, f"{shift.rows:,}", *_change(shift.before, shift.after)) for shift in grouping.shifts]
         yield lines_table(("Group", "Rows", "Before", "After"), rows)

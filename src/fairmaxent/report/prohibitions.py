@@ -28,6 +28,8 @@ def prohibitions(report: Report) -> Iterator[str]:
 
 
 def _as_anonymous(report: Report) -> str:
+    if report.promise is not None:
+        return "together with another private fit of the same table without adding up what both reveal (ε and δ)."
     if report.copies is None:
         return "as anonymous data, and do not share it more widely than the data: every row is a real one."
     known = report.copies.same_values

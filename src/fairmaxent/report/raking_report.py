@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import datetime
 from html import escape
 from importlib.metadata import version
 from os import PathLike
@@ -16,8 +17,12 @@ from pathlib import Path
 from fairmaxent.errors import StorageError
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.plain_text import escaped_json, isolated
-from fairmaxent.raking.certificate import MarginLevel, MarginResult, RakingCertificate
+from fairmaxent.raking.bounds import Bounds
+from fairmaxent.raking.certificate import RakingCertificate
+from fairmaxent.raking.margin_result import MarginLevel, MarginResult
 from fairmaxent.raking.raking import Raking
+from fairmaxent.report.browser import find_browser, print_pdf
+from fairmaxent.report.filing import Filing, filed
 from fairmaxent.report.source import Source
 
 _HEAD = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
@@ -29,37 +34,51 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child{text-align:left;overflow-wrap:anywhere}.wrap{overflow-x:auto}
 tbody td{white-space:nowrap}.plain td{white-space:normal;overflow-wrap:anywhere}
 .bars{width:25%;min-width:6rem}.bar{display:block;height:.45rem;background:var(--old)}.new{background:var(--new)}
+.key{display:inline-block;width:1.5rem;height:.45rem;background:var(--old)}.key.new{background:var(--new)}
 .note{border-left:.3rem solid var(--new);padding-left:1rem}code{overflow-wrap:anywhere}
-@media print{body{max-width:none;margin:0}table{break-inside:avoid}}
+@media print{body{max-width:none;margin:0}tr{break-inside:avoid}.bar,.key{print-color-adjust:exact}}
 """
 
 
 def write_raking_report(
-    raking: Raking, path: str | PathLike[str], *, title: str = "Weights for known margins", source: Source | None = None
+    raking: Raking,
+    path: str | PathLike[str],
+    *,
+    source: Source | None = None,
+    title: str | None = None,
+    author: str | None = None,
+    purpose: str | None = None,
+    date: datetime | None = None,
 ) -> None:
-    """Write a report on a raking, for readers who did not run it; the same arguments give the same bytes.
+    """Write a report on a raking, for readers who did not run it; the same arguments and date give the same bytes.
 
     Parameters
     ----------
     raking
         What :func:`fairmaxent.rake` returned.
     path
-        Where to write: ``.html``, ``.md`` or ``.json``. An existing file is replaced.
-    title
-        The heading.
+        Where to write: ``.html``, ``.pdf`` (needs Chromium, Chrome or Edge), ``.md`` or ``.json``. An existing file is
+        replaced.
     source
         Where the table came from: its file, and the command line.
+    title, author, purpose
+        What the report is filed under.
+    date
+        When it was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
     """
     render = _form(path)
-    write_whole(Path(path), render(raking.certificate, title, source).encode(), readable=True)
+    filing = filed(title=title, author=author, purpose=purpose, date=date)
+    content = render(raking.certificate, filing, source)
+    write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
 def check_raking_path(path: str | PathLike[str]) -> None:
-    """Refuse a path whose suffix names no form of a report, before any work."""
-    _form(path)
+    """Refuse, before any work, a path whose suffix names no form of a report, and a PDF without a browser."""
+    if _form(path) is _pdf:
+        find_browser()
 
 
-def _form(path: str | PathLike[str]) -> Callable[[RakingCertificate, str, Source | None], str]:
+def _form(path: str | PathLike[str]) -> Callable[[RakingCertificate, Filing, Source | None], str | bytes]:
     if not isinstance(path, str | PathLike):
         raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
     suffix = Path(path).suffix.lower()
@@ -79,10 +98,21 @@ def _summary(certificate: RakingCertificate) -> str:
             f"come closest to them; the largest error of a share is {100 * certificate.largest_error:.2g} percentage "
             "points."
         )
+    within = "" if certificate.bounds is None else " within the bounds"
     return (
         f"The {certificate.rows:,} rows were given weights so that the table has the known margins ({names}). Of all "
-        "such weights, these change the table least."
+        f"such weights{within}, these change the table least."
     )
+
+
+def _title(filing: Filing) -> str:
+    return filing.title or "Weights for known margins"
+
+
+def _filing(filing: Filing) -> list[tuple[str, str]]:
+    """What it is filed under, as far as that was given."""
+    known = [("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date)]
+    return [(name, value) for name, value in known if value is not None]
 
 
 def _facts(certificate: RakingCertificate) -> list[tuple[str, str]]:
@@ -96,7 +126,7 @@ def _facts(certificate: RakingCertificate) -> list[tuple[str, str]]:
         ("Effective rows", f"{certificate.effective_rows:,.0f} of {certificate.rows:,}"),
     ]
     if certificate.bounds is not None:
-        facts.append(("Factors that were allowed", f"{certificate.bounds[0]:g} to {certificate.bounds[1]:g}"))
+        facts.append(("Factors that were allowed", Bounds(*certificate.bounds).text))
         facts.append(("Rows whose factor is a bound", f"{certificate.rows_at_bounds:,}"))
     return facts
 
@@ -105,7 +135,9 @@ def _origin(source: Source | None) -> list[tuple[str, str]]:
     made = [("Made by", f"fairmaxent {version('fairmaxent')}")]
     if source is None:
         return made
-    known = [("File", source.file), ("SHA-256 of the file", source.sha256), ("Command", source.command)]
+    known = [("File", source.file), ("SHA-256 of the file", source.sha256)]
+    known += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
+    known += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
     return [(name, value) for name, value in known if value is not None] + made
 
 
@@ -117,14 +149,16 @@ def _cells(level: MarginLevel) -> list[str]:
 # ---------------------------------------------------------------- forms
 
 
-def _html(certificate: RakingCertificate, title: str, source: Source | None) -> str:
-    notes = "".join(f"<li>{_safe(note)}</li>" for note in certificate.notes)
+def _html(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
+    title = _title(filing)
+    notes = "".join(f"<li>{_safe(note)}</li>" for note in (*certificate.warnings, *certificate.notes))
     parts = [
-        f"<h1>{_safe(title)}</h1>\n<p>{_safe(_summary(certificate))}</p>",
+        f"<h1>{_safe(title)}</h1>\n{_pairs(_filing(filing))}\n<p>{_safe(_summary(certificate))}</p>",
         f'<div class="note"><ul>{notes}</ul></div>' if notes else "",
         "<h2>What the weights cost</h2>",
         _pairs(_facts(certificate)),
         "<p>Effective rows: how many equally weighted rows would carry as much information.</p>",
+        '<p>Bars: share of the total <span class="key"></span> before, and <span class="key new"></span> after.</p>',
         *(_margin_html(margin) for margin in certificate.margins),
         "<h2>Where this comes from</h2>",
         _pairs(_origin(source)),
@@ -164,9 +198,16 @@ def _safe(text: str) -> str:
     return escape(isolated(text))
 
 
-def _markdown(certificate: RakingCertificate, title: str, source: Source | None) -> str:
-    lines = [f"# {_plain(title)}", "", _plain(_summary(certificate)), ""]
-    lines += [f"- {_plain(note)}" for note in certificate.notes] + [""] * bool(certificate.notes)
+def _pdf(certificate: RakingCertificate, filing: Filing, source: Source | None) -> bytes:
+    return print_pdf(_html(certificate, filing, source).replace("</style>", "@page{size:A4}</style>", 1))
+
+
+def _markdown(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
+    notes = (*certificate.warnings, *certificate.notes)
+    lines = [f"# {_plain(_title(filing))}", ""]
+    lines += [f"{name}: {_plain(value)}  " for name, value in _filing(filing)] + [""]
+    lines += [_plain(_summary(certificate)), ""]
+    lines += [f"- {_plain(note)}" for note in notes] + [""] * bool(notes)
     lines += ["## What the weights cost", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {_plain(value)} |" for name, value in _facts(certificate)]
     for margin in certificate.margins:
@@ -183,9 +224,10 @@ def _plain(text: str) -> str:
     return "".join(f"\\{mark}" if mark in "\\`*_[]<>#|&!" else mark for mark in joined)
 
 
-def _json(certificate: RakingCertificate, title: str, source: Source | None) -> str:
+def _json(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
     record = {
-        "title": title,
+        **asdict(filing),
+        "title": _title(filing),
         "version": version("fairmaxent"),
         "source": None if source is None else asdict(source),
         "certificate": certificate.to_dict(),
@@ -195,4 +237,9 @@ def _json(certificate: RakingCertificate, title: str, source: Source | None) -> 
     return escaped_json(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-_FORMS = {".html": _html, ".md": _markdown, ".json": _json}
+_FORMS: dict[str, Callable[[RakingCertificate, Filing, Source | None], str | bytes]] = {
+    ".html": _html,
+    ".md": _markdown,
+    ".json": _json,
+    ".pdf": _pdf,
+}

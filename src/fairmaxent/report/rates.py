@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import WorstPair, group_shares, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_label
-from fairmaxent.fit.request import read_target
+from fairmaxent.fit.wanted_shares import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
 # Solvers stop a little short of an exact rate.
@@ -49,6 +49,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
+            if kind == "representation_rate" and outcome_axis(axes):  # the groups are those of the first outcome
+                continue
             achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
             shares = _target_shares(fit, axes) if kind == "representation_rate" else None
             exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
@@ -99,15 +101,16 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
     measure = fit.certificate.measure
     if kind == "representation_rate":
-        pair = representation_pair(measure.groups_compared(table, axes), axes)
+        pair = representation_pair(measure.groups_compared(table, axes), axes, strata=measure.strata)
     else:
-        pair = statistical_pair(measure.outcomes_compared(table, axes), axes, measure.favourable)
+        compared = measure.outcomes_compared(table, axes)
+        pair = statistical_pair(compared, axes, measure.favourable_of(axes), strata=measure.strata)
     lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
-    return f"{lowest} against {highest}{_about(fit, pair)}"
+    return f"{lowest} against {highest}{_about(fit, axes, pair)}"
 
 
-def _about(fit: Fit, pair: WorstPair) -> str:
-    outcome = fit.roles.attributes[0]
+def _about(fit: Fit, axes: tuple[int, ...], pair: WorstPair) -> str:
+    outcome = fit.roles.attributes[outcome_axis(axes)]
     return "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
 
 

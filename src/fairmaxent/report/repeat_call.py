@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import Estimate, Relabel, Request
+from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.delivered import Delivered
 from fairmaxent.report.source import Source
 
@@ -16,12 +17,9 @@ _DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    given = [
-        f"    {option.name}={_shown(value)},"
-        for option in fields(fit.request)
-        if option.repr and not _is_default(value := getattr(fit.request, option.name), option.default)
-    ]
-    given += ["    domain=domain,"] if source.domain else []
+    given = request_lines(fit.request)
+    private = fit.request.privacy is not None
+    given += ["    domain=domain,"] if source.domain or private else []
     read = list(_reading(fit, source))
     return "\n".join(
         [
@@ -37,6 +35,15 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     )
 
 
+def request_lines(request: Request | PaperRequest) -> list[str]:
+    """Return the options of a request as lines of a call; those at their defaults are left out."""
+    return [
+        f"    {option.name}={_shown(value)},"
+        for option in fields(request)
+        if option.repr and not _is_default(value := getattr(request, option.name), option.default)
+    ]
+
+
 def _reading(fit: Fit, source: Source) -> Iterator[str]:
     """From the table in the file to the one that was fitted, and to its domain."""
     if source.dropped:
@@ -47,6 +54,8 @@ def _reading(fit: Fit, source: Source) -> Iterator[str]:
         options = [f"{name}={value!r}" for name, value in source.domain.items()]
         options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
+    elif fit.request.privacy is not None:
+        yield "domain = fairmaxent.Domain.declare(...)  # as it was declared; another run also reveals as much again"
 
 
 def _without(fit: Fit, names: list[str]) -> str:
@@ -68,7 +77,7 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
 
 def _shown(value: object) -> str:
     """Write a value as Python; a plan as its class, with models, which have no text, by the name of their option."""
-    if not isinstance(value, Relabel | Estimate):
+    if not isinstance(value, Relabel | Estimate | Privacy):
         return repr(value)
     given = [
         f"{option.name}={repr(part) if isinstance(part, str | float | int) else option.name}"

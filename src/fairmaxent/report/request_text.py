@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairmaxent.data.roles import read_within
+from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
 from fairmaxent.report.rates import is_targeted
@@ -25,15 +27,15 @@ def wishes(fit: Fit) -> tuple[str, ...]:
 def _rates(fit: Fit) -> Iterator[str]:
     wanted, groupings = fit.certificate.wanted, fit.certificate.measure.groupings
     for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
-        if rate is not None and not is_targeted(fit, axes):
+        if rate is not None and not is_targeted(fit, axes) and not outcome_axis(axes):
             yield (
                 f"All groups of {name} have the same size."
                 if rate == 1
                 else f"The smallest group of {name} is at least {rate:.3g} times as large as the largest."
             )
-    outcomes = outcomes_compared(fit)
-    for name, rate in wanted["statistical_rate"].items():
+    for (name, rate), axes in zip(wanted["statistical_rate"].items(), groupings, strict=True):
         if rate is not None:
+            outcomes = _levels_compared(fit, axes)
             yield (
                 f"{_sentence(outcomes)} is equally common in all groups of {name}."
                 if rate == 1
@@ -43,8 +45,15 @@ def _rates(fit: Fit) -> Iterator[str]:
 
 
 def outcomes_compared(fit: Fit) -> str:
-    """Name the outcomes that the statistical rate compares: one, several, or each level."""
-    outcome, levels = fit.roles.attributes[0], fit.certificate.measure.favourable
+    """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
+    measure = fit.certificate.measure
+    count = len(measure.of_first_outcome)
+    return " and ".join(_levels_compared(fit, axes) for axes in measure.groupings[::count])
+
+
+def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+    """Name the levels of the outcome that the rate of a grouping compares."""
+    outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
     if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
         return f"{_EACH[0]}{outcome.name}"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
@@ -66,8 +75,10 @@ def _targets(request: Request | PaperRequest) -> Iterator[str]:
             yield f"{name} keeps the shares that it has in the data."
         else:
             yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-    if isinstance(request, Request) and request.outcome not in (request.target or {}):
-        yield f"{request.outcome} keeps the shares that it has in the data."
+    if isinstance(request, Request) and request.means is None:
+        for name in (request.outcome, *request.also_names):
+            if name not in (request.target or {}):
+                yield f"{name} keeps the shares that it has in the data."
 
 
 def _others(request: Request | PaperRequest) -> Iterator[str]:
@@ -83,6 +94,9 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield f"No row counts more than {request.largest_weight:g} times as much as before."
     if request.groups == "joint":
         yield "Groups are the intersections of the protected columns."
+    yield from _within(request)
+    if request.means is not None:
+        yield f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
     if request.relabelling is not None:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():
@@ -92,11 +106,33 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield f"Kept, even if they look like identifiers: {kept}."
     if request.weight is not None:
         yield f"Rows are weighted by the design weights in {request.weight}."
+    if request.privacy is not None:
+        yield f"The result is private with {request.privacy}: everything is learned from noisy counts."
+    elif request.share:
+        yield "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
     yield "Otherwise the result is as close to the data as possible."
+    if request.privacy is not None:
+        return
     yield (
         f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
         "combinations possible that no row has."
     )
+
+
+def _within(request: Request) -> Iterator[str]:
+    asked = read_within(request.within)
+    if not asked:
+        return
+    columns = " × ".join(asked)
+    yield f"Groups are compared with the others of their stratum only; the strata are those of {columns}."
+    for name, level in asked.items():
+        if level is not None:
+            levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
+            named = ", ".join(map(str, levels))
+            yield f"Only strata with {name} = {named} are compared; all others stay as they are."
+    if not set(asked) & {*(request.target or {})}:
+        kept = "" if request.outcome in (request.target or {}) else f", and its shares of {request.outcome}"
+        yield f"Each stratum of {columns} keeps its size{kept}."
 
 
 def _relabelling(plan: Relabel) -> Iterator[str]:

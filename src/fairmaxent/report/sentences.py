@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairmaxent.fit.cost_text import worst_groups
 from fairmaxent.fit.share_text import percent
+from fairmaxent.fit.sharing_text import SHARING_PEOPLE
 from fairmaxent.report.build import Report
 from fairmaxent.report.number_text import more
 from fairmaxent.report.rates import Reached
@@ -63,6 +64,10 @@ CERTIFICATE = (
     "(ICML 2020)."
 )
 NOTHING_DRAWN = "All rows are real: {}. Sharing them means sharing the data."
+PRIVATE_COPIES = (
+    "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one does so by "
+    "chance, and that cannot be told without the data."
+)
 PRIVACY = (
     "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
     "rows can repeat real ones, especially if base_share is small. The method is not differentially private. Treat "
@@ -113,8 +118,19 @@ def rate_name(report: Report, rate: Reached) -> str:
 
 def summary(report: Report) -> str:
     """Say what was done."""
-    head = f"A table of {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
-    return f"{head} {delivery(report)}"
+    about = "A table of" if report.promise is None else "A table of about"
+    head = f"{about} {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
+    return " ".join(filter(None, [head, delivery(report), sharing(report)]))
+
+
+def sharing(report: Report) -> str:
+    """Say what a private fit promises, or how many of the new rows are copies of real ones."""
+    if report.promise is not None:
+        return f"It is {report.promise}. Counts, and all numbers before, are noisy estimates."
+    share = report.certificate["copied_share"]
+    if not share or report.mode != "rows":
+        return ""
+    return f"About {round(share * report.new_rows):,} of them are copies of rows of the data: {SHARING_PEOPLE}."
 
 
 def verdict(report: Report) -> str:
@@ -239,8 +255,22 @@ def copy_lines(report: Report) -> list[tuple[str, str]]:
     ]
 
 
+def ledger_note(report: Report) -> str:
+    """Say what a private fit promises, for whom, and what it takes for granted."""
+    ledger = report.certificate["privacy"]
+    public = "; ".join(ledger["public"])
+    return (
+        f"This result is {report.promise}. Here {ledger['unit']}. Taken to be public: {public}. Every look at the "
+        "table is listed, and nothing else was learned from it; each person is counted in one cell of each table "
+        "(sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another private fit of the "
+        "same table comes on top."
+    )
+
+
 def copies_note(report: Report) -> str:
     """Say which rows were counted, and what could not be."""
+    if report.promise is not None:
+        return PRIVATE_COPIES
     if report.copies is None:
         reason = "only weights were added" if report.mode == "weights" else "none had to be added"
         if report.mode == "weights" and report.relabelled:

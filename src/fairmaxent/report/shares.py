@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
-from fairmaxent.fairness.rates import group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import data_table
 
@@ -48,6 +48,7 @@ class Grouping:
     name: str
     outcome: str | None
     shifts: tuple[Shift, ...]
+    column: str = ""  # the outcome's column
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
     attribute = fit.domain.attributes[index]
     before = tally(codes, fit.distinct_rows.counts / fit.table.total, attribute.size)
     after = fit.distribution.joint([index])
-    role: Role = "outcome" if index == fit.roles.outcome else "protected" if index in fit.roles.protected else "other"
+    is_outcome = index in (fit.roles.outcome, *fit.roles.others)
+    role: Role = "outcome" if is_outcome else "protected" if index in fit.roles.protected else "other"
     distance = float(np.abs(after - before).sum() / 2)
     return Marginal(attribute.name, attribute.kind, role, distance, _shifts(attribute.labels, before, after))
 
@@ -86,12 +88,13 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
-        shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
-        old, new = (outcome_rates(measure.with_outcome(table), axes) for table in (before, after))
-        for level in measure.favourable:
-            outcome = fit.roles.attributes[0].labels[level]
+        if not outcome_axis(axes):  # groups are the same for all outcomes
+            shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
+        old, new = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after))
+        for level in measure.favourable_of(axes):
+            outcome = fit.roles.attributes[outcome_axis(axes)].labels[level]
             shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
-            shown.append(Grouping(name, outcome, shifts))
+            shown.append(Grouping(name, outcome, shifts, fit.roles.names[outcome_axis(axes)]))
     return tuple(shown)
 
 

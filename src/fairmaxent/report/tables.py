@@ -62,6 +62,17 @@ def costs_table(report: Report) -> TextTable:
     return TextTable("Costs by group", ("Group", "Rows", "Before", "After", "Effective rows", last), rows)
 
 
+def ledger_table(report: Report) -> TextTable:
+    """Each look that a private fit took at the table, and what it cost; the last row is the sum."""
+    ledger = report.certificate["privacy"]
+    rows = [
+        (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
+        for look in ledger["spent"]
+    ]
+    total = (f"Sum, of {ledger['rho']:.3g} allowed", "", "", "", f"{ledger['spent_rho']:.3g}")
+    return TextTable("Privacy ledger", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total), words=(1,))
+
+
 def decisions_table(tried: dict[str, Any], favourable: str) -> TextTable:
     """What the student of a relabelled fit decided."""
     rows = tuple(decisions.lines(tried, favourable))

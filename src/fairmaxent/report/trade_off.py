@@ -11,6 +11,7 @@ from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import refit
 from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.progress import Progress, silent
 from fairmaxent.report.copies import seen_mass
 
 Varied = Literal["base_share", "rates"]
@@ -43,8 +44,8 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(fit: Fit) -> TradeOff:
-    """Fit again with a handful of other options."""
+def trade_off(fit: Fit, *, progress: Progress = silent) -> TradeOff:
+    """Fit again with a handful of other options; ``progress`` is called before each fit."""
     if not isinstance(fit.request, Request):
         return TradeOff((), "the fit is one of the paper's configurations, which have other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
@@ -56,11 +57,16 @@ def trade_off(fit: Fit) -> TradeOff:
         return TradeOff(
             (), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}), and each point takes another fit"
         )
-    return TradeOff(tuple(_point(fit, *case) for case in _cases(fit.request)), None)
+    cases, points = list(_cases(fit.request)), []
+    for number, case in enumerate(cases):
+        progress("trade-off", number / len(cases))
+        points.append(_point(fit, *case))
+    return TradeOff(tuple(points), None)
 
 
 def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
-    for share in sorted({*SHARES, float(request.base_share)}):
+    pinned = request.privacy is not None or request.share
+    for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
     asked, plan = _asked_rate(request), request.relabelling
     if plan is not None and plan.parity == "predictions":

@@ -78,12 +78,13 @@ def command(
     Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
     --relabel, once for each kind. What you ask for applies to fairmaxent only; the other methods have goals of their
-    own, and always compare the intersections of the protected columns. Without --seed, the seed is 0.
+    own, and always compare the intersections of the protected columns. Without --seed, the seed is 0. Most of the time
+    goes into relabelling, which trains many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
     """
-    from fairmaxent.baselines.comparison import Comparison, compared, comparison_text, methods_table
+    from fairmaxent.baselines.comparison import compared, comparison_text, methods_table, new_comparison
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles, always_relabels=True)
@@ -105,7 +106,7 @@ def command(
     if as_json:
         echo(to_json([_record(result) for result in results]))
         return
-    comparison = Comparison(request, classifier, tuple(results), domain.library)
+    comparison = new_comparison(table.frame, request, classifier, results)
     refused = [(one.method, str(_reason(one))) for one in results if one.refused is not None]
     notes = [f"Note: {cell_text(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))]
     if not comparison.verdict.of_decisions:

@@ -91,8 +91,21 @@ def command(
 
     wanted.check(data)
     asked.check(ctx, roles)
+    if (asked.private or asked.shares) and wanted.mode != "rows":
+        raise click.UsageError(f"--mode {wanted.mode} is about your own rows; with --epsilon or --share, draw new ones")
+    if asked.private and wanted.evaluate:
+        raise click.UsageError(
+            "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "
+            "rows with 'fairmaxent evaluate', and keep the answer to yourself"
+        )
+    if asked.private and not wanted.targets:
+        raise click.UsageError(
+            "a private fit spends its budget each time; name what to keep with -o, --model or --report"
+        )
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     if wanted.scheduler is not None:
+        if asked.private:
+            raise click.UsageError("--epsilon draws its rows in memory; leave --scheduler out")
         if asked.relabels:
             raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
         result = _distributed(data, roles, asked, wanted, columns_as, reading)
@@ -107,10 +120,10 @@ def command(
         origin = source_of(data, reading, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
-        scanned = None if relabelled else reading.scan(data)
+        scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
         if scanned is not None:
             result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
-            _report(result, wanted, filing, staging, origin)
+            make_report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
                 source = reading.read(data)
@@ -119,16 +132,16 @@ def command(
             with step(f"fitting {len(source.frame):,} rows"):
                 fit = _fit(source, roles, asked, columns_as)
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
-                result = replace(_result(fit, source, wanted), not_estimated=unknown)
+                result = replace(make_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
-                result = replace(result, written_notes=_write(result, wanted, staging))
-                _report(result, wanted, filing, staging, origin)
+                result = replace(result, written_notes=write_files(result, wanted, staging))
+                make_report(result, wanted, filing, staging, origin)
                 if wanted.data_on_stdout:  # last, because stdout cannot be taken back
                     _write_table(result, wanted, staging)
     columns = domain_columns(result.fit.domain) if result.frame is None else result.frame
     formulas = formula_notes(columns, wanted.output, wanted.output_format)
     result = replace(result, written_notes=(*result.written_notes, *formulas))
-    following = "" if wanted.as_json else ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result.source)
+    following = "" if wanted.as_json else ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
     text = as_json(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
     say(text, data_on_stdout=wanted.data_on_stdout)
 
@@ -143,7 +156,7 @@ def _fit(
     """Fit the table as asked."""
     from fairmaxent.fit.pipeline import fit_frame
 
-    domain = columns_as.domain(source.frame, roles.weight)
+    domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
     return fit_frame(source.frame, asked.request(roles, domain, progress))
 
 
@@ -173,7 +186,7 @@ def _streamed(
         fair = measure(fit, fit.distribution.root_table)
         return Result(fit, source, None, None, before, fair, not_estimated=unknown)
     with bar(f"writing {wanted.output}") as progress:
-        made = _stream_table(fit, source, wanted, staging, progress)
+        made = stream_table(fit, source, wanted, staging, progress)
     rows = fit.table.size if wanted.mode == "weights" else made.rows
     return Result(fit, source, rows, None, before, measure(fit, made.table), made, unknown)
 
@@ -210,9 +223,7 @@ def _distributed(
         return Result(fit, source, rows, None, before, measure(fit, table))
 
 
-def _stream_table(
-    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress
-) -> Delivered:
+def stream_table(fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress) -> Delivered:
     """Write the table while it is made."""
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.report.delivered import DrawnBatches, deliver
@@ -231,7 +242,7 @@ def _stream_table(
     return drawn.delivered(iid=wanted.iid, seed=seed)
 
 
-def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
+def make_result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     """Draw what is asked for, and measure it the way the reader of the file would."""
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.report.delivered import deliver
@@ -245,12 +256,13 @@ def _result(fit: Fit, source: TableFile, wanted: OutputOptions) -> Result:
     elif wanted.mode == "top-up":
         given = table = fit.top_up()
     else:
-        given = table = fit.sample(len(source.frame) if wanted.rows is None else wanted.rows, iid=wanted.iid)
+        # Of a private table, not even the number of rows is known exactly.
+        given = table = fit.sample(fit.table.size if wanted.rows is None else wanted.rows, iid=wanted.iid)
     made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=fit.request.random_state)
     return Result(fit, source, len(table), table, before, measure(fit, made.table), made)
 
 
-def _report(
+def make_report(
     result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
 ) -> None:
     """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
@@ -260,6 +272,7 @@ def _report(
 
     if origin is None:
         return
+    private = result.fit.certificate.privacy is not None  # then the report says nothing about the file's content
     files = {"Fair table": wanted.output, "Model": wanted.model}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
@@ -268,12 +281,12 @@ def _report(
     )
     report = build_report(
         result.fit,
-        data=result.source.frame,
+        data=None if private else result.source.frame,
         delivered=result.delivered,
         mode=wanted.mode,
         iid=wanted.iid,
         seed=result.fit.request.random_state,
-        source=replace(origin, written=written, reading=result.source.notes),
+        source=replace(origin, written=written, **({"sha256": None} if private else {"reading": result.source.notes})),
         evaluate=wanted.evaluate,
         **asdict(filing),
     )
@@ -281,7 +294,7 @@ def _report(
         save_report(report, staging.path_for(path))
 
 
-def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
+def write_files(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
     """Write the files beside their targets. Return what to know about them."""
     if wanted.model is not None:
         result.fit.save(staging.path_for(wanted.model))
@@ -291,4 +304,9 @@ def _write(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str
 def _write_table(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
     assert wanted.output is not None
     form = result.source.form if wanted.like_input else None
-    return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
+    notes = staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
+    if form is not None and form.has_title and wanted.mode != "weights":
+        notes += (
+            "what stood above the header was kept, but the rows below it are new; say so there before you share it",
+        )
+    return notes

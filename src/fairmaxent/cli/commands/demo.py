@@ -40,8 +40,9 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
             raise StorageError(f"{out / name} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
-    write_table(adult.frame, out / "adult.csv", force=force)
-    arguments = [str(out / "adult.csv"), "--outcome", adult.outcome, "--protected", "sex"]
+    table = out / "adult.csv"
+    write_table(adult.frame, table, force=force)
+    arguments = [str(table), "--outcome", adult.outcome, "--protected", "sex"]
     arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1"]
     arguments += ["--seed", "0", *(["--force"] if force else [])]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
@@ -49,6 +50,7 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
     echo(f"{adult.description}\n\n{_ASKED}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
     why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
-    ctx.meta[NEXT] = next_step(why, ["fairmaxent", "inspect", "your-table.csv"])
+    live = f"To move what is asked for and see live who gains:\n  {shlex.join(['fairmaxent', 'app', str(table)])}"
+    ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['fairmaxent', 'inspect', 'your-table.csv'])}"
     with debias.make_context("debias", arguments, parent=ctx) as context:
         debias.invoke(context)

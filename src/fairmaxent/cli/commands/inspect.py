@@ -32,6 +32,7 @@ from fairmaxent.files.atomic import write_private
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
+    from fairmaxent.data.domain import Domain
     from fairmaxent.inspection import Inspection
 
 
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
 @proposed_role_options
 @json_option
 @click.option("--write-config", type=click.Path(), metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
+@click.option(
+    "--write-domain",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
+)
 @force_option
 @domain_options
 @reading_options
@@ -53,6 +60,7 @@ def command(
     reading: ReadingOptions,
     as_json: bool,  # noqa: FBT001 (click passes it by name)
     write_config: str | None,
+    write_domain: str | None,
     force: bool,  # noqa: FBT001
 ) -> None:
     """Look at the table in the file DATA (- is stdin). Changes nothing.
@@ -68,15 +76,17 @@ def command(
     from fairmaxent.inspection import inspect
     from fairmaxent.inspection.text import inspection_text
 
-    if write_config == "-":
-        raise click.UsageError("--write-config needs the name of a file, not -")
-    written = [write_config] if write_config else []
+    for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
+        if path == "-":
+            raise click.UsageError(f"{option} needs the name of a file, not -")
+    written = [path for path in (write_config, write_domain) if path]
     refuse_overwriting([data], written)
     with Staging(written, force=force, readable=written) as staging:
         with step(f"reading {data}"):
             table = reading.read(data)
             roles = roles.checked(table, data)
         with step("looking"):
+            domain = columns_as.domain(table.frame, roles.weight)
             inspection = inspect(
                 table.frame,
                 roles.outcome or None,
@@ -84,19 +94,38 @@ def command(
                 favourable=roles.favoured,
                 groups=roles.groups,
                 weight=roles.weight,
-                domain=columns_as.domain(table.frame, roles.weight),
+                domain=domain,
             )
         if write_config:
             config = _config(inspection, roles, reading, columns_as)
             write_private(staging.path_for(write_config), config.encode())
+        if write_domain:
+            write_private(staging.path_for(write_domain), _domain_draft(table.frame, roles, domain).encode())
     if as_json:
         echo(to_json({**_record(inspection), "reading": table.notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=table.notes))
-    if write_config:
-        say(f"wrote {cell_text(write_config)}", data_on_stdout=as_json)
+    for path in written:
+        say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
+    if write_domain:
+        say(
+            f"Every level and edge in {cell_text(write_domain)} must be public knowledge: read it, and edit it, before "
+            "you use it.",
+            data_on_stdout=as_json,
+        )
     if not as_json:
         echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
+
+
+def _domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
+    """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
+    from fairmaxent.cli.domain_file import domain_text
+    from fairmaxent.data.domain import Domain
+
+    named = [name for name in (roles.outcome, *roles.protected) if name]
+    whole = domain or Domain.infer(frame if roles.weight is None else frame.drop(roles.weight))
+    left_out = [name for name in whole.identifiers if name not in named]
+    return domain_text(whole.without(left_out).draft(), left_out)
 
 
 def _record(inspection: Inspection) -> dict[str, Any]:

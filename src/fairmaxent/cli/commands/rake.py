@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.filing_options import FilingOptions, filing_options, pdf_option, refuse_without_report
 from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
@@ -20,6 +23,7 @@ from fairmaxent.cli.options import (
     domain_options,
     force_option,
     json_option,
+    like_input_option,
     output_format_option,
     readable_option,
     reading_options,
@@ -28,12 +32,15 @@ from fairmaxent.cli.options import (
 )
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
+from fairmaxent.errors import spelled
 
 if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.staging import Staging
     from fairmaxent.files.tables import TableFile
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
+    from fairmaxent.report import Source
 
 WEIGHT_NAME = "raked_weight"
 _SHOWN = 60  # levels before the rest is counted
@@ -51,8 +58,10 @@ class RakeOptions:
     random_state: int | None
     output: str | None
     output_format: FileFormat | None
+    like_input: bool
     weight_name: str
     report: str | None
+    pdf: str | None
     readable_by_others: bool
     force: bool
     as_json: bool
@@ -60,12 +69,17 @@ class RakeOptions:
     @property
     def targets(self) -> list[str]:
         """Every file to be written."""
-        return [target for target in (self.output, self.report) if target is not None]
+        return [target for target in (self.output, *self.reports) if target is not None]
+
+    @property
+    def reports(self) -> list[str]:
+        """The files that the report is written to."""
+        return [target for target in (self.report, self.pdf) if target is not None]
 
     @property
     def readable(self) -> list[str]:
         """The files that other users may read: the report, which holds no rows, and the table if asked."""
-        return self.targets if self.readable_by_others else [self.report] if self.report is not None else []
+        return self.targets if self.readable_by_others else self.reports
 
     @property
     def relaxed(self) -> str | list[tuple[str, ...]] | None:
@@ -85,10 +99,16 @@ class RakeOptions:
             output_format(self.output, self.output_format)
         if self.output == "-" and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
-        if self.report is not None:
+        if self.like_input and self.output is None:
+            raise click.UsageError("--like-input is about the table that is written; name a file for it with -o")
+        if self.pdf is not None and not self.pdf.lower().endswith(".pdf"):
+            raise click.UsageError(f"--pdf is {self.pdf}; end the name with .pdf")
+        for path in self.reports:
             from fairmaxent.report.raking_report import check_raking_path
 
-            check_raking_path(self.report)
+            check_raking_path(path)
+        if not self.reports:
+            refuse_without_report()
 
 
 class RakeCommand(SectionedCommand):
@@ -144,8 +164,10 @@ rake_options = taking(
         "What is written",
         click.option("-o", "--output", type=click.Path(), help="Where to write the weighted table; - is stdout."),
         output_format_option,
+        like_input_option,
         click.option("--weight-name", default=WEIGHT_NAME, show_default=True, help="Name of the column of weights."),
-        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md or .json)."),
+        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
+        pdf_option,
         readable_option,
         force_option,
         json_option,
@@ -159,12 +181,18 @@ rake_options = taking(
 )
 @data_argument
 @rake_options
+@filing_options
 @domain_options
 @reading_options
 @config_option
 @click.pass_context
 def command(
-    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
+    ctx: click.Context,
+    data: str,
+    wanted: RakeOptions,
+    filing: FilingOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
 ) -> None:
     """Add weights to the table in the file DATA (- is stdin) that give it known margins.
 
@@ -186,20 +214,21 @@ def command(
             margins = [_read_margins(path) for path in wanted.margins]
             scanned = None if wanted.replicates else reading.scan(data)
             source = reading.read(data) if scanned is None else scanned
+            if wanted.like_input and wanted.output is not None:
+                alike = source.form.output_format(wanted.output, wanted.output_format)
+                wanted = replace(wanted, output_format=alike)
         with step("raking"):
             raking = _raked(source, margins, wanted, columns_as)
         notes = [*source.notes, *(note for table in margins for note in table.notes), *raking.certificate.notes]
-        if wanted.report is not None:
-            from fairmaxent.report.raking_report import write_raking_report
-
-            origin = source_of(data, reading, columns_as, repeat)
-            write_raking_report(raking, staging.path_for(wanted.report), source=origin)
         if wanted.output is not None:
             with step("writing"):
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
-                staging.write_table(weighed, wanted.output, format=wanted.output_format)
+                form = source.form if wanted.like_input else None
+                notes += staging.write_table(weighed, wanted.output, format=wanted.output_format, form=form)
                 if scanned is None:
                     notes += formula_notes(weighed, wanted.output, wanted.output_format)
+        if wanted.reports:
+            _report(raking, wanted, filing, staging, source_of(data, reading, columns_as, repeat), source.notes)
     text = as_json(_record(raking, wanted, notes)) if wanted.as_json else _text(raking.certificate, wanted, notes)
     say(text, data_on_stdout=wanted.output == "-")
 
@@ -229,8 +258,30 @@ def _raked(source: TableFile, margins: list[TableFile], wanted: RakeOptions, col
     )
 
 
+def _report(
+    raking: Raking,
+    wanted: RakeOptions,
+    filing: FilingOptions,
+    staging: Staging,
+    origin: Source,
+    reading: tuple[str, ...],
+) -> None:
+    """Write the report; the weighted table is there, so that its digest can be named."""
+    from fairmaxent.report.raking_report import write_raking_report
+    from fairmaxent.report.source import written_file
+
+    files = [written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
+    if wanted.output not in (None, "-"):
+        files.append(written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
+    origin = replace(origin, written=tuple(files), reading=reading)
+    for path in wanted.reports:
+        write_raking_report(raking, staging.path_for(path), source=origin, **asdict(filing))
+
+
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
-    """The margins before and after, what the weights cost, what to know, and what was written."""
+    """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
+    from fairmaxent.raking.few_rows import few_rows_warnings
+
     levels = [(margin.name, level) for margin in certificate.margins for level in margin.levels]
     rows = [
         (f"{name} = {one.level}", one.rows, one.before, one.wanted, one.achieved, round(one.effective_rows))
@@ -244,7 +295,9 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
         for target in wanted.targets
         if target != "-"
     ]
+    warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
     parts = [
+        "\n".join(f"Warning: {cell_text(warning)}" for warning in warnings),
         "\n".join([table, *more]),
         "\n".join([*certificate.summary(), *seed]),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),

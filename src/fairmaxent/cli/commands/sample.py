@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "--given",
     multiple=True,
     type=option_types.PAIRS,
-    help="Fix columns exactly: sex=Female. Repeat a column to allow another value.",
+    help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column to "
+    "allow another value.",
 )
 @click.option("-o", "--output", type=click.Path(), default="-", help="Where to write the rows; stdout by default.")
 @output_format_option
@@ -100,5 +101,8 @@ def _evidence(given: tuple[dict[str, str], ...], domain: Domain) -> dict[str, ob
 
 
 def _value(text: str, attribute: Attribute) -> object:
-    """A level by its label, or else a boolean or number, as the column holds it."""
+    """A level by its label, or else a boolean, number or range of numbers, as the column holds it."""
+    low, dots, high = text.partition("..")
+    if dots and attribute.kind == "numeric" and text not in attribute.labels:
+        return slice(*(option_types.number_of(end) if end.strip() else None for end in (low, high)))
     return text if text in attribute.labels else typed_level(text, attribute.values.dtype)

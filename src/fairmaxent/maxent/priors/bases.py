@@ -43,6 +43,13 @@ def build_base(
     return learn_tree(blocks, counted, weighted, root=root, rules=rules)
 
 
+def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:
+    """Return a tree with another distribution of the root, and without what is forbidden."""
+    tables = [np.exp(table) for table in tree.log_tables]
+    strike_out(rules, tree.parents, tables)
+    return Tree.of(tree.blocks, tree.parents, root * allowed_roots(rules, tree.blocks.levels[0]), tables)
+
+
 def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     """Blocks with these shares of levels, independent but for the rules."""
     levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])

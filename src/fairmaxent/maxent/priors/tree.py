@@ -165,13 +165,20 @@ class TiltedTree:
         return shaped.transpose([[0, *kept].index(block) for block in wanted])
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw each block given its parents, parents first."""
+        """Draw each block given its parents, parents first, independently."""
+        return self._drawn(roots, rng, evenly=False)
+
+    def draw_evenly(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Drawn:
+        """Draw each block given its parents, parents first, each level in proportion to its share, up to one row."""
+        return self._drawn(roots, rng, evenly=True)
+
+    def _drawn(self, roots: NDArray[np.intp], rng: np.random.Generator, *, evenly: bool) -> Drawn:
         codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
         codes[:, 0] = roots
         for block in self.tree.order:
             parent = self.tree.parents[block - 1]
             given = roots * self.tree.blocks.levels[parent] + codes[:, parent] if parent else roots
-            codes[:, block] = self._choices[block - 1].draw(given, rng)
+            codes[:, block] = self._choices[block - 1].draw(given, rng, spread=evenly)
         return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
 
     @cached_property

@@ -46,7 +46,7 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     is counted in every row, so with many of both, the strongest pairs are searched for in a part of the rows.
     """
     sizes = blocks.levels
-    _refuse_large_tables(sizes)
+    refuse_large_tables(sizes)
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
     rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
     codes, weights = rows.codes, rows.counts / rows.total
@@ -67,7 +67,7 @@ def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
     return result
 
 
-def _refuse_large_tables(sizes: Sequence[int]) -> None:
+def refuse_large_tables(sizes: Sequence[int]) -> None:
     """Refuse columns of so many levels that the table of two of them within the root is too large."""
     cells = sizes[0] * math.prod(sorted(sizes[1:])[-2:])
     remedy = ("merge levels (", Option("max_levels"), "), or use ", Option("base", "product"))

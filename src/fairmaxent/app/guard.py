@@ -1,0 +1,97 @@
+"""The guard at the door: only this computer, only this address, only who has the token, and only the app's own page."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    b"content-security-policy": _POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+    b"x-frame-options": b"DENY",
+}
+_SAFE = ("GET", "HEAD")
+_OWN_SITES = (None, "same-origin", "none")
+NO_TOKEN = "This page needs the address that 'fairmaxent app' printed when it started. Open that address again.\n"
+
+
+class Guard:
+    """Checks every request before the app sees it, and adds the headers that keep a page safe to every answer."""
+
+    def __init__(self, app: Application, *, port: int) -> None:
+        self._app = app
+        self._token = secrets.token_urlsafe(32)
+        self._cookie = secrets.token_urlsafe(32)
+        self._name = f"fairmaxent-{port}"  # cookies know no ports, and two apps may run at once
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self.address = f"http://127.0.0.1:{port}/?token={self._token}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+        refused = self._refused(scope)
+        answer: Application = self._app if refused is None else refused
+
+        async def safely(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                given = [(name, value) for name, value in message.get("headers", []) if name not in HEADERS]
+                message = {**message, "headers": [*given, *HEADERS.items()]}
+            await send(message)
+
+        await answer(scope, receive, safely)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """The answer to a request that may not pass; None: it may."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get("host"), headers.get("origin")
+        if host not in self._hosts:
+            return _no("This address is not the app's.\n")
+        if origin is not None and origin != f"http://{host}":
+            return _no("Another site may not use the app.\n")
+        if headers.get("sec-fetch-site") not in _OWN_SITES and scope["path"] != "/":
+            return _no("Another site may not use the app.\n")
+        if scope["method"] not in _SAFE and origin is None:
+            return _no("A request that changes something must come from the app's page.\n")
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["path"] == "/" and token and hmac.compare_digest(token.encode(), self._token.encode()):
+            return self._welcome()
+        if not hmac.compare_digest(self._cookie_in(headers).encode(), self._cookie.encode()):
+            return _no(NO_TOKEN)
+        return None
+
+    def _welcome(self) -> Response:
+        """Put the secret into a cookie, and take it out of the address."""
+        answer = RedirectResponse("/", status_code=303)
+        answer.set_cookie(self._name, self._cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _cookie_in(self, headers: MutableMapping[str, str]) -> str:
+        try:
+            known = SimpleCookie(headers.get("cookie", "")).get(self._name)
+        except CookieError:
+            return ""
+        return "" if known is None else known.value
+
+
+def _no(why: str) -> Response:
+    return PlainTextResponse(why, status_code=403)

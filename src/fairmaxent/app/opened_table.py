@@ -1,0 +1,116 @@
+"""A table that was opened: in memory, or scanned where it is if it is Parquet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairmaxent.cli.next_step import outputs
+from fairmaxent.cli.options import DomainOptions, ReadingOptions
+from fairmaxent.data.frames import load_library
+from fairmaxent.files.tables import TableFile
+
+_LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
+_SLICES = 20  # from all over the file
+
+AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+
+
+def reading_of(drop: Sequence[str] = ()) -> ReadingOptions:
+    """How the app reads files: as the command line does if nothing else is said."""
+    nothing: dict[str, Any] = dict.fromkeys(
+        (
+            "input_format",
+            "sheet",
+            "skip_lines",
+            "skip_last",
+            "delimiter",
+            "encoding",
+            "decimal",
+            "date_order",
+            "columns",
+        )
+    )
+    return ReadingOptions(**nothing, missing=(), drop=list(drop) or None)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTable:
+    """A file of the session, read when it is needed."""
+
+    number: int  # so that an old page notices that another table was opened
+    path: Path
+    typed: str  # how a command names it: the path given to the app, or the name of the file that was uploaded
+    title: str
+    can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
+
+    @cached_property
+    def _scanned(self) -> TableFile | None:
+        return reading_of().scan(str(self.path))
+
+    @cached_property
+    def _read(self) -> TableFile:
+        """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
+        table = reading_of().read(str(self.path))
+        return replace(table, remarks=tuple(str(one).replace(str(self.path), self.typed) for one in table.remarks))
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the rows stay in the file."""
+        return self._scanned is not None
+
+    def file(self, drop: Sequence[str] = (), *, in_memory: bool = False) -> TableFile:
+        """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
+        whole = self._read if in_memory or self._scanned is None else self._scanned
+        return reading_of(drop).without_dropped(whole)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The columns and their types."""
+        return dict(self.file().frame.collect_schema())
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows it has."""
+        if self._scanned is None:
+            return len(self._read.frame)
+        polars = load_library("polars")
+        return int(self._scanned.frame.select(polars.len()).collect().item())
+
+    @cached_property
+    def _looked_at(self) -> Any:
+        if self._scanned is None:
+            return self._read.frame
+        lazy, rows = self._scanned.frame, self.rows
+        if rows <= _LOOKED_AT:
+            return lazy.collect()
+        starts = [number * rows // _SLICES for number in range(_SLICES)]
+        polars = load_library("polars")
+        return polars.concat([lazy.slice(start, _LOOKED_AT // _SLICES).collect() for start in starts])
+
+    def looked_at(self, drop: Sequence[str]) -> Any:
+        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
+        return self._looked_at.drop(list(drop))
+
+    @property
+    def is_partly_looked_at(self) -> bool:
+        """Whether Look shows some of the rows only."""
+        return len(self._looked_at) < self.rows
+
+    def file_names(self) -> tuple[str, str, str, bool]:
+        """Names for table, model and report beside the data, and whether the table is written in the form of the data.
+
+        They are only names: the app itself writes in a folder of its own.
+        """
+        said = outputs(self.typed, self.file().form)
+        table, report = said[1], said[said.index("--report") + 1]
+        model = os.path.join(os.path.dirname(table), f"{_stem(self.typed)}-model.fme")
+        return table, model, report, "--like-input" in said
+
+
+def _stem(name: str) -> str:
+    return os.path.basename(name).split(".")[0] or "table"

@@ -1,0 +1,87 @@
+"""What See shows: a fit as plain values for the page, in people as well as in rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fairmaxent.app.looked import plain
+from fairmaxent.app.problem_text import as_labelled
+from fairmaxent.errors import spelled
+from fairmaxent.fit.cost_remarks import cost_remarks
+from fairmaxent.fit.cost_text import changed_lines
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.group_changes import GroupChange
+from fairmaxent.fit.group_changes import group_changes as changes_of
+from fairmaxent.fit.remarks import other_remarks
+from fairmaxent.plain_text import visible
+from fairmaxent.report import model_estimate
+
+
+def seen(fit: Fit) -> dict[str, Any]:
+    """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
+    certificate, rows = fit.certificate, fit.table.size
+    costs = certificate.costs
+    return {
+        "rows": rows,
+        "rates": list(_rates(fit)),
+        "groups": [plain(_group(change, rows)) for change in changes_of(fit)],
+        "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
+        "effective_rows": certificate.effective_rows,
+        "copied_share": certificate.copied_share,
+        "largest_weight": None
+        if costs is None
+        else max((group.largest_weight for group in costs.groups), default=None),
+        "most_copies": None if costs is None else max((group.most_copies for group in costs.groups), default=None),
+        "costs": [] if costs is None else [plain({**asdict(one), "beyond": one.beyond_line}) for one in costs.groups],
+        "changed": [] if costs is None else [visible(line) for line in changed_lines(costs)],
+        "filled": sum(certificate.filled_shares),
+        "warnings": [visible(spelled(remark, as_labelled)) for remark in cost_remarks(certificate)],
+        "notes": [visible(spelled(remark, as_labelled)) for remark in other_remarks(certificate)],
+        "estimate": _estimate(fit),
+    }
+
+
+def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
+    certificate = fit.certificate
+    for kind, names in certificate.wanted.items():
+        for name, wanted in names.items():
+            yield plain(
+                {
+                    "kind": kind,
+                    "name": name,
+                    "wanted": wanted,
+                    "before": certificate.before[kind][name],
+                    "after": certificate.achieved[kind][name],
+                }
+            )
+
+
+def _group(change: GroupChange, rows: int) -> dict[str, Any]:
+    """One group and one outcome, with how many people of a table of the same size have it, before and after."""
+    return {
+        **asdict(change),
+        "people_before": change.share_before * rows,
+        "people_after": change.share_after * rows,
+        "with_before": _product(change.share_before, change.rate_before) * rows,
+        "with_after": _product(change.share_after, change.rate_after) * rows,
+    }
+
+
+def _product(share: float, rate: float) -> float:
+    return 0.0 if share == 0 else share * rate
+
+
+def _estimate(fit: Fit) -> dict[str, Any] | None:
+    known = fit.certificate.to_dict()["downstream"]
+    if known is None:
+        return None
+    lines = [
+        {"name": name, "meaning": meaning, "before": before.value, "after": after.value, "range": after.span}
+        for name, meaning, before, after in model_estimate.lines(known)
+    ]
+    shown: dict[str, Any] = plain(
+        {"student": known["student"], "output": known["output"], "people": known["measured_on"], "lines": lines}
+    )
+    return shown

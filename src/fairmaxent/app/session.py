@@ -1,0 +1,318 @@
+"""The session: the table that is open, the scenario, its fit, and what was kept for comparison."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from fairmaxent.app.examples import EXAMPLES
+from fairmaxent.app.jobs import Jobs
+from fairmaxent.app.latest_only import LatestOnly
+from fairmaxent.app.looked import looked, plain
+from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.problem_text import problem_text
+from fairmaxent.app.refusals import StaleError
+from fairmaxent.app.repeat import FileNames, command_text, evaluation_command, python_text
+from fairmaxent.app.scenario import Scenario
+from fairmaxent.app.seen import seen
+from fairmaxent.app.taking import take
+from fairmaxent.cli.role_options import typed_level
+from fairmaxent.data.reading import Reading
+from fairmaxent.errors import InputError, StorageError
+from fairmaxent.evaluation.pipeline import evaluate
+from fairmaxent.files.tables import as_polars
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.pipeline import fit_rows, read_frame, with_estimate
+from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.inspection import inspect
+from fairmaxent.plain_text import visible
+from fairmaxent.progress import Progress
+from fairmaxent.report.trade_off import trade_off
+
+MOST_PINS = 3
+_NAME_LENGTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A scenario with its fit, and which output a model was tried out on, if that was asked for."""
+
+    scenario: Scenario
+    fit: Fit
+    estimated: str | None = None
+
+
+class Session:
+    """All that the page shows is kept here, so that a reload or a second tab finds it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.live = LatestOnly("fit")
+        self.jobs = Jobs(hide=str(folder))
+        self.opened: OpenedTable | None = None
+        self.problem: str | None = None  # why the file that the command named could not be opened
+        self._lock = threading.Lock()
+        self._look: dict[str, Any] | None = None
+        self._options: dict[str, Any] = {}
+        self._fitted: Fitted | None = None
+        self._answer: dict[str, Any] | None = None
+        self._pins: list[dict[str, Any]] = []
+        self._reading: tuple[object, Reading] | None = None
+        self._files: list[dict[str, Any]] = []
+        self._numbers = 0
+
+    # ------------------------------------------------------------ opening a table
+
+    def open_given(self, path: str) -> dict[str, Any]:
+        """Open the file that the command named; what is wrong with it is said on the page."""
+        try:
+            return self._open(Path(path), typed=path, title=os.path.basename(path))
+        except Exception as problem:
+            self.problem = problem_text(problem, hide=str(self.folder))
+            return self.state()
+
+    def open_uploaded(self, name: str, uploaded: Path) -> dict[str, Any]:
+        """Open a file that the browser sent, under a harmless form of its name."""
+        shown = safe_name(name)
+        target = self._new_folder() / shown
+        os.rename(uploaded, target)
+        return self._open(target, typed=shown, title=shown)
+
+    def open_demo(self, name: str) -> dict[str, Any]:
+        """Open a table that comes with the package."""
+        from fairmaxent import datasets
+        from fairmaxent.files.tables import write_table
+
+        if name not in EXAMPLES:
+            raise InputError("there is no such example; reload the page")
+        demo = datasets.load(name, library="polars")  # type: ignore[arg-type]
+        target = self._new_folder() / f"{name}.csv"
+        write_table(demo.frame, target)
+        return self._open(target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
+
+    def _open(self, path: Path, *, typed: str, title: str, can_be_taken: bool = False) -> dict[str, Any]:
+        opened = OpenedTable(self._next(), path, typed, title, can_be_taken)
+        look = looked(opened, inspect(opened.looked_at(())))
+        with self._lock:
+            self.jobs.stop_all()
+            self.opened, self._look, self._reading = opened, look, None
+            self._fitted, self._answer, self._pins, self._files = None, None, [], []
+            self._options = {
+                "outcome": look["outcome"] or "",
+                "protected": look["protected"],
+                "favourable": look["favourable"],
+                "representation_rate": look["representation_rate"],
+            }
+        return self.state()
+
+    def _next(self) -> int:
+        with self._lock:
+            self._numbers += 1
+            return self._numbers
+
+    def _new_folder(self) -> Path:
+        folder = self.folder / str(self._next())
+        folder.mkdir(mode=0o700)
+        return folder
+
+    # ------------------------------------------------------------ looking and fitting
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the page shows."""
+        opened = self.opened
+        if opened is None:
+            return {"table": None, "problem": self.problem}
+        table = {"number": opened.number, "title": opened.title, "name": opened.typed, "offered": opened.can_be_taken}
+        return {
+            "table": table,
+            "look": self._look,
+            "options": self._options,
+            "answer": self._answer,
+            "pins": self._pins,
+            "files": self._files,
+        }
+
+    def look(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Inspect the table again with the roles that the page chose."""
+        opened = self._known(number)
+        roles = Scenario.from_json({**options, "outcome": options.get("outcome") or " ", "protected": ["?"]})
+        frame = opened.looked_at(roles.drop)
+        outcome, protected = options.get("outcome") or None, list(options.get("protected") or []) or None
+        for name in [outcome, *(protected or []), roles.weight]:
+            if name is not None and name not in opened.schema:
+                raise InputError(f"the table has no column {name!r}; reload the page")
+        levels = [typed_level(level, opened.schema[str(outcome)]) for level in roles.favourable] if outcome else []
+        inspection = inspect(
+            frame, outcome, protected, favourable=levels or None, groups=roles.groups, weight=roles.weight
+        )
+        look = looked(opened, inspection)
+        if not (outcome and protected):  # nobody chose them, so they are not taken for granted
+            look |= {} if outcome else {"outcome": None}
+            look |= {} if protected else {"protected": []}
+        with self._lock:
+            self._look, self._options = look, dict(options)
+        return {"look": look}
+
+    def fit(self, number: object, options: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Fit the scenario, and return what See shows."""
+        began = perf_counter()
+        opened, scenario = self._known(number), Scenario.from_json(options)
+        with self._lock:
+            self._options = scenario.to_json()
+        request = replace(scenario.request(opened.schema), progress=progress)
+        data = self._read(opened, scenario, request)
+        fitted = Fitted(scenario, fit_rows(data, request.kept(), progress))
+        progress("done", 1.0)
+        return self._answered(opened, fitted, perf_counter() - began)
+
+    def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> dict[str, Any]:
+        names = FileNames(*opened.file_names())
+        answer = {
+            "scenario": fitted.scenario.to_json(),
+            "see": seen(fitted.fit),
+            "command": command_text(opened, fitted.scenario, names, fitted.estimated),
+            "python": python_text(opened, fitted.scenario, fitted.fit, names, fitted.estimated),
+            "seconds": seconds,
+        }
+        with self._lock:
+            if self.opened is not opened:
+                raise StaleError
+            self._fitted, self._answer, self._files = fitted, plain(answer), []
+        return {"answer": self._answer}
+
+    def _read(self, opened: OpenedTable, scenario: Scenario, request: Request) -> Reading:
+        """The rows in codes; read once for all scenarios that need the same of them."""
+        in_memory = scenario.needs_rows_in_memory
+        key = (
+            *(opened.number, scenario.drop, in_memory, request.outcome, tuple(request.protected_names)),
+            *(tuple(request.within_names), request.weight, tuple(sorted(request.named_columns)), request.share),
+        )
+        if self._reading is None or self._reading[0] != key:
+            self._reading = None  # two tables need not be in memory at once
+            self._reading = key, read_frame(opened.file(scenario.drop, in_memory=in_memory).frame, request)
+        return self._reading[1]
+
+    def _known(self, number: object) -> OpenedTable:
+        if self.opened is None or number != self.opened.number:
+            raise StaleError
+        return self.opened
+
+    # ------------------------------------------------------------ slow work
+
+    def estimate(self, progress: Progress) -> dict[str, Any]:
+        """Estimate what a model trained on the result will do."""
+        opened, fitted = self._current()
+        output = "weights" if fitted.scenario.mode == "weights" else "rows"
+        began = perf_counter()
+        plan = Estimate(output=output)  # type: ignore[arg-type]
+        known = replace(fitted, fit=with_estimate(fitted.fit, plan, progress=progress), estimated=output)
+        self._still(fitted)
+        return self._answered(opened, known, perf_counter() - began)
+
+    def trade_off(self, progress: Progress) -> dict[str, Any]:
+        """Fit a few more times with other rates and other shares of the base."""
+        _, fitted = self._current()
+        curve = trade_off(fitted.fit, progress=progress)
+        return {"points": plain([vars(point) for point in curve.points]), "skipped": curve.skipped}
+
+    def evaluate(self, progress: Progress) -> dict[str, Any]:
+        """Judge the new rows before they are shared, as 'fairmaxent evaluate' does."""
+        opened, fitted = self._current()
+        scenario, fit = fitted.scenario, fitted.fit
+        if scenario.mode != "rows":
+            raise InputError("Only new rows can be judged; choose “New rows” under Take.")
+        real = opened.file(scenario.drop, in_memory=True).frame
+        new = as_polars(fit.sample(fit.table.size if scenario.rows is None else scenario.rows))
+        judged = evaluate(
+            real,
+            new,
+            outcome=scenario.outcome,
+            protected=list(scenario.protected),
+            favourable=fit.request.favourable,
+            progress=progress,
+        )
+        self._still(fitted)
+        measures = judged.to_frame().iter_rows(named=True)
+        names = FileNames(*opened.file_names())
+        return {
+            "verdict": visible(judged.verdict),
+            "measures": plain(list(measures)),
+            "command": evaluation_command(opened, scenario, names),
+        }
+
+    def take(self, progress: Progress) -> dict[str, Any]:
+        """Write the files to take."""
+        opened, fitted = self._current()
+        answer = self._answer or {}
+        files = take(
+            opened,
+            fitted.scenario,
+            fitted.fit,
+            folder=(folder := self._new_folder()),
+            names=FileNames(*opened.file_names()),
+            command=str(answer.get("command")),
+            estimated=fitted.estimated,
+            progress=progress,
+        )
+        self._still(fitted)
+        with self._lock:
+            self._files = [{**file, "folder": int(folder.name)} for file in files]
+        return {"files": self._files}
+
+    def _current(self) -> tuple[OpenedTable, Fitted]:
+        if self.opened is None or self._fitted is None:
+            raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
+        return self.opened, self._fitted
+
+    def _still(self, fitted: Fitted) -> None:
+        if self._fitted is not fitted:
+            raise StorageError("the scenario was changed meanwhile; ask again")
+
+    def file(self, folder: int, name: str) -> Path | None:
+        """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
+        for known in self._files:
+            if (known["folder"], known["name"]) == (folder, name):
+                return self.folder / str(folder) / str(known["name"])
+        opened = self.opened
+        if opened is not None and opened.can_be_taken and (folder, name) == (0, opened.typed):
+            return opened.path
+        return None
+
+    # ------------------------------------------------------------ scenarios to compare
+
+    def pin(self) -> dict[str, Any]:
+        """Keep the present scenario, to compare others with it; the oldest of more than three goes."""
+        self._current()
+        with self._lock:
+            self._numbers += 1
+            self._pins = [*self._pins, {"number": self._numbers, "answer": self._answer}][-MOST_PINS:]
+        return {"pins": self._pins}
+
+    def unpin(self, number: int) -> dict[str, Any]:
+        """Forget a scenario."""
+        with self._lock:
+            self._pins = [pin for pin in self._pins if pin["number"] != number]
+        return {"pins": self._pins}
+
+    def stop(self) -> None:
+        """Stop all work."""
+        self.live.stop()
+        self.jobs.stop_all()
+
+
+def safe_name(name: str) -> str:
+    """A file name without folders, hidden beginnings, or characters that mean something to a shell or a page.
+
+    >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv"), safe_name("<b>.csv"), safe_name("..")
+    ('passwd', 'my survey (1).csv', '_b_.csv', 'table')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    plain_letters = re.sub(r"[^\w .()+-]", "_", last).lstrip(".- ").strip()
+    stem, dot, suffix = plain_letters.rpartition(".")
+    return f"{stem[:_NAME_LENGTH]}{dot}{suffix[:_NAME_LENGTH]}" or "table"

@@ -1,0 +1,33 @@
+// Elements made from data: every name and value becomes a text node, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const byId = (id) => document.getElementById(id);
+
+let numbers = 0;
+export const newId = (stem) => `${stem}-${++numbers}`;
+
+// A table of texts; the columns in `right` hold numbers, the one `wide` long texts.
+export function table(caption, heads, rows, right = [], wide = -1) {
+  const side = (index) => (right.includes(index) ? "n" : index === wide ? "levels" : null);
+  const body = rows.map((row) =>
+    h("tr", row.className ? { class: row.className } : null, row.map((cell, index) =>
+      index === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: side(index) }, cell))));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", null, h("caption", null, caption),
+      h("thead", null, h("tr", null, heads.map((head, index) => h("th", { scope: "col", class: side(index) }, head)))),
+      h("tbody", null, body)));
+}

@@ -1,0 +1,13 @@
+// Numbers as people read them.
+
+export const whole = (value) => Math.round(value).toLocaleString("en-GB");
+export const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
+export const rate = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
+export const times = (value) =>
+  value === null || value === undefined ? "–" : value >= 100 ? whole(value) : value.toFixed(1);
+export const signed = (value) => {
+  const size = whole(Math.abs(value));
+  return size === "0" ? "0" : `${value > 0 ? "+" : "−"}${size}`;
+};
+export const size = (bytes) =>
+  bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} bytes`;

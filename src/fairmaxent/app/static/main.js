@@ -1,0 +1,253 @@
+// The page: one state, which the server keeps; each part draws itself from it.
+
+import { get, post, stop, upload, work } from "./api.js";
+import { drawAsk } from "./ask.js";
+import { byId, h } from "./dom.js";
+import { Live } from "./live.js";
+import { drawLook } from "./look.js";
+import { drawOpen } from "./opening.js";
+import { drawPins, drawSee, drawTradeOff, drawVerdict } from "./see.js";
+import { drawFiles, drawTake } from "./take.js";
+
+let state = null;
+let options = {};
+let answer = null;
+let pins = [];
+let files = [];
+let looking = 0;
+
+const live = new Live({
+  answered: (newest) => { answer = newest; files = []; fail(null); drawAnswer(); },
+  failed: (problem) => fail(problem),
+  busy: (is) => byId("see").setAttribute("aria-busy", String(is)),
+});
+
+function fail(problem) {
+  byId("problem").textContent = problem ? problem.message : "";
+  byId("problem").hidden = !problem;
+}
+
+const room = (id) => Math.max(240, byId(id).clientWidth - 32);
+const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
+
+// ---------------------------------------------------------------- opening
+
+async function opening(what, text) {
+  fail(null);
+  drawOpenPart(text);
+  try {
+    show(await what());
+    byId("look").scrollIntoView();
+  } catch (problem) {
+    fail(problem);
+  }
+  drawOpenPart();
+}
+
+function drawOpenPart(busy) {
+  redraw(byId("open"), () => drawOpen(byId("open"), {
+    examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
+    openFile: (file) => opening(() => {
+      if (file.size > state.most_bytes) throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
+      return upload(file);
+    }, `Reading ${file.name}…`),
+    openDemo: (name) => opening(() => post("/api/demo", { name }), "Reading the example…"),
+  }));
+}
+
+function show(newest) {
+  state = newest;
+  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, ...(state.options ?? {}) };
+  answer = state.answer ?? null;
+  pins = state.pins ?? [];
+  files = state.files ?? [];
+  for (const id of ["look", "live", "take", "parts"]) byId(id).hidden = !state.table;
+  byId("title").textContent = state.table ? state.table.title : "Turn a biased table into a fair one.";
+  document.title = state.table ? `${state.table.title} – fairmaxent` : "fairmaxent";
+  if (!state.table) return;
+  drawLookPart();
+  drawRest();
+  if (!answer && isReady()) live.ask(state.table.number, options);
+}
+
+// ---------------------------------------------------------------- changing
+
+// Every change of a wish or a role; `look`: the table is looked at again, `draw`: other controls depend on it.
+function change(values, { look = false, draw = false } = {}) {
+  options = { ...options, ...values };
+  Object.assign(shared, options);
+  if (draw) drawRest();
+  if (look) lookAgain();
+  if (isReady()) live.ask(state.table.number, options);
+}
+
+// The controls read the newest wish even if they were drawn before.
+const shared = {};
+
+function changeRoles(values) {
+  const protectedNow = values.protected ?? options.protected;
+  const rate = (name) => options[name] !== null && typeof options[name] === "object"
+    ? Object.values(options[name]).find((one) => one !== null) ?? null : options[name];
+  const fresh = values.protected || values.outcome
+    ? { target: null, representation_rate: rate("representation_rate"), statistical_rate: rate("statistical_rate"),
+        within: (options.within ?? []).filter((name) => !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)),
+        groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
+  change({ ...values, ...fresh }, { look: true, draw: true });
+  drawLookPart();
+}
+
+async function lookAgain() {
+  const number = ++looking;
+  try {
+    const { look } = await post("/api/look", { table: state.table.number, options });
+    if (number !== looking) return;
+    state = { ...state, look };
+    drawLookPart();
+  } catch (problem) {
+    if (number === looking) fail(problem);
+  }
+}
+
+// Which control of a part has the focus, by its place, so that drawing the part again does not lose it.
+const controls = (part) => [...part.querySelectorAll("input, select, button, summary, a")];
+const focusIn = (part) => controls(part).indexOf(document.activeElement);
+const restore = (part, index) => index >= 0 && controls(part)[index]?.focus();
+
+// Draw a part again, with the same focus, and with open what was open.
+function redraw(part, draw) {
+  const title = (one) => one.querySelector("summary").textContent;
+  const index = focusIn(part);
+  const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
+  draw();
+  for (const one of part.querySelectorAll("details")) one.open = before.get(title(one)) ?? one.open;
+  restore(part, index);
+}
+
+// ---------------------------------------------------------------- drawing
+
+function drawLookPart() {
+  const part = byId("look");
+  redraw(part, () => drawLook(part, { state, options, change: changeRoles, width: room("look") }));
+}
+
+function drawRest() {
+  for (const name of Object.keys(shared)) delete shared[name];
+  Object.assign(shared, options);
+  const ask = byId("ask"), take = byId("take");
+  redraw(ask, () => {
+    if (isReady()) drawAsk(ask, { state, options: shared, change });
+    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
+  });
+  if (!byId("answer")) drawSeeFrame();
+  redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
+  drawAnswer();
+}
+
+function drawSeeFrame() {
+  byId("see").replaceChildren(h("h2", { id: "see-title" }, "See"),
+    h("p", { id: "spoken", class: "soft", role: "status" }),
+    h("div", { id: "pins" }),
+    h("div", { id: "answer" }),
+    h("p", { class: "buttons" },
+      h("button", { type: "button", id: "estimate", onclick: () => slow("estimate") }, "Estimate what a model will do"),
+      h("button", { type: "button", id: "trade-off", onclick: () => slow("trade-off") }, "Show the trade-off"),
+      h("button", { type: "button", id: "evaluate", onclick: () => slow("evaluate") }, "Judge the new rows before sharing"),
+      h("button", { type: "button", id: "pin", onclick: pin }, "Pin this scenario")),
+    h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "verdict" }));
+}
+
+function drawAnswer() {
+  const known = Boolean(answer);
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known;
+  byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
+  if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
+  redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
+  byId("curves").replaceChildren();
+  byId("verdict").replaceChildren();
+  byId("evaluate").hidden = answer.scenario.mode !== "rows";
+  drawPins(byId("pins"), pins, answer, { unpin });
+  byId("command").textContent = answer.command;
+  byId("python").textContent = answer.python;
+  drawFiles(files);
+}
+
+// ---------------------------------------------------------------- slow work
+
+async function watched(kind, target) {
+  const bar = h("progress", { max: 1, "aria-label": kind });
+  const stage = h("span", { role: "status" }, "starting");
+  let number = null;
+  target.replaceChildren(h("p", { class: "working" }, bar, " ", stage, " ",
+    h("button", { type: "button", onclick: () => number !== null && stop(number) }, "Stop")));
+  try {
+    return await work(kind, (job) => {
+      number = job.number;
+      bar.value = job.share;
+      if (stage.textContent !== job.stage && job.stage) stage.textContent = job.stage;
+    });
+  } finally {
+    target.replaceChildren();
+  }
+}
+
+async function slow(kind) {
+  fail(null);
+  try {
+    const result = await watched(kind, byId("slow"));
+    if (result === null) return;
+    if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
+    if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
+    answer = result.answer;
+    drawAnswer();
+  } catch (problem) {
+    fail(problem);
+  }
+}
+
+async function make() {
+  fail(null);
+  try {
+    const result = await watched("take", byId("making"));
+    if (result === null) return;
+    files = result.files;
+    drawFiles(files);
+    byId("files").querySelector("a")?.focus();
+  } catch (problem) {
+    fail(problem);
+  }
+}
+
+async function pin() {
+  try {
+    ({ pins } = await post("/api/pin"));
+    drawPins(byId("pins"), pins, answer, { unpin });
+  } catch (problem) {
+    fail(problem);
+  }
+}
+
+async function unpin(number) {
+  ({ pins } = await post("/api/unpin", { number }));
+  drawPins(byId("pins"), pins, answer, { unpin });
+}
+
+// ---------------------------------------------------------------- starting
+
+let resized;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => { if (state?.table) { drawLookPart(); drawAnswer(); } }, 150);
+});
+
+try {
+  show(await get("/api/first"));
+  drawOpenPart(state.starting ? "Starting…" : "");
+  document.body.dataset.ready = "yes";
+  if (state.starting) {
+    show(await get("/api/state"));
+    drawOpenPart();
+  }
+  if (state.problem) fail(new Error(state.problem));
+} catch (problem) {
+  fail(problem);
+}

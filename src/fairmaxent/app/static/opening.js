@@ -1,0 +1,34 @@
+// Open: a file by dropping or choosing it, or an example with one click.
+
+import { h, newId } from "./dom.js";
+import { size } from "./format.js";
+
+export function drawOpen(section, { examples, most, opened, openFile, openDemo, busy }) {
+  const id = newId("file");
+  const input = h("input", {
+    type: "file", id, class: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz,.zst",
+    onchange: () => input.files.length && openFile(input.files[0]),
+  });
+  const drop = h("div", { class: "drop" },
+    h("label", { for: id }, "Choose a table"), input,
+    h("p", { class: "soft" }, `or drop it here: CSV, Excel, Parquet, Arrow or JSON lines, up to ${size(most)}.`));
+  for (const kind of ["dragover", "dragenter"]) {
+    drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
+  }
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
+  });
+  const buttons = h("p", { class: "examples" }, h("span", { class: "soft" }, "Or try an example: "),
+    Object.entries(examples).map(([name, title]) =>
+      h("button", { type: "button", onclick: () => openDemo(name) }, title)));
+  const status = h("p", { role: "status", class: "soft" }, busy ?? "");
+  if (opened) {
+    section.replaceChildren(h("details", null, h("summary", null, h("h2", { id: "open-title" }, "Open another table")),
+      drop, buttons, status));
+  } else {
+    section.replaceChildren(h("h2", { id: "open-title" }, "Open a table"), drop, buttons, status);
+  }
+}

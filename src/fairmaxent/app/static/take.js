@@ -1,0 +1,43 @@
+// Take: the files, and the command and the Python that make them again.
+
+import { choose, number } from "./ask.js";
+import { h } from "./dom.js";
+import { size } from "./format.js";
+
+export function drawTake(section, { state, options, change, make, files }) {
+  const modes = [["rows", "New rows"], ["weights", "Your rows with a column of weights"], ["top-up", "Only the rows to add to yours"]];
+  const mode = options.mode ?? "rows";
+  section.replaceChildren(
+    h("h2", { id: "take-title" }, "Take"),
+    choose("What", mode, options.share ? modes.slice(0, 1) : modes,
+      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null }) }, { draw: true })),
+    mode === "rows" && number("How many rows (empty: as many as in the data)", options.rows, 1, 1e9, (rows) => change({ rows })),
+    h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
+    h("div", { id: "making" }),
+    h("div", { id: "files" }),
+    h("h3", null, "Do it again"),
+    h("p", { class: "soft" }, "These write the same table, byte for byte; the command also writes the same model and report."),
+    snippet("Command", "command"), snippet("Python", "python"));
+  drawFiles(files);
+}
+
+function snippet(title, id) {
+  const text = h("pre", { id, tabindex: "0", "aria-label": title });
+  const said = h("span", { role: "status", class: "soft" });
+  return h("div", { class: "snippet" }, h("h4", null, title), text,
+    h("button", { type: "button", "aria-label": `Copy the ${title.toLowerCase()}`, onclick: async () => {
+      try {
+        await navigator.clipboard.writeText(text.textContent);
+        said.textContent = " copied";
+      } catch {
+        getSelection().selectAllChildren(text);
+        said.textContent = " selected; copy it with the keyboard";
+      }
+    } }, "Copy"), said);
+}
+
+export function drawFiles(files) {
+  document.getElementById("files").replaceChildren(...(files.length ? [h("ul", { class: "files" }, files.map((file) =>
+    h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
+      `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)))] : []));
+}

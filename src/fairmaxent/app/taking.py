@@ -1,0 +1,93 @@
+"""What Take makes: the fair table, the model and the report, by the same functions as the command line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fairmaxent.app.opened_table import AS_INFERRED, OpenedTable, reading_of
+from fairmaxent.app.repeat import FileNames
+from fairmaxent.app.scenario import Scenario
+from fairmaxent.cli.before_after import measure, measure_data
+from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
+from fairmaxent.cli.debias_result import Result
+from fairmaxent.cli.filing_options import FilingOptions
+from fairmaxent.cli.options import source_of
+from fairmaxent.cli.output_options import WEIGHT_NAME, OutputOptions
+from fairmaxent.files.staging import Staging
+from fairmaxent.fit.fit import Fit
+from fairmaxent.progress import Progress
+
+
+def take(
+    opened: OpenedTable,
+    scenario: Scenario,
+    fit: Fit,
+    *,
+    folder: Path,
+    names: FileNames,
+    command: str,
+    estimated: str | None,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Write the files into the folder; return their names, sizes, and what they are."""
+    wanted = _wanted(folder, scenario, names, estimated)
+    source = opened.file(scenario.drop, in_memory=scenario.needs_rows_in_memory)
+    wanted = wanted.in_form(source)
+    progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
+    with Staging(wanted.targets, force=True) as staging:
+        result = _result(fit, source, wanted, staging, progress)
+        progress("writing the report", 0.6)
+        origin = source_of(str(opened.path), reading_of(scenario.drop), AS_INFERRED, command)
+        origin = replace(origin, file=os.path.basename(opened.typed))
+        make_report(result, wanted, FilingOptions(None, None, None), staging, origin)
+        progress("writing the report", 0.95)
+    whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}
+    return [
+        {"name": os.path.basename(path), "what": what, "bytes": os.path.getsize(path)}
+        for path, what in whats.items()
+        if path is not None
+    ]
+
+
+_WHATS = {"rows": "New rows", "weights": "Your rows with weights", "top-up": "Rows to add"}
+
+
+def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str | None) -> OutputOptions:
+    table, model, report = (str(folder / os.path.basename(name)) for name in (names.table, names.model, names.report))
+    return OutputOptions(
+        output=table,
+        output_format=None,
+        like_input=names.like_input,
+        mode=scenario.mode,
+        rows=scenario.rows,
+        iid=False,
+        weight_name=WEIGHT_NAME,
+        estimate=estimated or "none",  # type: ignore[arg-type]
+        model=model,
+        report=report,
+        evaluate=False,
+        pdf=None,
+        scheduler=None,
+        readable_by_others=False,
+        force=True,
+        as_json=False,
+    )
+
+
+def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, progress: Progress) -> Result:
+    """Write table and model; a table that stays on disk is written in pieces."""
+    if source.frame.__class__.__name__ != "LazyFrame":
+        result = make_result(fit, source, wanted)
+        progress("writing the table", 0.4)
+        return replace(result, written_notes=write_files(result, wanted, staging))
+    fit.save(staging.path_for(wanted.model or ""))
+
+    def part(stage: str, share: float) -> None:
+        progress(stage, 0.1 + 0.5 * share)
+
+    made = stream_table(fit, source, wanted, staging, part)
+    rows = fit.table.size if wanted.mode == "weights" else made.rows
+    return Result(fit, source, rows, None, measure_data(fit), measure(fit, made.table), made)

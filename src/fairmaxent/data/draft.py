@@ -1,0 +1,64 @@
+"""A draft of a declaration, made from a learned domain; somebody must read it before it can be called public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.declaration import Declaration
+
+_DIGITS = 2  # to which the outermost edges are rounded, away from the values
+
+
+def drafted(attributes: Sequence[Attribute]) -> Declaration:
+    """Declare what was learned: the values of columns with few of them, the edges of the bins of the others."""
+    binned = [attribute for attribute in attributes if attribute.edges is not None]
+    listed = [attribute for attribute in attributes if attribute.edges is None]
+    return Declaration.of(
+        {attribute.name: _values(attribute) for attribute in listed},
+        {attribute.name: _edges(attribute) for attribute in binned},
+        [attribute.name for attribute in attributes if attribute.missing is not None],
+    )
+
+
+def _values(attribute: Attribute) -> list[Any]:
+    values = attribute.values.to_list()
+    known = values if attribute.missing is None else values[: int(attribute.level_starts[attribute.missing])]
+    return [value.item() if isinstance(value, np.generic) else value for value in known]
+
+
+def _edges(attribute: Attribute) -> list[Any]:
+    """The limits of the bins; whole numbers if all values are, and the outermost rounded away from the values."""
+    values = _values(attribute)
+    numbers = np.array([frames.number_of(value) for value in values], dtype=np.float64)
+    if attribute.kind == "date":
+        return _date_edges(values, numbers, attribute)
+    inner = [] if attribute.edges is None else attribute.edges.tolist()
+    if (numbers == np.round(numbers)).all():
+        inner = [math.ceil(edge) for edge in inner]
+    low, high = _rounded(numbers.min(), math.floor), _rounded(numbers.max(), math.ceil)
+    inside = sorted({edge for edge in inner if low < edge < high})
+    return [low, *inside, high] if low < high else [low, low + 1]
+
+
+def _date_edges(values: list[Any], numbers: np.ndarray[Any, Any], attribute: Attribute) -> list[Any]:
+    """Dates from the table: the first, the one that begins each bin, and the last."""
+    cuts = np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
+    begins = [values[int(np.flatnonzero(cuts == cut)[np.argmin(numbers[cuts == cut])])] for cut in np.unique(cuts)]
+    last = values[int(np.argmax(numbers))]
+    edges = begins if last == begins[-1] else [*begins, last]
+    return edges if len(edges) > 1 else [edges[0], edges[0].replace(year=edges[0].year + 1)]
+
+
+def _rounded(number: float, towards: Any) -> float:
+    """Round to a few digits, away from the values."""
+    if number == 0:
+        return 0
+    unit = 10.0 ** (math.floor(math.log10(abs(number))) - _DIGITS + 1)
+    result = towards(number / unit) * unit
+    return int(result) if result == int(result) else float(f"{result:.12g}")

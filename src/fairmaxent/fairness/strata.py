@@ -1,0 +1,227 @@
+"""Fair tables within strata: t(y, z, s) = P(s)·t(y, z | s), and both rates hold in every stratum s.
+
+The strata are the last axes of the table. Each keeps its size P(s) and its outcomes' shares P(y | s), so the closest
+table is made stratum by stratum. Shares that the user names are about the whole table: they first become shares in
+each stratum, the closest to the data's, by KL, that have the named marginal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
+from fairmaxent.fairness.conditions import Row, conditions_of
+from fairmaxent.fairness.fair_table import FairTable, fair_table
+from fairmaxent.fairness.projection import LEAST_ROOM, project, room
+from fairmaxent.fairness.rates import Grouping
+from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome
+
+Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
+
+
+@dataclass(frozen=True, eq=False)
+class Stratified:
+    """What is asked of a table whose last axes are strata; the options are those of `fair_table`."""
+
+    empirical: Reals  # e(y, z, s)
+    data: Reals  # the same with forbidden rows, which the shares that are kept include
+    strata: int  # number of axes
+    compared: Mask  # by stratum: whether its groups are; the others stay as they are
+    groupings: tuple[Grouping, ...]
+    representation: tuple[float | None, ...]
+    statistical: tuple[float | None, ...]
+    favourable: tuple[int, ...]
+    targets: Mapping[int, Reals]  # of the whole table, by axis
+    outcome_is_free: bool
+    left_out: Mapping[int, int]
+    allowed: Mask
+    fill: float
+    describe: Callable[[Cell], str]
+    describe_stratum: Callable[[Cell], str]
+    others: Sequence[OtherOutcome] = ()
+    values: Reals | None = None
+
+    def closest(self) -> FairTable:
+        """Return the closest table, made of the closest table of each stratum."""
+        table = np.zeros_like(self.empirical)
+        parts: list[tuple[Cell, FairTable]] = []
+        sizes = self._sizes()
+        outcomes, shares = self._stratum_shares(sizes)
+        known, done = self._products(sizes, outcomes, shares)
+        table[known] = done[known]
+        filled = [_plain(cell) for cell in np.argwhere(known & (self.empirical == 0) & (done > 0))]
+        for stratum in map(_plain, np.argwhere((sizes > 0) & ~self._in_strata(known))):
+            part = self._stratum(stratum, sizes, outcomes, shares)
+            np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
+            parts.append((stratum, part))
+        return FairTable(
+            table / table.sum(),
+            (*filled, *((*cell, *stratum) for stratum, part in parts for cell in part.filled)),
+            tuple((*cell, *stratum) for stratum, part in parts for cell in part.emptied),
+            max((part.iterations for _, part in parts), default=0),
+            max((part.residual for _, part in parts), default=0.0),
+        )
+
+    # ------------------------------------------------------------ shares
+
+    @property
+    def _first(self) -> int:
+        """The first axis of the strata."""
+        return self.empirical.ndim - self.strata
+
+    def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
+        """Sum a table over all other axes."""
+        return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes)))
+
+    @property
+    def _strata_axes(self) -> tuple[int, ...]:
+        return tuple(range(self._first, self.empirical.ndim))
+
+    def _sizes(self) -> Reals:
+        """P(s): the data's, or the closest sizes with the shares that the user named."""
+        sizes = self._over(self.data, self._strata_axes)
+        lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
+        if lost.any():
+            stratum = self.describe_stratum(_plain(np.argwhere(lost)[0]))
+            raise InfeasibleError(
+                Option("forbid"), f" leaves no row in a stratum, {stratum}, which keeps its size; drop a rule"
+            )
+        named = [((axis - self._first,), target) for axis, target in self.targets.items() if axis >= self._first]
+        return rake(sizes, named, option=self._option) if named else sizes
+
+    def _stratum_shares(self, sizes: Reals) -> tuple[Reals | None, dict[int, Reals]]:
+        """P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last."""
+        outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
+        others = {other.axis for other in self.others}
+        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first and axis not in others}
+        return outcomes, {axis: self._within(axis, target, sizes) for axis, target in named.items()}
+
+    def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
+        """Shares of an axis in each stratum."""
+        joint = self._over(self.data, (axis, *self._strata_axes))
+        if target is not None:
+            margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
+            joint = rake(joint, margins, option=self._option)
+        total = joint.sum(axis=0)
+        return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
+
+    @property
+    def _option(self) -> tuple[object, ...]:
+        return (
+            Option("target"),
+            " cannot be met while every stratum keeps its size, because some strata have no rows of a level; "
+            "name shares closer to those of the data, merge strata, or name their shares too",
+        )
+
+    # ------------------------------------------------------------ strata
+
+    def _products(self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> tuple[Mask, Reals]:
+        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all at once: their cells, and t.
+
+        That is the case for a rate of 1 if all shares are known and nothing is left out or forbidden.
+        """
+        nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
+        axes = tuple(range(1, self._first))
+        if outcomes is None or shares or self.left_out or self.others or not self.allowed.all():
+            return nothing
+        if self.groupings != (axes,) or self.representation != (None,) or self.statistical != (1.0,):
+            return nothing
+        others = np.delete(outcomes, list(self.favourable), axis=0)
+        groups = self.empirical.sum(axis=0)
+        total = groups.sum(axis=tuple(range(self._first - 1)))
+        groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
+        cells = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape) * groups * sizes
+        is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
+        known = np.broadcast_to(is_sure, cells.shape)
+        if self.fill == 0:  # the general way names the cells that have no rows
+            empty = known & (self.empirical == 0) & (cells > 0)
+            known = known & ~np.broadcast_to(self._in_strata(empty), cells.shape)
+        return np.asarray(known), cells
+
+    def _in_strata(self, cells: Mask) -> Mask:
+        """The strata that have one of the cells."""
+        return np.asarray(cells.any(axis=tuple(range(self._first))))
+
+    def _stratum(self, stratum: Cell, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
+        """The fair table of one stratum; errors name it."""
+        inside: Any = (..., *stratum)
+        part = self.empirical[inside]
+        compared, nothing = bool(self.compared[stratum]), (None,) * len(self.groupings)
+        if not (compared or self.targets):
+            return FairTable(part / part.sum(), (), (), 0, 0.0)
+        try:
+            return fair_table(
+                part / part.sum(),
+                groupings=self.groupings,
+                representation=self.representation if compared else nothing,
+                statistical=self.statistical if compared else nothing,
+                favourable=self.favourable,
+                shares={axis: share[inside] for axis, share in shares.items()},
+                outcome_shares=None if outcomes is None else outcomes[inside],
+                left_out=self.left_out,
+                allowed=self.allowed[inside],
+                fill=self.fill / float(sizes[stratum]),
+                describe=lambda cell: self.describe((*cell, *stratum)),
+                others=[self._other(other, sizes, inside, compared=compared) for other in self.others],
+                values=self.values[inside] if self.values is not None and compared else None,
+            )
+        except FairMaxEntError as problem:
+            name = self.describe_stratum(stratum)
+            raise type(problem)(f"within {name}: ", problem) from problem
+
+    def _other(self, other: OtherOutcome, sizes: Reals, inside: Any, *, compared: bool) -> OtherOutcome:
+        """What is asked of another outcome in one stratum, whose shares of it stay those of the data."""
+        shares = None
+        if other.shares is not None:
+            shares = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
+        return replace(
+            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.groupings)
+        )
+
+
+def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:
+    """Return the closest table, by KL, with the wanted shares on some axes; ``option`` says what is wrong if none is.
+
+    >>> rake(np.array([[0.2, 0.2], [0.2, 0.4]]), [((0,), np.array([0.5, 0.5]))], option=("no",)).round(4)
+    array([[0.25  , 0.25  ],
+           [0.1667, 0.3333]])
+    """
+    cells = np.argwhere((table > 0) & _possible(table, margins))
+    index = tuple(cells.T)
+    rows = [
+        Row(np.asarray((cells[:, list(axes)] == level).all(axis=1)), float(wanted[tuple(level)]))
+        for axes, wanted in margins
+        for level in np.argwhere(wanted > 0)
+    ]
+    if not all(row.cells.any() for row in rows):
+        raise InfeasibleError(*option)
+    conditions = conditions_of(len(cells), rows, [])
+    if (table == 0).any() and room(conditions, table[index]) <= LEAST_ROOM:
+        raise InfeasibleError(*option)
+    result = np.zeros_like(table)
+    result[index] = project(table[index], conditions).point
+    return np.asarray(result / result.sum())
+
+
+def _possible(table: Reals, margins: Margins) -> Mask:
+    """Cells without a level whose wanted share is 0."""
+    result = np.ones(table.shape, dtype=bool)
+    for axes, wanted in margins:
+        np.moveaxis(result, axes, range(len(axes)))[wanted == 0] = False
+    return result
+
+
+def _plain(cell: Cells) -> Cell:
+    return tuple(int(level) for level in cell)
+
+
+def group_counts(table: Reals, grouping: Grouping, strata: int) -> Reals:
+    """Number of groups with mass in each stratum; the axes of the grouping end with those of the strata."""
+    others = tuple(axis for axis in range(table.ndim) if axis not in grouping)
+    mass = np.asarray(table.sum(axis=others)) > 0
+    return np.asarray(mass.sum(axis=tuple(range(mass.ndim - strata))))

@@ -1,0 +1,55 @@
+"""What may be shared, as text: copies of real rows, and what a private fit promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairmaxent.errors import Option
+from fairmaxent.fit.cost_remarks import Remark
+from fairmaxent.fit.facts import Facts
+from fairmaxent.fit.share_text import percent
+from fairmaxent.privacy.ledger import Ledger
+
+SHARING_PEOPLE = "sharing them means sharing real people"
+
+
+def copies_line(facts: Facts) -> Remark:
+    """How many drawn rows are copies of real rows; nothing if none is copied on purpose."""
+    if not facts.copied_share:
+        return ()
+    return (
+        f"copies: about {percent(facts.copied_share)} of drawn rows are rows of the data, and {SHARING_PEOPLE}; "
+        "for rows to share, use ",
+        Option("share", value=True),
+    )
+
+
+def promise(ledger: Ledger) -> str:
+    """What a private fit promises, in a sentence."""
+    return (
+        f"private with {ledger.privacy}: whatever anybody learns from this result, they would have learned almost as "
+        "likely without the row of any one person"
+    )
+
+
+def privacy_lines(ledger: Ledger) -> Iterator[str]:
+    """What a private fit promises, and what its numbers are."""
+    yield promise(ledger)
+    yield (
+        f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, and "
+        "all numbers before, are noisy estimates, and the achieved rates are exact"
+    )
+
+
+def privacy_remarks(facts: Facts) -> Iterator[Remark]:
+    """What a reader of a private result should know."""
+    ledger = facts.privacy
+    if ledger is None:
+        return
+    yield ("a second private fit of the same table reveals as much again: the ε and the δ of both add up",)
+    if ledger.privacy.delta * facts.rows >= 1:
+        yield (
+            f"δ = {ledger.privacy.delta:g} is not below 1 divided by the number of rows (about {facts.rows:,}), so the "
+            "promise may fail for somebody; choose a smaller ",
+            Option("delta"),
+        )

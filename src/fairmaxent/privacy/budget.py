@@ -1,0 +1,112 @@
+"""The budget: how much a result may reveal about one person, as (ε, δ) and as ρ.
+
+One row is one person. Two tables are neighbours if one has a single row more than the other. A mechanism M is
+(ε, δ)-private if P(M(D) in E) ≤ e^ε·P(M(D') in E) + δ for all neighbours D, D' and all events E, and ρ-zCDP if the
+Rényi divergence of order α between M(D) and M(D') is at most ρα for all α > 1. Only ρ adds up simply over mechanisms,
+so it is what is spent; ε and δ are what is promised.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+
+from fairmaxent.errors import InputError, Option
+
+# Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
+LARGEST_EPSILON = 1e6
+_SMALLEST_EPSILON = 1e-6
+_LARGEST_DELTA = 0.1
+_SMALLEST_DELTA = 1e-300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """How much the result may reveal about any one person: differential privacy with ε and δ.
+
+    Whatever is learned from the result, it would have been learned almost as likely without the person's row: at most
+    e^ε times less likely, except with probability δ. The noise has no seed, because whoever knew it could take the
+    noise away.
+
+    Parameters
+    ----------
+    epsilon
+        ε: the smaller, the more private, and the noisier. Up to 1 is a strong promise; above 10, hardly any.
+    delta
+        δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-9
+
+    def __post_init__(self) -> None:
+        _check("epsilon", self.epsilon, "a positive number, e.g. 1", _SMALLEST_EPSILON, LARGEST_EPSILON)
+        _check("delta", self.delta, "a small positive number, e.g. 1e-9", _SMALLEST_DELTA, _LARGEST_DELTA)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
+
+    @cached_property
+    def rho(self) -> float:
+        """ρ: the zCDP budget whose promise is (ε, δ)."""
+        return rho_of(self.epsilon, self.delta)
+
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+
+
+def _check(name: str, value: object, wanted: str, least: float, most: float) -> None:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not least <= float(value) <= most:  # type: ignore[arg-type]
+        raise InputError(Option(name), f" is {value!r}; it must be {wanted}, between {least:g} and {most:g}")
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """The ε that ρ-zCDP promises with this δ.
+
+    ε(ρ, δ) = min over α > 1 of ρα + log(1 − 1/α) − log(δα)/(α − 1) (Canonne, Kamath and Steinke 2020, Proposition 12).
+    The derivative is zero where ρ = log(1/(δα))/(α − 1)², which falls in α, so the best α is found by halving.
+    """
+    low, high = _order_bounds(delta)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _rho_at(middle, delta) > rho else (low, middle)
+    return max(0.0, _epsilon_at(low, rho, delta))
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest ρ whose promise is (ε, δ), a trifle rounded down: ε(ρ, δ) ≤ ε.
+
+    At its best α, ε = ρ·(2α − 1) + log(1 − 1/α) with ρ = log(1/(δα))/(α − 1)²: both are functions of α alone, and ε
+    falls in α, so α is found by halving.
+    """
+    low, high = _order_bounds(delta)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _best_epsilon(middle, delta) > epsilon else (low, middle)
+    return _rho_at(high, delta) * (1 - 1e-12)
+
+
+# Orders are given by t = log(α − 1), as the best ones are anywhere between 1 and 1/δ.
+
+
+def _order_bounds(delta: float) -> tuple[float, float]:
+    return math.log(1e-9), math.log(1 / delta - 1)
+
+
+def _rho_at(t: float, delta: float) -> float:
+    """log(1/(δα))/(α − 1)²: the ρ for which this order is the best."""
+    beyond = math.exp(t)
+    return max(0.0, -math.log(delta) - math.log1p(beyond)) / beyond**2
+
+
+def _best_epsilon(t: float, delta: float) -> float:
+    return _epsilon_at(t, _rho_at(t, delta), delta)
+
+
+def _epsilon_at(t: float, rho: float, delta: float) -> float:
+    """ρα + log(1 − 1/α) − log(δα)/(α − 1)."""
+    beyond = math.exp(t)
+    order = 1 + beyond
+    return rho * order + t - math.log(order) - (math.log(delta) + math.log(order)) / beyond

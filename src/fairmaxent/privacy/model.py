@@ -1,0 +1,130 @@
+"""The private model: a rooted tree made of noisy tables only.
+
+p(root)·Π P(child | root, parent), like the tree of a fit without privacy. Each conditional table is the maximum-entropy
+one that agrees with three noisy tables: root × parent, root × child and parent × child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Counted
+from fairmaxent.errors import InfeasibleError, Option
+from fairmaxent.maxent.forbidden import Rule, needed_edges
+from fairmaxent.maxent.priors.tree import Tree
+from fairmaxent.maxent.priors.tree_learning import refuse_large_tables
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.edges import Pair, choose_edges, parents_of
+from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.measurements import CHOICE, COLUMNS, PAIRS, ROOT, ROOT_AND_COLUMN, NoisyCounter, NoisyTable
+from fairmaxent.privacy.mechanisms import Noise
+from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way
+
+_PUBLIC = (
+    "the names, types and order of the columns",
+    "the levels and edges that were declared",
+    "which columns are the outcome and protected, and all other options of the request",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateModel:
+    """How many rows there are, about, what they are like, and what it cost to learn that."""
+
+    rows: int  # a noisy count, at least 1
+    tree: Tree
+    ledger: Ledger
+
+
+def learn_private_model(
+    table: Counted, roles: Roles, privacy: Privacy, *, rules: Sequence[Rule] = (), noise: Noise
+) -> PrivateModel:
+    """Measure the table within the budget, and make a model of what was measured."""
+    blocks = roles.blocks
+    names = (" × ".join(roles.names), *(roles.domain.names[member] for (member,) in blocks.members[1:]))
+    if len(blocks.levels) > 2:
+        refuse_large_tables(blocks.levels)
+    counter = NoisyCounter(table, blocks.levels, names, noise)
+    rho = _Budget.of(privacy.rho, others=len(blocks.levels) - 1)
+    columns = range(1, len(blocks.levels))
+    (root_alone,) = counter.measure([(0,)], rho.root)
+    alone = counter.measure([(block,) for block in columns], rho.columns)
+    given_root = counter.measure([(0, block) for block in columns], rho.root_and_column)
+    root = root_counts(root_alone, given_root)
+    fitted = [column_counts(root, *both) for both in zip(alone, given_root, strict=True)]
+    known = _Columns(root, [one for one, _ in fitted], [both for _, both in fitted])
+    edges, choices = choose_edges(
+        counter, known.expected, forced=needed_edges(rules), choice_rho=rho.choice, pairs_rho=rho.pairs
+    )
+    pairs = dict(zip(edges, counter.measure(edges, rho.pairs), strict=True))
+    parents = parents_of(edges, len(blocks.levels))
+    tables = [known.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
+    spent = (
+        root_alone.spent,
+        *(measured.spent for measured in (*alone, *given_root)),
+        *choices,
+        *(measured.spent for measured in pairs.values()),
+    )
+    return PrivateModel(
+        rows=max(1, round(float(root.sum()))),
+        tree=Tree.of(blocks, parents, root / root.sum(), tables),
+        ledger=Ledger(privacy, spent, _PUBLIC),
+    )
+
+
+def check_visible(model: PrivateModel, roles: Roles) -> None:
+    """Refuse a model in which noise has left fewer than two levels of the outcome or a protected column."""
+    shares = np.exp(model.tree.log_root).reshape(roles.blocks.shape(0))
+    for axis, name in enumerate(roles.names):
+        rows = model.rows * shares.sum(axis=tuple(other for other in range(shares.ndim) if other != axis))
+        if np.count_nonzero(rows >= 1) < 2:
+            raise InfeasibleError(
+                f"the noise of ε = {model.ledger.privacy.epsilon:g} hides which levels of {name!r} there are (about "
+                f"{model.rows:,} rows were counted); use a larger ",
+                Option("epsilon"),
+                ", or a larger table",
+            )
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """ρ of each kind of measurement; what a table has no use for goes to the others."""
+
+    root: float
+    columns: float
+    root_and_column: float
+    choice: float
+    pairs: float
+
+    @classmethod
+    def of(cls, rho: float, *, others: int) -> _Budget:
+        shares = np.array([ROOT, COLUMNS, ROOT_AND_COLUMN, CHOICE, PAIRS]) * [1, *[others > 0] * 2, *[others > 1] * 2]
+        return cls(*(float(part) for part in rho * (1 - 1e-12) * shares / shares.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """What is known of each column: its counts, alone and with each level of the root."""
+
+    root: Reals
+    alone: list[Reals]
+    given_root: list[Reals]
+
+    def expected(self, pair: Pair) -> Reals:
+        """Counts of two columns if they depended on each other through the root only."""
+        first, second = (self.given_root[block - 1] for block in pair)
+        return np.asarray((first / self.root[:, None]).T @ second)
+
+    def conditional(self, block: int, parent: int, pairs: dict[Pair, NoisyTable]) -> Reals:
+        """P(block | root, parent), with axes root, parent, block; one parent level if there is no parent."""
+        mine = self.given_root[block - 1]
+        if not parent:
+            return np.asarray(mine / mine.sum(axis=1, keepdims=True))[:, None, :]
+        pair = (parent, block) if (parent, block) in pairs else (block, parent)
+        counts = pair_counts(pairs[pair], self.expected(pair), *(self.alone[end - 1] for end in pair))
+        return three_way(self.given_root[parent - 1], mine, counts if pair[0] == parent else counts.T)

@@ -1,0 +1,67 @@
+"""What a private fit, or one for rows to share, cannot offer, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.errors import InputError, Option
+from fairmaxent.privacy.budget import Privacy
+
+_DEFAULT_SHARE = 0.2  # of the base, in a fit without privacy
+
+
+def for_release(
+    *,
+    privacy: object,
+    share: object,
+    weight: str | None,
+    detail: str | None,
+    base: str,
+    base_share: float,
+    estimate: Any,
+    **_: object,
+) -> dict[str, object]:
+    """Refuse options that contradict a private fit, or rows to share; return those that follow from it."""
+    if not isinstance(share, bool):
+        raise InputError(Option("share"), f" is {share!r}; it must be True or False")
+    if privacy is not None and not isinstance(privacy, Privacy):
+        raise InputError(Option("privacy"), f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None")
+    if privacy is None and not share:
+        return {}
+    what = "a private fit" if privacy is not None else "a fit for rows to share"
+    if weight is not None and privacy is not None:
+        raise InputError(
+            Option("weight", weight),
+            ": a private fit takes no design weights, because a person with a large one would need more noise than the "
+            "others; leave the weights out",
+        )
+    if detail == "rows":
+        raise InputError(Option("detail", "rows"), f": {what} keeps no row's exact values; leave it out")
+    if base != "tree" and privacy is not None:
+        raise InputError(Option("base", base), ": a private fit measures what its tree needs; leave it out")
+    if getattr(estimate, "output", estimate) == "weights":
+        raise InputError(Option("estimate", "weights"), f": {what} has no weights; use ", Option("estimate", "rows"))
+    if base_share not in (_DEFAULT_SHARE, 1.0):
+        raise InputError(
+            Option("base_share", base_share), f": the rows of {what} all come from its model; leave it out"
+        )
+    return {"base_share": 1.0, "detail": "bins"}
+
+
+def check_declared(domain: object) -> None:
+    """Refuse a domain that was learned from rows."""
+    if isinstance(domain, Declaration):
+        return
+    raise InputError(
+        "a private fit needs a declared domain: levels and bins that are learned from the rows reveal who is in them. "
+        "Declare what everybody may know with ",
+        Option("domain"),
+        "; 'fairmaxent inspect --write-domain domain.toml', or Domain.infer(table).draft(), writes a draft",
+    )
+
+
+def no_rows(what: str, *, private: bool) -> InputError:
+    """Why something about the rows of the data is not available."""
+    why = "need the rows of the data, which a private fit does not keep" if private else "be about real people's rows"
+    return InputError(f"{what} would {why}; draw new rows with ", Option("mode", "rows"))

@@ -1,0 +1,203 @@
+"""Nobody but the app's own page, opened with the token, gets anything from the server."""
+
+import json
+import re
+import urllib.parse
+
+import pytest
+
+from appserver import running
+from fairmaxent.app.session import safe_name
+
+PATHS = ("/", "/static/main.js", "/api/state", "/files/0/adult.csv", "/api/job/1")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("app"), most_bytes=100_000) as client:
+        client.done("/api/demo", {"name": "german"})
+        yield client
+
+
+def test_with_the_cookie_everything_is_there(client):
+    for path in ("/", "/static/main.js", "/api/state", "/files/0/german.csv"):
+        assert client.send("GET", path)[0] == 200, path
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("cookie", ["", "fairmaxent-{port}=wrong", "fairmaxent-1={secret}", "{", "=;;="])
+def test_without_the_right_cookie_nothing_is(client, path, cookie):
+    secret = client.cookie.split("=", 1)[1]
+    status, _, body = client.send(
+        "GET", path, Cookie=cookie.replace("{port}", str(client.port)).replace("{secret}", secret)
+    )
+    assert status == 403
+    assert b"fairmaxent app" in body
+    assert b"german" not in body
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "é", "%00", "a" * 10_000])
+def test_a_wrong_token_opens_nothing(client, token):
+    status, headers, _ = client.send("GET", f"/?token={urllib.parse.quote(token)}", Cookie="")
+    assert status == 403
+    assert "set-cookie" not in {name.lower() for name in headers}
+
+
+def test_the_cookie_is_strict_and_out_of_reach_of_scripts(client):
+    assert "HttpOnly" in client.set_cookie
+    assert "SameSite=strict" in client.set_cookie
+    assert client.address.split("token=")[1] not in client.set_cookie  # the address may be in a history
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""])
+def test_another_host_is_refused(client, host):
+    """A name that an attacker lets point to this computer (DNS rebinding)."""
+    named = host.replace("{port}", str(client.port))
+    for path in (*PATHS, client.address.split(str(client.port), 1)[1]):
+        assert client.send("GET", path, Host=named)[0] == 403
+
+
+def test_localhost_is_this_computer_too(client):
+    assert client.send("GET", "/api/state", Host=f"localhost:{client.port}")[0] == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+def test_a_foreign_origin_is_refused(client, origin):
+    named = origin.replace("{port}", str(client.port))
+    assert client.send("POST", "/api/pin", b"{}", Origin=named)[0] == 403
+    assert client.send("GET", "/api/state", Origin=named)[0] == 403
+
+
+def test_a_change_without_an_origin_is_refused(client):
+    assert client.send("POST", "/api/demo", b'{"name": "german"}', drop=("Origin",))[0] == 403
+
+
+def test_another_site_cannot_embed_or_call(client):
+    assert client.send("GET", "/api/state", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    assert client.send("GET", "/files/0/german.csv", **{"Sec-Fetch-Site": "same-site"})[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/api/state", "/nothing", "/files/0/german.csv"])
+def test_every_answer_has_the_headers(client, path):
+    _, headers, _ = client.send("GET", path)
+    lowered = {name.lower(): value for name, value in headers.items()}
+    policy = lowered["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert lowered["x-content-type-options"] == "nosniff"
+    assert lowered["referrer-policy"] == "no-referrer"
+    assert lowered["cache-control"] == "no-store"
+
+
+def test_the_page_has_no_inline_script_or_style(client):
+    page = client.send("GET", "/")[2].decode()
+    assert re.findall(r"<script[^>]*>(.*?)</script>", page, re.S) == [""]
+    assert "<style" not in page
+    assert not re.search(r"\son\w+=|style=", page)
+    assert not re.search(r'(src|href)="(https?:)?//', page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../server.py",
+        "/static/%2e%2e%2fserver.py",
+        "/static/..%5cserver.py",
+        "/files/0/%2e%2e%2fgerman.csv",
+        "/files/0/..%2f..%2fetc%2fpasswd",
+        "/files/1/german.csv",
+        "/files/0//etc/passwd",
+    ],
+)
+def test_no_path_leads_out(client, path):
+    status, _, body = client.send("GET", path)
+    assert status == 404
+    assert b"root:" not in body
+    assert b"import" not in body
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil.csv", "..\\evil.csv", "/etc/passwd", "%00.csv", "....", "a/b/c.csv", "-rf.csv"]
+)
+def test_an_uploaded_name_stays_in_its_folder(client, name):
+    status, state = client.upload(urllib.parse.quote(name), b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n")
+    assert status == 200, state
+    opened = client.session.opened
+    assert opened.path.resolve().is_relative_to(client.session.folder.resolve())
+    assert opened.path.name == state["table"]["name"] == safe_name(name)
+    assert not set("/\\\0") & set(opened.typed)
+    assert not opened.typed.startswith(("-", "."))
+
+
+def test_a_file_over_the_limit_is_refused_and_not_kept(client):
+    before = sorted(client.session.folder.rglob("*"))
+    status, answer = client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000)
+    assert status == 413
+    assert "larger than" in answer["error"]
+    assert "fairmaxent app FILE" in answer["error"]
+    assert sorted(client.session.folder.rglob("*")) == before
+
+
+def test_a_file_over_the_limit_that_does_not_say_so_is_refused(client):
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [b"1,2\n" * 10_000] * 4) + b"0\r\n\r\n"
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=30)
+    connection.putrequest("POST", "/api/upload?name=a.csv", skip_host=True)
+    for name, value in {
+        "Host": f"127.0.0.1:{client.port}",
+        "Origin": f"http://127.0.0.1:{client.port}",
+        "Cookie": client.cookie,
+        "Transfer-Encoding": "chunked",
+    }.items():
+        connection.putheader(name, value)
+    connection.endheaders(chunks)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000])
+def test_what_cannot_be_read_is_refused_in_a_sentence(client, body):
+    status, _, answer = client.send("POST", "/api/fit", body)
+    assert status in (413, 422)
+    assert "reload" in json.loads(answer)["error"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"outcome": 3},
+        {"outcome": "hired", "protected": "sex"},
+        {"outcome": "hired", "protected": ["sex", "sex"]},
+        {"outcome": "hired", "protected": ["sex"], "base_share": "0.2"},
+        {"outcome": "hired", "protected": ["sex"], "base_share": 7},
+        {"outcome": "hired", "protected": ["sex"], "seed": -1},
+        {"outcome": "hired", "protected": ["sex"], "share": 1},
+        {"outcome": "hired", "protected": ["sex"], "target": {"sex": 3}},
+        {"outcome": "hired", "protected": ["sex"], "progress": "x"},
+        {"outcome": "hired", "protected": ["nothing"]},
+        {"outcome": "hired", "protected": ["sex"], "statistical_rate": {"sex": -1}},
+        {},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(client, options):
+    _, state = client.upload("people.csv", b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n" * 10)
+    status, answer = client.post("/api/fit", {"table": state["table"]["number"], "options": options})
+    assert status == 422
+    assert "bug" not in answer["error"]
+
+
+def test_a_broken_file_ends_in_a_sentence_without_our_paths(client):
+    status, answer = client.upload("broken.parquet", b"PAR1 this is not one")
+    assert status == 422
+    assert "broken.parquet" in answer["error"]
+    assert str(client.session.folder) not in answer["error"]
+    assert client.upload("empty.csv", b"")[0] == 422
+
+
+def test_a_page_with_an_old_table_is_told(client):
+    status, answer = client.post("/api/fit", {"table": -5, "options": {}})
+    assert status == 409
+    assert answer["stale"]
+    assert "Reload" in answer["error"]

@@ -1,0 +1,372 @@
+"""The way from a table to the files over real requests, and that the command and the Python make the same bytes."""
+
+import json
+import shlex
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import polars
+import pytest
+
+import fairmaxent
+from appserver import running
+from fairmaxent.app.jobs import Jobs
+from fairmaxent.app.latest_only import LatestOnly
+from fairmaxent.app.refusals import SupersededError
+from fairmaxent.app.scenario import Scenario
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.group import group as commands
+from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
+from fairmaxent.cli.role_options import RoleOptions
+
+OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
+
+
+def people(rows=600, **more):
+    rng = np.random.default_rng(3)
+    sex, region = rng.choice(["f", "m"], rows, p=[0.4, 0.6]), rng.choice(["n", "s", "w"], rows)
+    hired = np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no")
+    age = rng.integers(18, 60, rows)
+    return polars.DataFrame({"sex": sex, "region": region, "age": age, "hired": hired, **more})
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("app")) as client:
+        yield client
+
+
+def opened(client, name="people.csv", frame=None):
+    frame = people() if frame is None else frame
+    import io
+
+    content = io.BytesIO()
+    frame.write_parquet(content) if name.endswith(".parquet") else frame.write_csv(content)
+    status, state = client.upload(name, content.getvalue())
+    assert status == 200, state
+    return state, content.getvalue()
+
+
+def downloaded(client, files):
+    return {file["name"]: client.send("GET", f"/files/{file['folder']}/{file['name']}") for file in files}
+
+
+# ---------------------------------------------------------------- look, ask, see
+
+
+def test_a_table_is_looked_at_and_roles_are_proposed(client):
+    state, _ = opened(client)
+    assert (state["options"]["outcome"], state["options"]["protected"]) == ("hired", ["sex"])
+    assert state["options"]["favourable"] == ["yes"]
+    groups = state["look"]["groupings"][0]["groups"]
+    frame = people()
+    for group in groups:
+        mine = frame.filter(polars.col("sex") == group["group"])
+        assert group["rows"] == len(mine)
+        assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
+        assert group["interval"][0] < group["rate"] < group["interval"][1]
+    assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
+
+
+def test_see_shows_what_debias_does(client):
+    state, _ = opened(client)
+    answer = client.fit(state, statistical_rate=0.9, representation_rate=None)
+    fit = fairmaxent.debias(
+        people(), "hired", "sex", favourable="yes", statistical_rate=0.9, random_state=0, estimate=None
+    )
+    see = answer["see"]
+    rates = {one["kind"]: one for one in see["rates"]}
+    assert rates["statistical_rate"]["after"] == fit.certificate.achieved["statistical_rate"]["sex"]
+    assert rates["statistical_rate"]["wanted"] == 0.9
+    table = fit.summary()
+    for group, row in zip(see["groups"], table.iter_rows(named=True), strict=True):
+        assert group["with_after"] == pytest.approx(600 * row["share_after"] * row["rate_after"])
+        assert group["with_before"] == pytest.approx(
+            len(people().filter(polars.col("sex") == row["group"], polars.col("hired") == "yes"))
+        )
+    assert see["effective_rows"] == fit.certificate.effective_rows
+    assert client.get("/api/state")[1]["answer"] == answer
+
+
+def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(client):
+    text = "Survey of pay\n\nsex;pay;promoted\n" + "f;1,5;yes\nm;2,5;no\n;3,5;yes\nm;2,0;\nf;2,5;no\nm;1,0;yes\n" * 20
+    status, state = client.upload("pay.csv", text.encode())
+    assert status == 200, state
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["sex"]["choices"] == ["f", "m"]
+    assert columns["promoted"]["choices"] == ["no", "yes"]
+    assert any("the header of pay.csv" in note for note in state["look"]["notes"])
+    assert str(client.session.folder) not in json.dumps(state)
+    answer = client.fit(state, representation_rate=None)
+    assert "--like-input" in answer["command"]
+    job = client.work("take")
+    report = next(file for file in job["result"]["files"] if file["what"] == "Report")
+    _, _, body = client.send("GET", f"/files/{report['folder']}/{report['name']}")
+    assert str(client.session.folder).encode() not in body
+    target = {"sex": {"f": 0.5, "m": 0.5}}
+    assert client.fit(state, representation_rate=None, target=target)["see"]["groups"]
+
+
+def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
+    state, _ = opened(client)
+    status, answer = client.post(
+        "/api/fit", {"table": state["table"]["number"], "options": {**OPTIONS, "base_share": -1}}
+    )
+    assert status == 422
+    assert "“New combinations” is -1" in answer["error"]
+
+
+# ---------------------------------------------------------------- take
+
+CASES = {
+    "rows": {},
+    "weights": {"mode": "weights"},
+    "top-up": {"mode": "top-up", "representation_rate": 1.0},
+    "fewer rows": {"rows": 50, "seed": 7, "base": "product", "base_share": 0.5},
+    "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights"},
+    "two columns": {
+        "protected": ["sex", "region"],
+        "representation_rate": {"sex": 0.9, "region": None},
+        "statistical_rate": {"sex": 1.0, "region": 0.8},
+        "largest_weight": 4.0,
+        "drop": ["age"],
+    },
+    "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
+    "within": {"within": ["region"], "representation_rate": None},
+    "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
+    "to share": {"share": True, "representation_rate": None},
+}
+
+
+def asked_for(tokens):
+    """The request that the command line makes of these words, for the table of these tests."""
+    with debias.make_context(
+        "debias", list(tokens[2:]), parent=commands.make_context("fairmaxent", [], resilient_parsing=True)
+    ) as ctx:
+        params = ctx.params
+        roles = RoleOptions(*(params[name] for name in ("outcome", "protected", "favourable", "groups", "weight")))
+        return AskedOptions({name: params[name] for name in REQUEST_NAMES}).request(roles, None)
+
+
+# Parquet is read where it is, so what is made from it takes another way; the options are the same.
+SCANNED = ("rows", "weights", "top-up", "relabelled", "to share")
+REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
+
+
+@pytest.mark.parametrize(
+    ("case", "suffix"),
+    [pytest.param(*one, marks=[pytest.mark.slow] if one[0] == "relabelled" else []) for one in REPEATED],
+)
+def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
+    state, content = opened(client, f"people{suffix}")
+    (tmp_path / f"people{suffix}").write_bytes(content)
+    answer = client.fit(state, **{**OPTIONS, **CASES[case]})
+    job = client.work("take")
+    assert job["state"] == "done", job
+    files = {name: body for name, (status, _, body) in downloaded(client, job["result"]["files"]).items()}
+    assert [file["what"] for file in job["result"]["files"]][1:] == ["Model", "Report"]
+
+    tokens = shlex.split(answer["command"])
+    scenario = Scenario.from_json(client.get("/api/state")[1]["options"])
+    assert replace(asked_for(tokens), protected=list(scenario.protected)) == scenario.request(dict(people().schema))
+    with pytest.raises(SystemExit) as ended:
+        commands.main(tokens[1:], "fairmaxent")
+    assert ended.value.code == 0
+    for name, body in files.items():
+        if name.endswith(".html"):
+            continue
+        assert (tmp_path / name).read_bytes() == body, name
+    report = (tmp_path / "people-report.html").read_text(encoding="utf-8")
+    assert report == files["people-report.html"].decode("utf-8")
+
+    table = next(name for name in files if "-fair" in name)
+    (tmp_path / table).unlink()
+    exec(compile(answer["python"], "snippet", "exec"), {})
+    assert (tmp_path / table).read_bytes() == files[table]
+
+
+def test_a_download_is_never_a_page(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    files = client.work("take")["result"]["files"]
+    for status, headers, _ in downloaded(client, files).values():
+        lowered = {name.lower(): value for name, value in headers.items()}
+        assert status == 200
+        assert lowered["content-disposition"].startswith("attachment")
+        assert lowered["content-type"] == "application/octet-stream"
+    client.fit(state, representation_rate=None, seed=1)  # files of another scenario are not mixed up
+    assert client.get("/api/state")[1]["files"] == []
+    assert all(status == 404 for status, _, _ in downloaded(client, files).values())
+
+
+@pytest.mark.slow
+def test_an_estimate_changes_the_command(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    seen = []
+    job = client.work("estimate")
+    assert job["state"] == "done", job
+    answer = job["result"]["answer"]
+    seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
+    assert seen[0] == "Accuracy"
+    assert "--estimate rows" in answer["command"]
+    assert client.fit(state, representation_rate=None, seed=2)["see"]["estimate"] is None
+
+
+def test_the_new_rows_are_judged_as_evaluate_does(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    job = client.work("evaluate")
+    assert job["state"] == "done", job
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    judged = fairmaxent.evaluate(people(), fit.sample(600), outcome="hired", protected=["sex"], favourable="yes")
+    assert job["result"]["verdict"] == judged.verdict
+    assert len(job["result"]["measures"]) == len(judged.to_frame())
+    assert job["result"]["command"].startswith("fairmaxent evaluate people.csv people-fair.csv --outcome hired")
+    client.fit(state, representation_rate=None, mode="weights")
+    assert "New rows" in client.work("evaluate")["error"]
+
+
+def test_a_trade_off_and_pins(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    points = client.work("trade-off")["result"]["points"]
+    assert {point["varied"] for point in points} == {"base_share", "rates"}
+    assert sum(point["is_this_fit"] for point in points) >= 1
+    for number in range(5):
+        client.fit(state, representation_rate=None, seed=number)
+        pins = client.done("/api/pin", {})["pins"]
+    assert [pin["answer"]["scenario"]["seed"] for pin in pins] == [2, 3, 4]
+    left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
+    assert left == pins[1:] == client.get("/api/state")[1]["pins"]
+
+
+# ---------------------------------------------------------------- hostile names
+
+
+def test_markup_stays_text(client):
+    name = "<img src=x onerror=alert(1)>"
+    frame = (
+        people()
+        .rename({"sex": name})
+        .with_columns(polars.col(name).replace_strict({"f": "<script>alert(1)</script>", "m": "'\"&\u202e"}))
+    )
+    state, _ = opened(client, "%3Cb%3Ex.csv", frame)
+    assert state["table"]["name"] == "_b_x.csv"
+    answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
+    groups = {group["group"] for group in answer["see"]["groups"]}
+    assert "<script>alert(1)</script>" in groups  # JSON, which the page writes as text
+    _, headers, _ = client.send("GET", "/api/state")
+    assert {name.lower(): value for name, value in headers.items()}["content-type"] == "application/json"
+
+
+def test_a_name_that_cannot_be_typed_still_has_its_python(client):
+    name = "a\nb"
+    state, _ = opened(client, frame=people().rename({"sex": name}))
+    answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
+    assert answer["command"].startswith("#")
+    assert repr(name) in answer["python"]
+
+
+# ---------------------------------------------------------------- many at once
+
+
+def test_a_newer_fit_replaces_an_older_one():
+    live = LatestOnly("test")
+    started, go = threading.Event(), threading.Event()
+
+    def slow(progress):
+        started.set()
+        assert go.wait(30)
+        progress("solve", 0.5)
+        return "old"
+
+    old = live.submit(slow)
+    assert started.wait(30)
+    between = [live.submit(lambda progress: "between") for _ in range(200)]
+    new = live.submit(lambda progress: "new")
+    go.set()
+    assert new.result(30) == "new"
+    for future in (old, *between):
+        with pytest.raises(SupersededError):
+            future.result(30)
+    live.stop()
+
+
+def test_a_job_can_be_stopped():
+    jobs, started, go, ended = Jobs(hide=""), threading.Event(), threading.Event(), threading.Event()
+
+    def slow(progress):
+        progress("one", 0.25)
+        started.set()
+        go.wait(30)
+        try:
+            progress("two", 0.5)
+        finally:
+            ended.set()
+
+    job = jobs.start("take", slow)
+    assert started.wait(30)
+    assert job.to_dict() | {"number": 1} == {
+        "number": 1,
+        "kind": "take",
+        "stage": "one",
+        "share": 0.25,
+        "state": "running",
+        "result": None,
+        "error": None,
+    }
+    jobs.stop(job)
+    go.set()
+    assert ended.wait(30)
+    assert (job.state, job.stage) == ("stopped", "one")
+    failed = jobs.start("take", lambda progress: 1 / 0)
+    while failed.state == "running":
+        pass
+    assert "bug in fairmaxent" in failed.error
+
+
+def test_fifty_requests_at_once_and_a_fit_replaced_200_times(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    answers, lock = [], threading.Lock()
+
+    def ask(number):
+        for turn in range(4):
+            rate = 0.5 + 0.5 * ((number * 4 + turn) % 50) / 50
+            values = {**OPTIONS, "representation_rate": None, "statistical_rate": rate}
+            status, answer = client.post("/api/fit", {"table": state["table"]["number"], "options": values})
+            with lock:
+                answers.append((status, set(answer)))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(answers) == 200
+    assert {status for status, _ in answers} == {200}
+    assert {"answer"} in [keys for _, keys in answers]
+    last = client.fit(state, representation_rate=None, statistical_rate=0.77)
+    assert last["see"]["rates"][1]["after"] >= 0.77 - 1e-6
+    assert threading.active_count() < 80
+
+
+# ---------------------------------------------------------------- the process
+
+
+def test_the_command_says_what_to_install(tmp_path):
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from fairmaxent.cli.group import group\n"
+        "group.main(['app', '--no-browser'], 'fairmaxent')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "pip install 'fairmaxent[app]'" in done.stderr
+    assert json.dumps(done.stdout) == '""'

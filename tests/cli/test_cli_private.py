@@ -1,0 +1,138 @@
+"""Private fits and rows to share, on the command line."""
+
+import json
+
+import numpy as np
+import polars
+import pytest
+from click.testing import CliRunner
+
+from fairmaxent.cli.group import group
+from fairmaxent.fit import pipeline
+from quiet import Deaf, Seeded, people
+
+ROLES = ["--outcome", "hired", "--protected", "sex", "--favourable", "yes", "--estimate", "none"]
+DOMAIN = """\
+missing = ["town"]
+[levels]
+hired = ["no", "yes"]
+sex = ["f", "m"]
+job = ["a", "b", "c"]
+town = ["x", "y"]
+[edges]
+age = [0, 18, 40, 65, 120]
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    people().write_csv(tmp_path / "data.csv")
+    (tmp_path / "domain.toml").write_text(DOMAIN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
+    return tmp_path
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(group, [*map(str, args)])
+    assert result.exit_code == code, result.stderr
+    return " ".join((result.stderr if code else result.stdout).split())
+
+
+def test_a_private_fit_from_file_to_file(files):
+    said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
+               "--model", "m.fme", "--report", "r.md")  # fmt: skip
+    assert "Private with ε = 2, δ = 1e-09" in said
+    assert "it holds no row of the data" in said
+    rows = polars.read_csv(files / "new.csv")
+    assert rows.columns == people().columns
+    report = (files / "r.md").read_text(encoding="utf-8")
+    assert "It is private with ε = 2" in report
+    assert "| hired × sex | discrete Gaussian |" in report
+    assert "private with ε = 2" in run("verify", "m.fme")
+    run("sample", "m.fme", "-n", 20, "-o", "more.csv")
+    run("report", "m.fme", "-o", "again.md")
+
+
+def test_a_file_holds_the_same_options(files):
+    (files / "c.toml").write_text('epsilon = 2\ndelta = 1e-7\ndomain = "domain.toml"\n')
+    typed = ["--epsilon", 2, "--delta", "1e-7", "--domain", "domain.toml"]
+    for options, name in ((typed, "typed.csv"), (["--config", "c.toml"], "filed.csv")):
+        said = run("debias", "data.csv", *ROLES, *options, "--seed", 1, "-o", name)
+        assert "Private with ε = 2, δ = 1e-07" in said
+    assert (files / "typed.csv").read_bytes() == (files / "filed.csv").read_bytes()
+
+
+def test_nothing_about_the_file_but_its_name_is_in_report_and_json(files, monkeypatch):
+    """With noise that is deaf to the rows, two tables give the same report, rows and JSON."""
+    monkeypatch.setattr(pipeline, "OpenDP", Deaf)
+    outputs = []
+    for number, frame in enumerate((people(), people(333, seed=4).with_columns(job=polars.lit("b")))):
+        frame.write_csv(files / "data.csv")
+        folder = files / str(number)
+        folder.mkdir()
+        said = run("debias", "data.csv", *ROLES, "--epsilon", 1, "--domain", "domain.toml", "--seed", 1, "--force",
+                   "-o", "new.csv", "--model", "m.fme", "--report", "r.md", "--json")  # fmt: skip
+        record = json.loads(said)
+        parts = [(files / name).read_bytes() for name in ("new.csv", "m.fme", "r.md")]
+        outputs.append((record, parts))
+    assert outputs[0] == outputs[1]
+
+
+def test_a_domain_is_drafted_and_can_be_used(files):
+    said = run("inspect", "data.csv", "--outcome", "hired", "--protected", "sex", "--write-domain", "draft.toml")
+    assert "must be public knowledge" in said
+    text = (files / "draft.toml").read_text(encoding="utf-8")
+    assert '"sex" = ["f", "m"]' in text
+    run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "draft.toml", "-o", "new.csv")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "why"),
+    [
+        (["--epsilon", 1, "-o", "new.csv"], 3, "needs a declared domain"),
+        (["--epsilon", 1, "--domain", "domain.toml"], 2, "spends its budget each time"),
+        (["--epsilon", 0, "--domain", "domain.toml", "-o", "new.csv"], 3, "--epsilon is 0.0; it must be a positive"),
+        (["--delta", "1e-6"], 2, "--delta is for a private fit"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--mode", "top-up", "-o", "x.csv"], 2, "about your own rows"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
+        (["--domain", "domain.toml", "--bins", "8"], 3, "leave --bins out"),
+        (["--domain", "nowhere.toml"], 5, "cannot read the domain"),
+        (["--share", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
+    ],
+)
+def test_refusals(files, args, code, why):
+    assert why in run("debias", "data.csv", *ROLES, *args, code=code)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("levels = 3", r"\[levels\] must have a list"),
+        ("[levels]\nsex = 'f'", r"\[levels\] must have a list"),
+        ("missing = 'sex'", "missing must be a list"),
+        ("[level]\nsex = ['f']", "unknown key 'level'"),
+        ("[edges]\nage = [3, 1]", "ascending"),
+        ("sex = [", "not valid TOML"),
+    ],
+)
+def test_a_domain_file_that_makes_no_sense(tmp_path, text, why):
+    from fairmaxent.cli.domain_file import read_domain
+    from fairmaxent.errors import InputError
+
+    path = tmp_path / "domain.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=why):
+        read_domain(str(path))
+
+
+def test_rows_to_share(files):
+    said = run("debias", "data.csv", *ROLES, "-o", "new.csv")
+    assert "are copies of rows of the data, and sharing them means sharing real people; for rows to share" in said
+    said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--share", "--report", "r.md")
+    assert "sharing real people" not in said
+    real, shared = (polars.read_csv(files / name) for name in ("data.csv", "shared.csv"))
+    assert not set(real["age"]) & set(shared["age"])
+    assert np.unique(shared["age"]).size <= 16

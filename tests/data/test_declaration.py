@@ -1,0 +1,218 @@
+"""Declared domains, their drafts, and tables without rare values."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+
+from fairmaxent import ColumnError, Domain, InputError, LevelError, debias
+from fairmaxent.data import frames
+from fairmaxent.data.declaration import VALUES_PER_BIN
+from fairmaxent.data.domain import bound
+from fairmaxent.data.shareable import FEWEST_ROWS, shareable
+
+D = datetime.date
+
+
+def domain_of(frame, **declared):
+    return bound(Domain.declare(**declared), frames.open_frame(frame))
+
+
+def test_levels_and_edges_are_as_declared_whatever_the_rows_hold():
+    for rows in ({"sex": ["f"], "age": [17]}, {"sex": ["m", "f"] * 5, "age": list(range(10))}):
+        domain = domain_of(polars.DataFrame(rows), levels={"sex": ["f", "m"]}, edges={"age": [0, 18, 65, 120]})
+        sex, age = domain.attributes
+        assert sex.labels == ("f", "m")
+        assert age.labels == ("< 18", "[18, 65)", "≥ 65")
+        assert sex.values.to_list() == ["f", "m"]
+        assert (age.counts == 1).all()
+        assert not domain.notes
+        assert not domain.identifiers
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
+def test_codes_and_back(make):
+    rows = {
+        "sex": ["f", "m", "f"],
+        "age": [3, 70, None],
+        "pay": [0.5, 12.25, 99.0],
+        "born": [D(1990, 5, 1), D(2001, 1, 1), D(1960, 1, 1)],
+        "member": [True, False, True],
+    }
+    frame = make(rows)
+    if isinstance(frame, pd.DataFrame):
+        frame["born"] = pd.to_datetime(frame["born"])
+    domain = domain_of(
+        frame,
+        levels={"sex": ["m", "f"], "member": [False, True]},
+        edges={"age": [0, 18, 65], "pay": [0.0, 10.0, 50.0], "born": [D(1950, 1, 1), D(1980, 1, 1), D(2010, 1, 1)]},
+        missing=["age"],
+    )
+    codes = domain.encode(frame)
+    assert codes.tolist() == [[1, 0, 0, 1, 1], [0, 1, 1, 1, 0], [1, 2, 1, 0, 1]]
+    drawn = domain.decode(np.repeat(codes, 50, axis=0), rng=np.random.default_rng(0))
+    assert (domain.encode(drawn) == np.repeat(codes, 50, axis=0)).all()
+
+
+def test_numbers_are_spread_evenly_over_their_bin():
+    age, pay = domain_of(
+        polars.DataFrame({"age": [1], "pay": [1.0]}), edges={"age": [0, 18, 1000], "pay": [0.0, 1.0]}
+    ).attributes
+    assert age.values.to_list()[:18] == list(range(18))
+    inside = age.values.to_list()[18:]
+    assert len(inside) == VALUES_PER_BIN
+    assert len(set(np.diff(inside))) <= 2
+    assert min(inside) >= 18
+    assert max(inside) <= 1000
+    assert len(pay.values) == VALUES_PER_BIN
+    assert 0 <= min(pay.values) < max(pay.values) < 1
+
+
+def test_the_last_edge_of_whole_numbers_is_in_the_last_bin():
+    (age,) = domain_of(polars.DataFrame({"age": [1]}), edges={"age": [0, 2, 4]}).attributes
+    assert age.values.to_list() == [0, 1, 2, 3, 4]
+    assert age.level_starts.tolist() == [0, 2, 5]
+
+
+def test_categories_keep_their_kind():
+    frame = pd.DataFrame({"sex": pd.Categorical(["f", "m"]), "x": [1, 2]})
+    domain = domain_of(frame, levels={"sex": ["f", "m", "d"], "x": [1, 2]})
+    drawn = domain.decode(np.array([[2, 0]]), rng=np.random.default_rng(0))
+    assert drawn["sex"].dtype == "category"
+    assert drawn["sex"].tolist() == ["d"]
+    enum = polars.DataFrame({"sex": ["f"]}, schema={"sex": polars.Enum(["f", "m"])})
+    assert domain_of(enum, levels={"sex": ["f", "m", "d"]}).attributes[0].values.to_list() == ["f", "m", "d"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind", "why"),
+    [
+        ({"levels": {"a": []}}, LevelError, "without a level"),
+        ({"levels": {"a": ["x", "x"]}}, LevelError, "a value twice"),
+        ({"levels": {"a": ["x", None]}}, LevelError, "name the column in missing"),
+        ({"levels": {"a": "xyz"}}, InputError, "give a list for each column"),
+        ({"levels": ["a"]}, InputError, "give a list for each column"),
+        ({"edges": {"a": [1]}}, InputError, "ascending"),
+        ({"edges": {"a": [1, 1]}}, InputError, "ascending"),
+        ({"edges": {"a": [2, 1]}}, InputError, "ascending"),
+        ({"edges": {"a": [0, float("inf")]}}, InputError, "ascending"),
+        ({"edges": {"a": ["x", "y"]}}, InputError, "ascending"),
+        ({"levels": {"a": [1]}, "edges": {"a": [1, 2]}}, ColumnError, "with levels and with edges"),
+        ({"missing": ["b"]}, ColumnError, "missing names 'b'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(declared, kind, why):
+    with pytest.raises(kind, match=why):
+        Domain.declare(**declared)
+
+
+def test_a_value_of_another_type_is_refused():
+    with pytest.raises(LevelError, match="cannot hold the declared value"):
+        domain_of(polars.DataFrame({"a": [1, 2]}), levels={"a": [D(2020, 1, 1)]})
+
+
+def test_a_draft_declares_what_was_learned_with_rounded_ends():
+    rng = np.random.default_rng(0)
+    frame = polars.DataFrame(
+        {
+            "sex": ["f", "m"] * 100,
+            "pay": rng.integers(1013, 98_761, 200),
+            "share": rng.uniform(0.0123, 0.98765, 200),
+            "job": ["a", None] * 100,
+            "since": [D(2000, 1, 1) + datetime.timedelta(int(days)) for days in rng.integers(0, 5000, 200)],
+        }
+    )
+    draft = Domain.infer(frame).draft()
+    assert draft.levels == {"sex": ["f", "m"], "job": ["a"]}
+    assert draft.missing == ("job",)
+    low, high = frame["pay"].min(), frame["pay"].max()
+    assert (draft.edges["pay"][0], draft.edges["pay"][-1]) == (low // 100 * 100, -(-high // 1000) * 1000)
+    assert all(isinstance(edge, int) for edge in draft.edges["pay"])
+    assert 0.01 <= draft.edges["share"][0] <= 0.0123
+    codes = bound(draft, frames.open_frame(frame)).encode(frame)
+    assert [len(np.unique(column)) for column in codes.T] == list(bound(draft, frames.open_frame(frame)).sizes)
+
+
+# ---------------------------------------------------------------- rows to share
+
+
+def recognisable(rows=400):
+    rng = np.random.default_rng(1)
+    return polars.DataFrame(
+        {
+            "hired": rng.choice(["no", "yes"], rows),
+            "sex": rng.choice(["f", "m"], rows),
+            "job": ["clerk"] * (rows // 2) + ["nurse"] * (rows // 2 - 3) + ["astronaut", "pope", "queen"],
+            "pay": np.round(rng.lognormal(8, 1, rows), 2),
+            "children": [0] * (rows // 2) + [2] * (rows // 2 - 1) + [13],
+            "email": [f"person{number}@example.org" for number in range(rows)],
+        }
+    )
+
+
+@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow()])
+def test_rows_to_share_hold_no_rare_value_and_no_identifier(make):
+    frame = make(recognisable())
+    fit = debias(frame, "hired", "sex", share=True, random_state=0, estimate=None)
+    rows = frames.open_frame(fit.sample(3000))
+    assert "email" not in rows.columns
+    assert set(rows["job"].to_list()) == {"clerk", "nurse", "other"}
+    assert set(rows["children"].to_list()) == {0, 2}
+    assert not set(recognisable()["pay"].to_list()) & set(rows["pay"].to_list())
+    assert fit.certificate.copied_share == 0
+    assert "email" in fit.certificate.left_out_columns
+    assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-9)
+    for ask in (fit.weights, fit.top_up):
+        with pytest.raises(InputError, match="real people's rows"):
+            ask()
+
+
+def test_every_number_that_is_shared_stands_for_several_rows():
+    common, _ = shareable(frames.open_frame(recognisable()), ["hired", "sex"], [], None)
+    for name in ("job", "pay", "children"):
+        counts = common[name].to_native().value_counts()
+        assert counts.filter(polars.col(name) != "other" if name == "job" else True)["count"].min() >= FEWEST_ROWS
+
+
+def test_default_rows_say_how_many_are_copies():
+    fit = debias(recognisable(), "hired", "sex", estimate=None)
+    assert fit.certificate.copied_share == pytest.approx(0.8, abs=0.02)
+    assert "of drawn rows are rows of the data, and sharing them means sharing real people" in str(fit.certificate)
+    none = debias(recognisable(), "hired", "sex", base_share=1.0, estimate=None)
+    assert none.certificate.copied_share == 0
+    assert "sharing real people" not in str(none.certificate)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"keep": "email"}, "column 'email' looks like an identifier"),
+        ({"detail": "rows"}, "keeps no row's exact values"),
+        ({"base_share": 0.5}, "all come from its model"),
+        ({"domain": Domain.infer(recognisable())}, "leave the domain out"),
+        ({"share": "yes"}, "must be True or False"),
+    ],
+)
+def test_what_contradicts_sharing_is_refused(options, why):
+    with pytest.raises(InputError, match=why):
+        debias(recognisable(), "hired", "sex", **({"share": True} | options))
+
+
+def test_a_rare_group_cannot_be_shared():
+    frame = recognisable().with_columns(sex=polars.Series(["d"] * 3 + ["f"] * 197 + ["m"] * 200))
+    with pytest.raises(LevelError, match="fewer than 10 rows with 'd'"):
+        debias(frame, "hired", "sex", share=True)
+    with pytest.raises(InputError, match="needs the table in memory"):
+        debias(recognisable().lazy(), "hired", "sex", share=True)
+
+
+def test_a_declared_domain_can_be_shared_as_it_is():
+    frame = recognisable().drop("email", "pay")
+    declared = Domain.declare(
+        levels={"hired": ["no", "yes"], "sex": ["f", "m"], "job": ["clerk", "nurse", "astronaut", "pope", "queen"]},
+        edges={"children": [0, 1, 3, 20]},
+    )
+    rows = debias(frame, "hired", "sex", share=True, domain=declared, estimate=None).sample(100)
+    assert rows.columns == frame.columns

@@ -1,0 +1,404 @@
+"""Rates within strata: every stratum exact, kept as large as it was, and closest to the data by another solver."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import fairmaxent
+from fairmaxent.relabelling.labellers import TREE
+
+QUICK, MANY = 25, 1000
+
+
+def random_table(seed):
+    """Rows with one to three strata columns, one or two protected ones, empty cells, and what is asked of them."""
+    rng = np.random.default_rng(seed)
+    columns = {"y": int(rng.integers(2, 4)), "z": int(rng.integers(2, 4)), "s": int(rng.integers(2, 6))}
+    if rng.random() < 0.3:
+        columns["s2"] = 2
+    if rng.random() < 0.25:
+        columns["z2"] = 2
+    cells = np.array(list(product(*(range(size) for size in columns.values()))))
+    shares = rng.dirichlet(np.full(len(cells), 0.7))
+    shares[rng.random(len(cells)) < 0.15] = 0.0
+    codes = np.vstack([cells[rng.choice(len(cells), 150, p=shares / shares.sum())], _some_of_each(cells, columns)])
+    frame = pd.DataFrame({name: [f"{name}{code}" for code in codes[:, n]] for n, name in enumerate(columns)})
+    frame["x"] = rng.choice(["p", "q", "r"], len(frame))
+    options = {
+        "favourable": None if rng.random() < 0.5 else "y1",
+        "statistical_rate": float(rng.choice([1.0, 1.0, 0.8])),
+        "representation_rate": None if rng.random() < 0.7 else float(rng.choice([1.0, 0.6])),
+        "base_share": float(rng.choice([0.2, 1.0])),
+    }
+    protected = [name for name in ("z", "z2") if name in columns]
+    within = [name for name in ("s", "s2") if name in columns]
+    return frame, protected, within, options
+
+
+def _some_of_each(cells, columns):
+    """Rows with each level of outcome and groups in one stratum, so that there is something to compare."""
+    return cells[(cells[:, 2:] == 0).all(axis=1)] if len(columns) == 3 else cells[(cells[:, 3:] == 0).all(axis=1)][:30]
+
+
+def rates_of(masses, by, level):
+    """Share of an outcome in each group: plain sums over the rows of a frame of masses."""
+    total = masses.groupby(by).p.sum()
+    with_it = masses[masses.y == level].groupby(by).p.sum().reindex(total.index, fill_value=0.0)
+    return (with_it / total)[total > 1e-12]
+
+
+def check_strata(frame, fit, protected, within, options):
+    """Compare the fitted distribution with the data, stratum by stratum, by group-bys."""
+    before = frame.assign(p=1 / len(frame))
+    after = pd.DataFrame(fit.distribution.marginal(["y", *protected, *within])).rename(columns={"probability": "p"})
+    sizes = [masses.groupby(within).p.sum() for masses in (before, after[after.p > 0])]
+    pd.testing.assert_series_equal(*sizes, atol=1e-9, rtol=0)
+    outcomes = [masses.groupby([*within, "y"]).p.sum() for masses in (before, after)]
+    both = pd.concat(outcomes, axis=1).fillna(0.0).to_numpy()
+    assert np.abs(both[:, 0] - both[:, 1]).max() < 1e-9
+    levels = [options["favourable"]] if options["favourable"] else sorted(frame.y.unique())
+    for _, stratum in after.groupby(within):
+        rows = before.merge(stratum[within].drop_duplicates(), on=within)
+        for column in protected:
+            known = set(rows[column])  # groups without rows in a stratum are not compared in it
+            part = stratum[stratum[column].isin(known)]
+            for level in levels:
+                rates = rates_of(part, column, level)
+                if len(rates) and rates.max() > 1e-12:
+                    assert rates.min() / rates.max() >= options["statistical_rate"] - 1e-9
+            shares = part.groupby(column).p.sum()
+            if options["representation_rate"] is not None and len(shares) > 1:
+                assert shares.min() / shares.max() >= options["representation_rate"] - 1e-9
+
+
+def check_problem(seed):
+    frame, protected, within, options = random_table(seed)
+    fit = fairmaxent.debias(frame, "y", protected, within=within, estimate=None, **options)
+    check_strata(frame, fit, protected, within, options)
+    achieved = fit.certificate.achieved
+    assert all(rate >= options["statistical_rate"] - 1e-9 for rate in achieved["statistical_rate"].values())
+
+
+@pytest.mark.parametrize("seed", range(QUICK))
+def test_every_stratum_has_the_rates_and_keeps_its_size_and_outcomes(seed):
+    check_problem(seed)
+
+
+@pytest.mark.slow
+def test_a_thousand_problems_with_empty_cells_are_exact_in_every_stratum():
+    for seed in range(QUICK, QUICK + MANY):
+        check_problem(seed)
+
+
+# ---------------------------------------------------------------- the closest table
+
+
+def closest(cells, levels, rate):
+    """Each stratum's closest table with the data's shares of outcomes and groups, by a general convex solver."""
+    result = np.zeros_like(cells)
+    for stratum in range(cells.shape[2]):
+        data = cells[:, :, stratum]
+        t = cp.Variable(data.shape, nonneg=True)
+        groups = data.sum(axis=0)
+        conditions = [cp.sum(t, axis=1) == data.sum(axis=1), cp.sum(t, axis=0) == groups]
+        for level in levels:
+            rates = [t[level, group] / groups[group] for group in np.flatnonzero(groups)]
+            conditions += [low >= rate * high for low in rates for high in rates]
+        cp.Problem(cp.Minimize(cp.sum(cp.kl_div(t, data))), conditions).solve(
+            solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+        )
+        result[:, :, stratum] = t.value
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # than 1e-12, which is tighter than needed
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("rate", [1.0, 0.7])
+def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(3, 40, (3, 2, 3)).astype(float)
+    rows = [[f"y{y}", f"z{z}", f"s{s}"] for y, z, s in np.ndindex(cells.shape) for _ in range(int(cells[y, z, s]))]
+    frame = pd.DataFrame(rows, columns=["y", "z", "s"])
+    fit = fairmaxent.debias(frame, "y", "z", within="s", favourable=["y0", "y2"], statistical_rate=rate, estimate=None)
+    expected = closest(cells / cells.sum(), (0, 2), rate)
+    assert np.abs(fit.certificate.table - expected).max() < 1e-6
+
+
+def test_weights_and_drawn_rows_have_the_rates_too():
+    frame, *_ = random_table(1)
+    fit = fairmaxent.debias(frame, "y", "z", within="s", base_share=0.2, estimate=None)
+    weighed = fit.weigh(frame)
+    table = weighed.groupby(["s", "z", "y"]).fair_weight.sum().unstack(fill_value=0.0)
+    rates = table.div(table.sum(axis=1), axis=0).unstack("z")
+    compared = rates.dropna()
+    filled = fit.certificate.filled_cells
+    if not filled:
+        spread = compared.T.groupby(level=0).agg(lambda group: group.max() - group.min())
+        assert spread.to_numpy().max() < 1e-9
+    drawn = fit.sample(20_000, random_state=0)
+    rates = fairmaxent.statistical_rate(drawn, "y", "z", within="s", favourable="y1")
+    assert rates.value > 0.9
+
+
+# ---------------------------------------------------------------- kinds of strata
+
+
+def decisions(rows=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"group": rng.choice(["a", "b"], rows, p=[0.7, 0.3]), "age": rng.integers(18, 70, rows)})
+    frame["label"] = np.where(rng.random(rows) < 0.3 + 0.3 * (frame.group == "a"), "yes", "no")
+    chance = 0.2 + 0.4 * (frame.label == "yes") + 0.2 * (frame.group == "a")
+    frame["decision"] = np.where(rng.random(rows) < chance, "taken", "refused")
+    return frame
+
+
+def rates_within(frame, weights, label):
+    part = frame.assign(w=weights)[frame.label == label]
+    taken = part[part.decision == "taken"].groupby("group").w.sum()
+    return taken / part.groupby("group").w.sum()
+
+
+def test_equal_opportunity_and_equalised_odds_of_recorded_decisions():
+    frame = decisions()
+    opportunity = fairmaxent.debias(frame, "decision", "group", within={"label": "yes"}, estimate=None)
+    before, after = (rates_within(frame, weights, "yes") for weights in (1.0, opportunity.weights()))
+    assert abs(before["a"] - before["b"]) > 0.1
+    assert abs(after["a"] - after["b"]) < 1e-9
+    untouched = opportunity.weights()[frame.label == "no"]
+    assert np.abs(untouched - 1).max() < 1e-9
+    assert list(opportunity.certificate.achieved["statistical_rate"]) == ["group within label = yes"]
+    odds = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
+    for label in ("yes", "no"):
+        rates = rates_within(frame, odds.weights(), label)
+        assert abs(rates["a"] - rates["b"]) < 1e-9
+
+
+def test_a_stratum_with_one_group_is_named_and_stays_as_it_is():
+    frame = decisions()
+    frame.loc[frame.index[:40], ["group", "label"]] = ["a", "unknown"]
+    fit = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
+    assert [(single.grouping, single.stratum) for single in fit.certificate.single_groups] == [
+        ("group within label", "label = unknown")
+    ]
+    assert any("a single group: label = unknown" in warning for warning in fit.certificate.warnings)
+    assert np.abs(fit.weights()[frame.label == "unknown"] - 1).max() < 1e-9
+
+
+def test_missing_strata_stay_as_they_are_unless_they_are_compared():
+    frame = decisions()
+    frame.loc[frame.index[::5], "label"] = None
+    kept = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
+    assert np.abs(kept.weights()[frame.label.isna()] - 1).max() < 1e-9
+    assert any("'label'" in warning and "missing" in warning for warning in kept.certificate.warnings)
+    compared = fairmaxent.debias(frame, "decision", "group", within="label", missing="compare", estimate=None)
+    part = frame.assign(w=compared.weights())[frame.label.isna()]
+    taken = part[part.decision == "taken"].groupby("group").w.sum() / part.groupby("group").w.sum()
+    assert abs(taken["a"] - taken["b"]) < 1e-9
+
+
+def test_a_column_of_numbers_is_divided_into_bins():
+    frame = decisions()
+    fit = fairmaxent.debias(frame, "decision", "group", within="age", estimate=None)
+    rate = fairmaxent.statistical_rate(
+        frame, "decision", "group", within="age", domain=fit.domain, weight=fit.weights()
+    )
+    assert rate.value == pytest.approx(1, abs=1e-9)
+
+
+def test_targets_are_about_the_whole_table_while_strata_keep_their_sizes():
+    frame = decisions()
+    target = {"decision": {"taken": 0.6, "refused": 0.4}, "group": {"a": 0.5, "b": 0.5}}
+    fit = fairmaxent.debias(frame, "decision", "group", within="label", target=target, estimate=None)
+    weighed = frame.assign(w=fit.weights() / len(frame))
+    assert weighed[weighed.decision == "taken"].w.sum() == pytest.approx(0.6, abs=1e-9)
+    assert weighed[weighed.group == "a"].w.sum() == pytest.approx(0.5, abs=1e-9)
+    assert weighed[weighed.label == "yes"].w.sum() == pytest.approx((frame.label == "yes").mean(), abs=1e-9)
+    for label in ("yes", "no"):
+        rates = rates_within(frame, fit.weights(), label)
+        assert abs(rates["a"] - rates["b"]) < 1e-9
+    sized = fairmaxent.debias(
+        frame, "decision", "group", within="label", target={"label": {"yes": 0.9, "no": 0.1}}, estimate=None
+    )
+    assert sized.weights()[frame.label == "yes"].sum() == pytest.approx(0.9 * len(frame), abs=1e-6)
+    assert sized.certificate.achieved["statistical_rate"]["group within label"] == pytest.approx(1, abs=1e-9)
+
+
+def test_the_largest_weight_is_kept_and_strata_keep_their_sizes():
+    frame = decisions()
+    fit = fairmaxent.debias(frame, "decision", "group", within="label", largest_weight=1.2, estimate=None)
+    assert fit.weights().max() <= 1.2 + 1e-9
+    assert fit.weights()[frame.label == "yes"].sum() == pytest.approx((frame.label == "yes").sum(), abs=1e-6)
+    assert fit.certificate.achieved["statistical_rate"]["group within label"] < 1
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [
+        ("group", "which is protected"),
+        ("decision", "which is the outcome"),
+        ("labels", "did you mean 'label'"),
+        (["label", "label"], "twice"),
+        ({"label": "maybe"}, "maybe"),
+        ({"label": []}, "is empty"),
+        ({"label": "lonely"}, "more than one group"),
+        (7, "within is 7"),
+    ],
+)
+def test_refusals(within, words):
+    frame = decisions(200)
+    frame.loc[frame.index[:10], ["group", "label"]] = ["a", "lonely"]
+    with pytest.raises(fairmaxent.InputError, match=words):
+        fairmaxent.debias(frame, "decision", "group", within=within, estimate=None)
+
+
+def test_refusals_name_the_stratum():
+    frame = decisions()
+    frame = frame[~((frame.label == "yes") & (frame.group == "b") & (frame.decision == "taken"))]
+    cell = "decision = taken, group = b, label = yes"
+    with pytest.raises(fairmaxent.InfeasibleError, match=f"within label = yes: .*{cell}"):
+        fairmaxent.debias(frame, "decision", "group", within="label", base_share=0, estimate=None)
+    filled = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
+    assert filled.certificate.filled_cells == (cell,)
+    lonely = frame.assign(label=np.where(frame.group == "a", frame.label, "only"))
+    lonely.loc[lonely.index[:50], "label"] = "only"
+    target = {"group": {"a": 0.01, "b": 0.99}}
+    with pytest.raises(fairmaxent.InfeasibleError, match="target"):
+        fairmaxent.debias(lonely, "decision", "group", within="label", target=target, estimate=None)
+
+
+# ---------------------------------------------------------------- everything behind the fit
+
+
+def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
+    frame = decisions(1500)
+    fit = fairmaxent.debias(
+        frame, "decision", "group", within="label", relabel=fairmaxent.Relabel(labeller=TREE), estimate=None
+    )
+    weights = fit.weights()
+    assert np.abs(weights.sum(axis=1) - 1).max() < 1e-9
+    taken = fit.domain.attribute("decision").labels.index("taken")
+    means = frame.assign(p=weights[:, taken]).groupby(["label", "group"]).p.mean().unstack()
+    assert np.abs(means["a"] - means["b"]).max() < 1e-9
+    shares = frame.assign(p=weights[:, taken]).groupby("label").p.mean()
+    assert np.abs(shares - (frame.decision == "taken").groupby(frame.label).mean()).max() < 1e-9
+
+
+def test_decisions_of_a_student_are_compared_within_strata():
+    frame = decisions(1200)
+    plan = fairmaxent.Relabel(parity="predictions", labeller=TREE, student=TREE)
+    fit = fairmaxent.debias(frame, "decision", "group", within="label", relabel=plan, estimate=None)
+    (rate,) = fit.certificate.decisions.rates
+    assert rate.grouping == "group within label"
+    by_stratum = {}
+    for share in fit.certificate.decisions.shares:
+        if share.outcome == "decision = taken":
+            group, stratum = share.group.split(", ")
+            by_stratum.setdefault(stratum, {})[group] = share.share
+    ratios = [min(groups.values()) / max(groups.values()) for groups in by_stratum.values() if max(groups.values()) > 0]
+    assert rate.rate <= min(ratios) + 1e-12
+
+
+def test_the_estimate_is_within_strata():
+    frame = decisions(1500)
+    plan = fairmaxent.Estimate(output="weights", student=TREE)
+    fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=plan)
+    outlook = fit.certificate.downstream
+    assert list(outlook.after.by_predictions) == ["group within label"]
+    # A model that sees label and group decides within labels by group, so before it is far from equal.
+    assert 0 <= outlook.before.by_probabilities["group within label"] < 0.95
+    assert outlook.after.by_probabilities["group within label"] > outlook.before.by_probabilities["group within label"]
+
+
+def test_storage_summary_uncertainty_and_intervals(tmp_path):
+    frame = decisions(800)
+    fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=None)
+    fit.save(tmp_path / "fit.fairmaxent")
+    again = fairmaxent.load(tmp_path / "fit.fairmaxent")
+    assert again.request.within == "label"
+    assert again.certificate.measure == fit.certificate.measure
+    pd.testing.assert_frame_equal(again.sample(50, random_state=1), fit.sample(50, random_state=1))
+    summary = fit.summary()
+    expected = frame.groupby(["group", "label"]).decision.agg(lambda column: (column == "taken").mean())
+    for _, row in summary.iterrows():
+        group, label = row["group"].split(" × ")
+        assert row.rate_before == pytest.approx(expected[group, label], abs=1e-12)
+    spans = fit.uncertainty(replicates=60, random_state=0)
+    after = spans.after.statistical_rate["group within label"]
+    assert after.value == pytest.approx(1, abs=1e-9)
+    assert after.low > 0.99
+    assert spans.before.statistical_rate["group within label"].value == pytest.approx(
+        fit.certificate.before["statistical_rate"]["group within label"], abs=1e-12
+    )
+    low, high = fit.certificate.interval(5000)["statistical_rate"]["group within label"]
+    drawn = fairmaxent.statistical_rate(
+        fit.sample(5000, random_state=3), "decision", "group", favourable="taken", within="label"
+    )
+    assert low - 1e-9 <= drawn.value <= high + 1e-9
+
+
+def test_lazy_frames_and_polars_give_the_same_table():
+    frame = decisions(600)
+    fits = [
+        fairmaxent.debias(table, "decision", "group", within="label", estimate=None)
+        for table in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy())
+    ]
+    for fit in fits[1:]:
+        assert np.abs(fit.certificate.table - fits[0].certificate.table).max() < 1e-12
+
+
+def test_the_certificate_and_the_report_speak_of_strata(tmp_path):
+    frame = decisions(600)
+    fit = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
+    assert "statistical_rate of group within label" in str(fit.certificate)
+    fit.report(tmp_path / "report.md", data=frame)
+    text = (tmp_path / "report.md").read_text()
+    assert "group within label" in text
+    assert "Each stratum of label keeps its size" in text
+    assert 'within="label"' in text or "within='label'" in text
+
+
+def test_the_estimator_takes_names_and_positions():
+    frame = decisions(600)
+    expected = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None).weights()
+    features, outcome = frame.drop(columns="decision"), frame.decision
+    for within in ("label", ["label"], 2, [2], {"label": None}):
+        estimator = fairmaxent.FairMaxEnt("group", within=within, estimate=None).fit(features, outcome)
+        assert np.abs(estimator.sample_weight_ - expected).max() < 1e-9
+    with pytest.raises(fairmaxent.ColumnError, match="within is column 9"):
+        fairmaxent.FairMaxEnt("group", within=9).fit(features, outcome)
+
+
+def test_comparing_methods_measures_within_strata():
+    comparison = fairmaxent.compare(decisions(400), "decision", "group", favourable="taken", within="label", folds=2)
+    ours = next(one for one in comparison.results if one.method == "fairmaxent, weights")
+    assert ours.scores.statistical_rate == pytest.approx(1, abs=1e-6)
+
+
+def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():
+    """COMPAS: the recorded decision is a high score, the label is whether a new charge followed within two years."""
+    people = fairmaxent.datasets.load("compas").frame.dropna(subset=["days_b_screening_arrest"])
+    people = people[people.race.isin(["African-American", "Caucasian", "Hispanic"])].reset_index(drop=True)
+    people = people[["sex", "age_cat", "race", "priors_count", "two_year_recid", "score_text"]]
+
+    def rates(weights, label):
+        part = people.assign(w=weights)[people.two_year_recid == label]
+        high = part[part.score_text == "High"].groupby("race").w.sum()
+        return high / part.groupby("race").w.sum()
+
+    for within, labels in (({"two_year_recid": 1}, [1]), ("two_year_recid", [0, 1])):
+        fit = fairmaxent.debias(people, "score_text", "race", favourable="High", within=within, estimate=None)
+        for label in labels:
+            before, after = rates(1.0, label), rates(fit.weights(), label)
+            assert before.max() / before.min() > 1.5
+            assert after.max() / after.min() - 1 < 1e-9
+        exact = fairmaxent.statistical_rate(fit, "score_text", "race", favourable="High", within=within)
+        assert exact.value == pytest.approx(1, abs=1e-9)

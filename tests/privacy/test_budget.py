@@ -1,0 +1,101 @@
+"""The budget: (ε, δ) and ρ, against an independent accountant, and the checks at the door."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fairmaxent import InputError, Privacy
+from fairmaxent.privacy.budget import epsilon_of, rho_of
+from fairmaxent.privacy.ledger import Ledger, Spent
+
+SETTINGS = 200
+
+
+def settings(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(SETTINGS):
+        yield float(10 ** rng.uniform(-1.5, 1.2)), float(10 ** rng.uniform(-12, -3))
+
+
+def test_the_conversion_is_its_own_inverse():
+    for epsilon, delta in settings(0):
+        rho = rho_of(epsilon, delta)
+        assert epsilon - epsilon_of(rho, delta) + 1e-12 > 0
+        assert epsilon_of(rho, delta) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_the_conversion_is_the_minimum_over_all_orders():
+    for epsilon, delta in settings(1):
+        rho = rho_of(epsilon, delta)
+        orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
+        every = rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+        assert every.min() == pytest.approx(epsilon, rel=1e-5)
+        assert every.min() >= epsilon * (1 - 1e-9)  # no order promises more
+
+
+def test_it_is_tighter_than_the_well_known_formula():
+    for epsilon, delta in settings(2):
+        simple = (math.sqrt(epsilon + math.log(1 / delta)) - math.sqrt(math.log(1 / delta))) ** 2
+        assert rho_of(epsilon, delta) > simple
+
+
+def test_the_ledger_is_what_an_independent_accountant_says():
+    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    rng = np.random.default_rng(3)
+    for epsilon, delta in settings(4):
+        privacy = Privacy(epsilon=epsilon, delta=delta)
+        parts = rng.dirichlet(np.ones(rng.integers(2, 12))) * privacy.rho * (1 - 1e-12)
+        kinds = rng.random(len(parts)) < 0.7
+        spent = tuple(
+            Spent("discrete Gaussian" if gauss else "noisy maximum", "x", 4, 1.0, math.sqrt(1 / (2 * part)))
+            for part, gauss in zip(parts, kinds, strict=True)
+        )
+        ledger = Ledger(privacy, spent, ())
+        best = _best_order(ledger.rho, delta)
+        accountant = rdp.RdpAccountant(best * (1 + np.linspace(-1e-4, 1e-4, 41)))
+        for look in spent:
+            event = (
+                accounting.GaussianDpEvent(look.scale)
+                if look.mechanism == "discrete Gaussian"
+                else accounting.dp_event.ZCDpEvent((2 / look.scale) ** 2 / 8, 0.0)
+            )
+            accountant.compose(event)
+        assert ledger.rho <= privacy.rho
+        assert ledger.epsilon == pytest.approx(accountant.get_epsilon(delta), abs=1e-9)
+        assert ledger.epsilon <= epsilon
+
+
+def _best_order(rho, delta):
+    orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
+    every = rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+    return orders[np.argmin(every)]
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", True, None])
+def test_an_epsilon_that_makes_no_sense_is_refused(epsilon):
+    with pytest.raises(InputError, match=r"epsilon is .*must be a positive number"):
+        Privacy(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("delta", [0, -1e-9, 0.5, 1, float("nan"), "1e-9"])
+def test_a_delta_that_makes_no_sense_is_refused(delta):
+    with pytest.raises(InputError, match=r"delta is .*small positive number"):
+        Privacy(delta=delta)
+
+
+def test_noise_has_no_seed():
+    with pytest.raises(TypeError, match="seed"):
+        Privacy(epsilon=1.0, seed=0)
+
+
+def test_a_ledger_that_spends_too_much_or_adds_up_wrongly_is_refused():
+    privacy = Privacy(epsilon=1.0)
+    look = Spent("discrete Gaussian", "x", 4, 1.0, math.sqrt(1 / privacy.rho))  # a half of the budget
+    record = Ledger(privacy, (look,), ("nothing",)).to_dict()
+    assert Ledger.from_dict(record) == Ledger(privacy, (look,), ("nothing",))
+    with pytest.raises(ValueError, match="add up"):
+        Ledger.from_dict({**record, "spent_rho": record["spent_rho"] / 2})
+    with pytest.raises(ValueError, match="more than"):
+        Ledger.from_dict(Ledger(privacy, (look,) * 3, ()).to_dict())

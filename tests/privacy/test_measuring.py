@@ -1,0 +1,221 @@
+"""Measurements: what one person can change, by enumeration; and how noisy counts become distributions."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairmaxent.data import frames
+from fairmaxent.data.domain import bound
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Table
+from fairmaxent.privacy import edges, measurements, mechanisms
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.ledger import Spent
+from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
+from fairmaxent.privacy.model import learn_private_model
+from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, three_way
+from quiet import DOMAIN, Seeded, Silence, people
+
+SIZES = (2, 3, 2)
+EVERY_ROW = np.array(list(product(*map(range, SIZES))))
+
+
+class Watched(Silence):
+    """Keeps what it was asked to protect."""
+
+    def __init__(self):
+        self.tables, self.scores = [], []
+
+    def counts(self, table, scale):
+        self.tables.append(table.copy())
+        return np.full(table.shape, 7.0)  # the same for neighbours, so that scores are compared on equal terms
+
+    def choice(self, scores, scale):
+        self.scores.append(np.array(scores))
+        return 0
+
+
+def looked_at(rows, roles=None):
+    watched = Watched()
+    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, ("r", "a", "b"), watched)
+    for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)]):
+        counter.measure(wanted, 1.0)
+    edges.choose_edges(counter, lambda pair: np.full((3, 2), 1.5), forced=(), choice_rho=1.0, pairs_rho=1.0)
+    return watched
+
+
+def test_one_person_changes_one_cell_of_each_table_by_one_and_a_score_by_one_at_most():
+    rng = np.random.default_rng(0)
+    for rows in (rng.choice(EVERY_ROW, size) for size in (1, 2, 5, 9)):
+        before = looked_at(rows)
+        neighbours = [np.vstack([rows, one]) for one in EVERY_ROW]
+        neighbours += [np.delete(rows, index, axis=0) for index in range(len(rows)) if len(rows) > 1]
+        for other in neighbours:
+            after = looked_at(other)
+            assert len(after.tables) == 6
+            for old, new in zip(before.tables, after.tables, strict=True):
+                difference = np.abs(new - old)
+                assert difference.sum() == 1
+                assert np.linalg.norm(difference) == 1  # L2 sensitivity
+            for old, new in zip(before.scores, after.scores, strict=True):
+                assert np.abs(new - old).max() <= 1 + 1e-12
+
+
+def test_a_ledger_lists_every_look():
+    frame = people()
+    roles = _roles(frame)
+    watched = Watched()
+    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    model = learn_private_model(table, roles, Privacy(epsilon=2.0), noise=watched)
+    gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
+    assert [look.cells for look in gauss] == [table.size for table in watched.tables]
+    assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == 2  # a tree of three columns has two edges
+    assert model.ledger.rho <= Privacy(epsilon=2.0).rho
+    assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
+
+
+def _roles(frame):
+    return Roles.of(bound(DOMAIN, frames.open_frame(frame)), "hired", ["sex"])
+
+
+def test_without_noise_the_model_has_the_tables_of_the_data():
+    frame = people(5000)
+    roles = _roles(frame)
+    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    model = learn_private_model(table, roles, Privacy(epsilon=1e5), noise=Silence())
+    tilted = model.tree.tilt(np.zeros(roles.blocks.width))
+    assert model.rows == 5000
+    for block in range(1, 4):
+        (counts,) = table.tables([(0, block)], roles.blocks.levels)
+        np.testing.assert_allclose(tilted.joint([0, block]), counts / 5000, atol=1e-6)
+    for block, parent in enumerate(model.tree.parents, start=1):
+        if parent:
+            (counts,) = table.tables([(parent, block)], roles.blocks.levels)
+            np.testing.assert_allclose(tilted.joint([parent, block]), counts / 5000, atol=1e-6)
+
+
+def test_more_budget_means_less_error():
+    frame = people(5000)
+    roles = _roles(frame)
+    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
+    errors = []
+    for epsilon in (0.1, 1.0, 10.0):
+        runs = [
+            learn_private_model(table, roles, Privacy(epsilon=epsilon), noise=Seeded(seed)).tree for seed in range(5)
+        ]
+        errors.append(np.mean([np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum() for t in runs]))
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
+    pytest.importorskip("opendp", reason="opendp is not installed")
+    noise = mechanisms.OpenDP()
+    drawn = noise.counts(np.full((40, 100), 50.0), 12.5)
+    assert drawn.shape == (40, 100)
+    assert (drawn == np.round(drawn)).all()
+    assert drawn.mean() == pytest.approx(50, abs=5 * 12.5 / math.sqrt(4000))
+    assert drawn.std() == pytest.approx(12.5, rel=0.08)
+    chosen = np.mean([noise.choice(np.array([0.0, 1.0]), 1.0) for _ in range(3000)])
+    assert chosen == pytest.approx(math.e / (1 + math.e), abs=0.045)  # ∝ e^{score / scale}
+
+
+# ---------------------------------------------------------------- repair
+
+
+def noisy(counts, variance):
+    return NoisyTable(np.array(counts, dtype=float), Spent("discrete Gaussian", "x", 1, 1.0, math.sqrt(variance)))
+
+
+def test_the_projection_is_the_closest_point_of_the_simplex():
+    optimize = pytest.importorskip("scipy.optimize")
+    rng = np.random.default_rng(0)
+    for size in (2, 5, 9):
+        counts = rng.normal(2, 6, size)
+        ours = on_simplex(counts, 10.0)
+        found = optimize.minimize(
+            lambda x, counts=counts: ((x - counts) ** 2).sum(),
+            np.full(size, 10 / size),
+            bounds=[(0, None)] * size,
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 10},
+            options={"ftol": 1e-12, "maxiter": 500},
+        )
+        np.testing.assert_allclose(ours, found.x, atol=1e-4)
+        assert ours.sum() == pytest.approx(10)
+
+
+def test_two_measurements_of_a_column_are_combined_by_their_variances():
+    """Generalised least squares: without negative counts or shrinking, the column is the best linear estimate."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2000, 4000, (4, 6)).astype(float) * [1, 3, 1, 1, 2, 1]
+    errors = []
+    for _ in range(400):
+        alone, both = noisy(truth.sum(0) + rng.normal(0, 30, 6), 900), noisy(truth + rng.normal(0, 20, (4, 6)), 400)
+        column, table = column_counts(truth.sum(1), alone, both)
+        np.testing.assert_allclose(table.sum(0), column, rtol=1e-6)
+        np.testing.assert_allclose(table.sum(1), truth.sum(1), rtol=1e-6)
+        errors.append(column - truth.sum(0))
+    best = 1 / (1 / 900 + 1 / 1600)  # of the mean of both; the known total takes a sixth off
+    assert np.var(errors) == pytest.approx(best * 5 / 6, rel=0.1)
+
+
+def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():
+    rng = np.random.default_rng(2)
+    expected = np.outer([300.0, 700.0], [100.0, 400.0, 500.0]) / 1000
+    pure = pair_counts(noisy(expected, 1e6), expected, expected.sum(1), expected.sum(0))
+    np.testing.assert_allclose(pure, expected, rtol=1e-6)
+    real = expected + np.array([[50, -20, -30], [-50, 20, 30]])
+    kept = pair_counts(noisy(real, 0.01), expected, real.sum(1), real.sum(0))
+    np.testing.assert_allclose(kept, real, rtol=0.02)
+    assert (pair_counts(noisy(rng.normal(0, 1e3, (2, 3)), 1e6), expected, real.sum(1), real.sum(0)) > 0).all()
+
+
+def test_roots_are_never_negative_and_always_somebody():
+    low = root_counts(noisy([-5, -7], 25), [])
+    assert (low > 0).all()
+    assert low.sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_the_three_way_table_has_its_margins_and_no_more_structure():
+    rng = np.random.default_rng(3)
+    truth = rng.gamma(2, 10, (2, 3, 4))
+    conditional = three_way(truth.sum(2), truth.sum(1), truth.sum(0))
+    table = truth.sum(2)[:, :, None] * conditional
+    for axis in range(3):
+        np.testing.assert_allclose(table.sum(axis), truth.sum(axis), rtol=1e-5)
+    log = np.log(table)  # maximum entropy: no interaction of three
+    interaction = log[0] - log[1]
+    np.testing.assert_allclose(np.diff(np.diff(interaction, axis=0), axis=1), 0, atol=1e-6)
+
+
+def test_agreeing_tables_keep_their_odds():
+    table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    fitted = agreeing(table, np.array([6.0, 4.0]), np.array([5.0, 5.0]))
+    np.testing.assert_allclose(fitted.sum(1), [6, 4], rtol=1e-8)
+    np.testing.assert_allclose(fitted.sum(0), [5, 5], rtol=1e-8)
+    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)
+
+
+def test_edges_form_a_tree_and_forced_ones_are_in_it():
+    rng = np.random.default_rng(4)
+    sizes = (2, 3, 2, 4, 2)
+    rows = np.column_stack([rng.integers(0, size, 200) for size in sizes])
+    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0))
+
+    def expected(pair):
+        return np.full([sizes[block] for block in pair], 1.0)
+
+    chosen, spent = edges.choose_edges(counter, expected, forced=[(2, 4)], choice_rho=0.1, pairs_rho=0.1)
+    assert chosen[0] == (2, 4)
+    assert len(chosen) == 3
+    assert len(spent) == 2
+    parents = edges.parents_of(chosen, 5)
+    assert parents.count(0) == 1
+    assert {tuple(sorted((block, parent))) for block, parent in enumerate(parents, 1) if parent} == {*chosen}
+
+
+def test_shares_of_the_budget_add_up():
+    shares = [getattr(measurements, n) for n in ("ROOT", "COLUMNS", "ROOT_AND_COLUMN", "CHOICE", "PAIRS")]
+    assert sum(shares) == pytest.approx(1)

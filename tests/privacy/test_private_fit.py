@@ -1,0 +1,377 @@
+"""Private fits: exact rates, nothing but noisy numbers in whatever leaves, and reasons for what is refused."""
+
+import io
+import json
+import re
+import zipfile
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+
+import fairmaxent
+from fairmaxent import (
+    ColumnError,
+    DependencyError,
+    Domain,
+    InfeasibleError,
+    InputError,
+    LevelError,
+    Privacy,
+    StorageError,
+    debias,
+    load,
+)
+from fairmaxent.fit import pipeline
+from fairmaxent.privacy import mechanisms
+from quiet import DOMAIN, LEVELS, Deaf, Seeded, Silence, people
+
+ONE = Privacy(epsilon=1.0)
+
+
+@pytest.fixture
+def noise(monkeypatch):
+    """Seeded noise, so that results do not vary, and opendp is not needed; call it for other noise."""
+
+    def use(make):
+        monkeypatch.setattr(pipeline, "OpenDP", make)
+
+    use(lambda: Seeded(0))
+    return use
+
+
+def private(frame=None, **options):
+    given = {"privacy": ONE, "domain": DOMAIN, "random_state": 0} | options
+    return debias(people() if frame is None else frame, "hired", "sex", **given)
+
+
+# ---------------------------------------------------------------- what is promised
+
+
+def test_rates_are_exact_although_counts_are_noisy(noise):
+    fit = private(representation_rate=1.0, statistical_rate=0.9, favourable="yes")
+    achieved = fit.certificate.achieved
+    assert achieved["representation_rate"]["sex"] == pytest.approx(1.0, abs=1e-9)
+    assert achieved["statistical_rate"]["sex"] >= 0.9 - 1e-9
+    table = fit.distribution.marginal(["sex", "hired"])
+    by = {(sex, hired): p for sex, hired, p in table.rows()}
+    rate = {sex: by[sex, "yes"] / (by[sex, "yes"] + by[sex, "no"]) for sex in "fm"}
+    assert min(rate.values()) / max(rate.values()) == pytest.approx(0.9, abs=1e-9)
+    rows = fit.sample(1000)
+    assert rows["sex"].value_counts()["count"].to_list() == [500, 500]
+
+
+def test_targets_and_prohibitions_hold_too(noise):
+    fit = private(target={"job": {"a": 0.5, "b": 0.25, "c": 0.25}}, forbid=[{"sex": "f", "job": "c"}])
+    jobs = dict(fit.distribution.marginal("job").rows())
+    assert jobs == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25}, abs=1e-9)
+    assert not len(fit.sample(2000).filter(polars.col("sex") == "f", polars.col("job") == "c"))
+
+
+def test_with_much_budget_it_is_the_fit_without_noise(noise):
+    """p(job | hired, sex) is that of the data, and only the table of outcome and groups is made fair."""
+    noise(Silence)
+    frame = people(4000)
+    fit = private(frame, privacy=Privacy(epsilon=1e5))
+    fair = {(hired, sex): p for hired, sex, p in fit.distribution.marginal(["hired", "sex"]).rows()}
+    cells = {(hired, sex): n for hired, sex, n in frame.group_by("hired", "sex").len().rows()}
+    jobs = {tuple(key): n for *key, n in frame.group_by("hired", "sex", "job").len().rows()}
+    for hired, sex, job, p in fit.distribution.marginal(["hired", "sex", "job"]).rows():
+        assert p == pytest.approx(fair[hired, sex] * jobs[hired, sex, job] / cells[hired, sex], abs=1e-6)
+
+
+def test_the_order_of_rows_does_not_matter(noise):
+    noise(lambda: Seeded(3))
+    first, second = (private(frame) for frame in (people(), people().reverse()))
+    assert first.certificate.to_dict() == second.certificate.to_dict()
+
+
+def test_noise_is_different_each_time_whatever_the_seed():
+    pytest.importorskip("opendp", reason="opendp is not installed")
+    first, second = private(), private()
+    assert first.certificate.before != second.certificate.before
+    assert first.sample(5).equals(first.sample(5))  # the seed is that of draws
+
+
+@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
+def test_every_library_and_lazy_frames(noise, make):
+    frame = make(people())
+    fit = private(frame)
+    rows = fit.sample(50)
+    kind = polars.DataFrame if isinstance(frame, polars.LazyFrame) else type(frame)
+    assert isinstance(rows, kind)
+    drawn = nw.from_native(rows, eager_only=True)
+    assert drawn.columns == people().columns
+    assert set(drawn["sex"].to_list()) == {"f", "m"}
+    ages = [age for age in drawn["age"].to_list() if age is not None]
+    assert all(0 <= age <= 120 for age in ages)
+
+
+def test_types_do_not_show_whether_a_value_is_missing(noise):
+    """In pandas, whole numbers with a gap are floats."""
+    frame = pd.DataFrame({"y": [0, 1] * 40, "z": ["a", "b", "b", "a"] * 20, "x": [1, 2, 3, 4] * 20})
+    gap = frame.assign(x=frame["x"].where(frame.index > 0))
+    declared = Domain.declare(levels={"y": [0, 1], "z": ["a", "b"], "x": [1, 2, 3, 4]}, missing=["x"])
+    noise(Deaf)
+    rows = [debias(t, "y", "z", privacy=ONE, domain=declared, random_state=0).sample(30) for t in (frame, gap)]
+    pd.testing.assert_frame_equal(*rows)
+
+
+# ---------------------------------------------------------------- nothing else gets out
+
+
+def everything_from(fit, folder):
+    """All that can leave: the model file, certificate, reports and printed forms."""
+    fit.save(folder / "model.fme")
+    for form in ("html", "md", "json"):
+        fit.report(folder / f"report.{form}")
+    with zipfile.ZipFile(folder / "model.fme") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    texts = {form: (folder / f"report.{form}").read_bytes() for form in ("html", "md", "json")}
+    said = {"certificate": str(fit.certificate), "dict": json.dumps(fit.certificate.to_dict()), "repr": repr(fit)}
+    said |= {"notebook": fit._repr_html_(), "summary": str(fit.summary()), "rows": str(fit.sample(20).rows())}
+    return parts | texts | {name: text.encode() for name, text in said.items()}
+
+
+@pytest.mark.parametrize("relabel", [None, fairmaxent.Relabel(labeller="tree")])
+def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(noise, tmp_path, relabel):
+    """If the noise were deaf to the rows, two different tables could not be told apart by anything that leaves."""
+    noise(Deaf)
+    pytest.importorskip("jinja2")
+    leaving = []
+    other = people(123, seed=9).with_columns(sex=polars.lit("m"), job=polars.lit("c"), town=polars.lit("x"))
+    for number, frame in enumerate((people(), other)):
+        (tmp_path / str(number)).mkdir()
+        leaving.append(everything_from(private(frame, relabel=relabel), tmp_path / str(number)))
+    first, second = leaving
+    assert first.keys() == second.keys()
+    for name in first:
+        assert first[name] == second[name], name
+
+
+def marked(seed):
+    """A table whose exact counts and values are large, odd and rare, so that they would be recognised anywhere."""
+    rng = np.random.default_rng(seed)
+    rows = [29_989, 34_981, 41_983, 10_007, 13, 1][: 4 + seed % 3]
+    cells = [("no", "f"), ("yes", "m"), ("no", "m"), ("yes", "f"), ("no", "f"), ("yes", "m")]
+    frames = [
+        polars.DataFrame(
+            {
+                "hired": [hired] * count,
+                "sex": [sex] * count,
+                "job": rng.choice(["a", "b", "c"], count, p=[0.2, 0.3, 0.5]),
+                "town": [None] * (count // 7) + ["x"] * (count - count // 7),
+                "age": rng.uniform(10, 90, count),
+            }
+        )
+        for (hired, sex), count in zip(cells, rows, strict=False)
+    ]
+    return polars.concat(frames)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(noise, tmp_path, seed):
+    """Searched number by number: whole counts, shares as floats, and the digits of every raw value."""
+    pytest.importorskip("jinja2")
+    frame = marked(seed)
+    parts = everything_from(private(frame), tmp_path)
+    numbers, text = [], b""
+    for name, content in parts.items():
+        if name.endswith(".npy"):
+            numbers.append(np.load(io.BytesIO(content), allow_pickle=False).astype(float, casting="unsafe").ravel())
+        else:
+            text += content
+    words = text.decode()
+    numbers.append(np.array([float(x.replace(",", "")) for x in re.findall(r"\d[\d,]*\.?\d*(?:e-?\d+)?", words)]))
+    known = np.unique(np.concatenate(numbers))
+    groups = [["hired"], ["sex"], ["hired", "sex"], ["job"], ["hired", "sex", "job"], ["town"], []]
+    counts = [len(frame)] + [c for by in groups[:-1] for c in frame.group_by(by).len()["len"].to_list()]
+    for count in counts:
+        if count > 1000:  # small ones are numbers of columns and bins, too
+            assert not np.isclose(known, count, rtol=0, atol=0.25).any(), count
+            share = count / len(frame)
+            assert share == 1 or not np.isclose(known, share, rtol=1e-9, atol=0).any(), count
+    assert not np.isin(frame["age"].to_numpy(), known).any()
+    assert not any(f"{age:.6f}" in words for age in frame["age"].head(2000).to_list())
+
+
+def test_the_search_would_find_them_in_a_fit_without_noise(noise, tmp_path):
+    """The test above can fail: without noise, the counts are there."""
+    noise(Silence)
+    frame = marked(0)
+    parts = everything_from(private(frame), tmp_path)
+    for count in (len(frame), *frame.group_by("sex").len()["len"].to_list()):
+        assert f"{count:,}".encode() in parts["md"]
+
+
+# ---------------------------------------------------------------- model files
+
+
+def test_a_model_file_says_that_it_is_private_and_with_what(noise, tmp_path):
+    fit = private(privacy=Privacy(epsilon=0.7, delta=1e-8))
+    fit.save(tmp_path / "model.fme")
+    loaded = load(tmp_path / "model.fme")
+    assert loaded.request.privacy == Privacy(epsilon=0.7, delta=1e-8)
+    assert loaded.certificate.privacy == fit.certificate.privacy
+    assert loaded.sample(20).equals(fit.sample(20))
+    text = str(fairmaxent.verify(tmp_path / "model.fme"))
+    assert "it holds no row of the data" in text
+    assert "private with ε = 0.7, δ = 1e-08" in text
+
+
+def test_a_forged_promise_is_refused(noise, tmp_path):
+    fit = private()
+    record = fit.certificate.to_dict()["privacy"]
+    assert record["epsilon"] == 1.0
+    forged = fairmaxent.Ledger.from_dict(record)
+    for ledger in (None, type(forged)(Privacy(epsilon=0.1), forged.spent, forged.public)):
+        other = debias_with(fit, ledger)
+        other.save(tmp_path / "forged.fme")
+        with pytest.raises(StorageError, match=r"privacy budget|damaged"):
+            load(tmp_path / "forged.fme")
+
+
+def debias_with(fit, ledger):
+    from dataclasses import replace
+
+    return replace(fit, certificate=replace(fit.certificate, privacy=ledger))
+
+
+# ---------------------------------------------------------------- outputs
+
+
+def test_certificate_and_overview_say_what_was_spent(noise):
+    fit = private()
+    text = str(fit.certificate)
+    assert text.startswith("private with ε = 1, δ = 1e-09: ")
+    assert "noisy estimates" in text
+    assert "a second private fit of the same table" in text
+    assert "fit.weigh" not in repr(fit)
+    assert "private with ε = 1" in repr(fit)
+    ledger = fit.certificate.privacy
+    assert ledger.rho <= ledger.privacy.rho
+    assert fit.certificate.to_dict()["privacy"]["spent"][0]["measured"] == "hired × sex"
+
+
+def test_a_delta_that_is_too_large_for_the_table_is_warned_about(noise):
+    warned = private(privacy=Privacy(delta=0.01)).certificate.warnings
+    assert any("is not below 1 divided by the number of rows" in line for line in warned)
+    assert not any("is not below 1" in line for line in private().certificate.warnings)
+
+
+def test_relabelling_works_on_drawn_rows(noise):
+    fit = private(people(3000), relabel=fairmaxent.Relabel(labeller="tree"), favourable="yes")
+    assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-6)
+    assert fit.certificate.privacy is not None
+    assert len(fit.sample(100)) == 100
+
+
+def test_the_estimator_takes_privacy(noise):
+    estimator = pytest.importorskip("fairmaxent.estimator")
+    sklearn = pytest.importorskip("sklearn.base")
+    frame = people().to_pandas()
+    model = sklearn.clone(estimator.FairMaxEnt("sex", privacy=ONE, domain=DOMAIN, rows=60, random_state=0))
+    X, y = model.fit_resample(frame.drop(columns="hired"), frame["hired"])
+    assert len(X) == len(y) == 60
+    assert model.fit_.certificate.privacy.privacy == ONE
+    with pytest.raises(InputError, match="weights would need the rows"):
+        _ = model.sample_weight_
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "why"),
+    [
+        ({"domain": None}, InputError, "needs a declared domain"),
+        ({"domain": "infer"}, InputError, "needs a declared domain"),
+        ({"weight": "age"}, InputError, "takes no design weights"),
+        ({"detail": "rows"}, InputError, "keeps no row's exact values"),
+        ({"base": "uniform"}, InputError, "measures what its tree needs"),
+        ({"base_share": 0.5}, InputError, "all come from its model"),
+        ({"estimate": "weights"}, InputError, "has no weights"),
+        ({"estimate": fairmaxent.Estimate(output="weights")}, InputError, "has no weights"),
+        ({"privacy": 1.0}, InputError, r"pass fairmaxent.Privacy\(epsilon=1\)"),
+    ],
+)
+def test_refused_options_say_why(noise, options, kind, why):
+    options = {name: Domain.infer(people()) if value == "infer" else value for name, value in options.items()}
+    with pytest.raises(kind, match=why):
+        private(**options)
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda fit: fit.weights(), "weights would need the rows of the data"),
+        (lambda fit: fit.weigh(people()), "weights would need the rows of the data"),
+        (lambda fit: fit.top_up(), "rows to add would need"),
+        (lambda fit: fit.uncertainty(), "a bootstrap would need"),
+        (lambda fit: fit.report("report.md", data=people()), "a comparison with the data would need"),
+    ],
+)
+def test_what_needs_the_rows_is_refused(noise, ask, why):
+    with pytest.raises(InputError, match=why):
+        ask(private())
+
+
+def test_a_report_on_a_private_fit_does_not_compare_with_the_rows(noise, tmp_path):
+    with pytest.raises(InputError, match="a private report cannot have it"):
+        private().report(tmp_path / "report.json", evaluate=True)
+
+
+def test_columns_and_values_that_were_not_declared_are_refused(noise):
+    with pytest.raises(ColumnError, match="column 'extra' is not declared"):
+        private(people().with_columns(extra=1))
+    with pytest.raises(ColumnError, match="'age' is declared, but the table has no such column"):
+        private(people().drop("age"))
+    with pytest.raises(LevelError, match="column 'job' holds 'pilot'"):
+        private(people().with_columns(job=polars.lit("pilot")))
+    with pytest.raises(LevelError, match="'job' had no missing values"):
+        private(people().with_columns(job=polars.lit(None, polars.String)))
+
+
+def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("opendp"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(DependencyError, match=r"pip install 'fairmaxent\[private\]'"):
+        mechanisms.OpenDP()
+
+
+def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise):
+    noise(Silence)
+    frame = people(4000).with_columns(age=polars.when(polars.col("age") > 50).then(500.0).otherwise(-3.0))
+    shares = private(frame).distribution.marginal("age")
+    assert shares["age"].to_list() == ["< 18", "[18, 40)", "[40, 65)", "≥ 65"]
+    assert shares["probability"][0] + shares["probability"][3] == pytest.approx(1, abs=1e-3)
+
+
+def test_only_outcome_and_groups(noise):
+    declared = Domain.declare(levels={name: LEVELS[name] for name in ("hired", "sex")})
+    fit = private(people().select("hired", "sex"), domain=declared)
+    assert [look.measured for look in fit.certificate.privacy.spent] == ["hired × sex"]
+    one = Domain.declare(levels={name: LEVELS[name] for name in ("hired", "sex", "job")})
+    assert len(private(people().select("hired", "sex", "job"), domain=one).certificate.privacy.spent) == 3
+
+
+def test_noise_that_hides_the_groups_is_said_so(noise):
+    reasons = set()
+    for seed in range(12):
+        noise(lambda seed=seed: Seeded(seed))
+        try:
+            assert len(private(people(8), privacy=Privacy(epsilon=0.05), statistical_rate=None).sample(10)) == 10
+        except InfeasibleError as problem:
+            reasons.add(str(problem))
+    (reason,) = {reason.partition(" (")[0] for reason in reasons}
+    assert reason == "the noise of ε = 0.05 hides which levels of 'hired' there are"
