@@ -1,6 +1,8 @@
 """Nobody but the app's own page, opened with the token, gets anything from the server."""
 
+import errno
 import json
+import os
 import re
 import urllib.parse
 
@@ -194,6 +196,19 @@ def test_a_broken_file_ends_in_a_sentence_without_our_paths(client):
     assert "broken.parquet" in answer["error"]
     assert str(client.session.folder) not in answer["error"]
     assert client.upload("empty.csv", b"")[0] == 422
+
+
+def test_a_full_disk_is_said_and_nothing_stays(client, monkeypatch):
+    async def full(parts, target, most, announced):
+        target.write_bytes(b"half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("fairmaxent.app.server._receive", full)
+    before = sorted(client.session.folder.rglob("*"))
+    status, answer = client.upload("a.csv", b"a,b\n1,2\n")
+    assert status == 422
+    assert "No space left on device" in answer["error"]
+    assert sorted(client.session.folder.rglob("*")) == before
 
 
 def test_a_page_with_an_old_table_is_told(client):

@@ -137,6 +137,9 @@ CASES = {
     "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
     "within": {"within": ["region"], "representation_rate": None},
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
+    "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
+    "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
+    "identifier": {"keep": ["person"], "representation_rate": None},
     "to share": {"share": True, "representation_rate": None},
 }
 
@@ -163,7 +166,8 @@ REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in 
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
-    state, content = opened(client, f"people{suffix}")
+    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else None
+    state, content = opened(client, f"people{suffix}", frame)
     (tmp_path / f"people{suffix}").write_bytes(content)
     answer = client.fit(state, **{**OPTIONS, **CASES[case]})
     job = client.work("take")
@@ -173,7 +177,9 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
 
     tokens = shlex.split(answer["command"])
     scenario = Scenario.from_json(client.get("/api/state")[1]["options"])
-    assert replace(asked_for(tokens), protected=list(scenario.protected)) == scenario.request(dict(people().schema))
+    assert replace(asked_for(tokens), protected=list(scenario.protected)) == scenario.request(
+        client.session.opened.schema
+    )
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0

@@ -20,12 +20,18 @@ _LABELS = {
     "statistical_rate": "“Equal outcomes”",
     "within": "“Compare only within”",
     "relabel": "“How rows change”",
+    "base": "“New combinations come from”",
     "base_share": "“New combinations”",
+    "threshold": "“Decision threshold”",
+    "estimate": "“Estimate what a model will do”",
+    "mode": "“What” under Take",
+    "iid": "“Draw rows independently”",
     "largest_weight": "“Largest weight”",
     "missing": "“Compare missing values”",
     "share": "“Rows to share”",
     "random_state": "“Seed”",
     "drop": "“Leave out”",
+    "keep": "“Keep”",
     "target": "“Wanted shares”",
 }
 

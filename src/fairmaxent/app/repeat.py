@@ -62,9 +62,13 @@ def command_tokens(
     yield from ("--seed", str(scenario.seed), "--estimate", estimated or "none")
     yield from ("--mode", scenario.mode)
     yield from () if scenario.rows is None else ("--rows", str(scenario.rows))
+    yield from ["--iid"] if scenario.iid else []
     yield from ("-o", names.table)
     yield from ["--like-input"] if names.like_input else []
     yield from ("--model", names.model, "--report", names.report)
+    for name in ("title", "author", "purpose"):
+        text = getattr(scenario, name)
+        yield from (f"--{name}", text) if text else ()
 
 
 def _roles(scenario: Scenario) -> Iterator[str | None]:
@@ -75,7 +79,9 @@ def _roles(scenario: Scenario) -> Iterator[str | None]:
         yield from ("--favourable", option_types.LEVEL.written(level))
     yield from ("--groups", scenario.groups) if scenario.groups != "each" else ()
     yield from ("--weight", scenario.weight) if scenario.weight is not None else ()
-    yield from ("--drop", option_types.NAMES.written(list(scenario.drop))) if scenario.drop else ()
+    for name in ("drop", "keep"):
+        names = getattr(scenario, name)
+        yield from (f"--{name}", option_types.NAMES.written(list(names))) if names else ()
 
 
 def _wishes(scenario: Scenario) -> Iterator[str | None]:
@@ -126,10 +132,9 @@ def _file_functions(opened: OpenedTable, scenario: Scenario, names: FileNames) -
         return [*imports, *read], [f"write_table(result, {names.table!r})"]
     imports = ["import polars", "from fairmaxent.cli.streaming import write_drawn"]
     imports += ["from fairmaxent.files.staging import Staging", ""]
-    return [*imports, *read], [f"with Staging([{names.table!r}]) as staging:", "    " + _STREAMED.format(names.table)]
-
-
-_STREAMED = "write_drawn(fit, rows, staging, {!r}, format=None)  # drawn and written in pieces"
+    drawing = ", iid=True" if scenario.iid else ""
+    write = f"    write_drawn(fit, rows, staging, {names.table!r}, format=None{drawing})  # in pieces"
+    return [*imports, *read], [f"with Staging([{names.table!r}]) as staging:", write]
 
 
 def _made(opened: OpenedTable, scenario: Scenario, fit: Fit) -> list[str]:
@@ -140,4 +145,4 @@ def _made(opened: OpenedTable, scenario: Scenario, fit: Fit) -> list[str]:
     rows = fit.table.size if scenario.rows is None else scenario.rows
     if opened.is_lazy and not scenario.needs_rows_in_memory:
         return [f"rows = {rows}"]
-    return [f"result = fit.sample({rows})"]
+    return [f"result = fit.sample({rows}{', iid=True' if scenario.iid else ''})"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fairmaxent.cli.role_options import typed_level
 from fairmaxent.errors import ColumnError, InputError, did_you_mean, shown
 from fairmaxent.fit.request import Relabel, Request
-from fairmaxent.fit.wanted_shares import TargetOption
+from fairmaxent.fit.wanted_shares import FREE, TargetOption
 from fairmaxent.report.delivered import Mode
 
 Rate = float | Mapping[str, float | None] | None
@@ -26,6 +26,7 @@ class Scenario:
     groups: Literal["each", "joint"] = "each"
     weight: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # although they look like identifiers
     representation_rate: Rate = None
     statistical_rate: Rate = 1.0
     within: tuple[str, ...] = ()
@@ -40,6 +41,10 @@ class Scenario:
     seed: int = 0
     mode: Mode = "rows"
     rows: int | None = None
+    iid: bool = False
+    title: str | None = None  # of the report
+    author: str | None = None
+    purpose: str | None = None
 
     @classmethod
     def from_json(cls, values: object) -> Scenario:
@@ -75,10 +80,10 @@ class Scenario:
 
     def request(self, schema: Mapping[str, Any]) -> Request:
         """Make the request for a table with these columns, which refuses what makes no sense."""
-        for name in (self.outcome, *self.protected, *self.within, *([self.weight] if self.weight else [])):
+        for name in (self.outcome, *self.protected, *self.within, *self.keep, *([self.weight] if self.weight else [])):
             if name not in schema:
                 raise ColumnError(f"the table has no column {name!r}; {did_you_mean(name, list(schema))}")
-        if (self.share and self.mode != "rows") or (self.rows is not None and self.mode != "rows"):
+        if self.mode != "rows" and (self.share or self.iid or self.rows is not None):
             raise InputError("Rows to share, and a number of rows, are about new rows; choose “New rows” under Take.")
         levels = [typed_level(level, schema[self.outcome]) for level in self.favourable]
         return Request(
@@ -91,6 +96,7 @@ class Scenario:
             statistical_rate=self.statistical_rate,
             within=list(self.within) or None,
             target=self.target or None,
+            keep=list(self.keep) or None,
             relabel=self._plan,
             base=self.base,
             base_share=self.base_share,
@@ -147,7 +153,10 @@ def _is_rate(value: object) -> bool:
 def _is_target(value: object) -> bool:
     if not isinstance(value, Mapping):
         return value is None
-    return all(isinstance(shares, Mapping) and all(map(_is_number, shares.values())) for shares in value.values())
+    return all(
+        shares == FREE or (isinstance(shares, Mapping) and all(map(_is_number, shares.values())))
+        for shares in value.values()
+    )
 
 
 def _is_one_of(*choices: str) -> Callable[[object], bool]:
@@ -161,6 +170,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "groups": _is_one_of("each", "joint"),
     "weight": _or_nothing(_is_text),
     "drop": _is_list,
+    "keep": _is_list,
     "representation_rate": _is_rate,
     "statistical_rate": _is_rate,
     "within": _is_list,
@@ -175,4 +185,8 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "seed": lambda value: _is_whole(value) and 0 <= int(str(value)) < 2**32,
     "mode": _is_one_of("rows", "weights", "top-up"),
     "rows": _or_nothing(lambda value: _is_whole(value) and int(str(value)) > 0),
+    "iid": _is_flag,
+    "title": _or_nothing(_is_text),
+    "author": _or_nothing(_is_text),
+    "purpose": _or_nothing(_is_text),
 }

@@ -228,7 +228,7 @@ class Session:
         if scenario.mode != "rows":
             raise InputError("Only new rows can be judged; choose “New rows” under Take.")
         real = opened.file(scenario.drop, in_memory=True).frame
-        new = as_polars(fit.sample(fit.table.size if scenario.rows is None else scenario.rows))
+        new = as_polars(fit.sample(fit.table.size if scenario.rows is None else scenario.rows, iid=scenario.iid))
         judged = evaluate(
             real,
             new,

@@ -42,7 +42,7 @@ def take(
         progress("writing the report", 0.6)
         origin = source_of(str(opened.path), reading_of(scenario.drop), AS_INFERRED, command)
         origin = replace(origin, file=os.path.basename(opened.typed))
-        make_report(result, wanted, FilingOptions(None, None, None), staging, origin)
+        make_report(result, wanted, _filing(scenario), staging, origin)
         progress("writing the report", 0.95)
     whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}
     return [
@@ -55,6 +55,10 @@ def take(
 _WHATS = {"rows": "New rows", "weights": "Your rows with weights", "top-up": "Rows to add"}
 
 
+def _filing(scenario: Scenario) -> FilingOptions:
+    return FilingOptions(scenario.title or None, scenario.author or None, scenario.purpose or None)
+
+
 def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str | None) -> OutputOptions:
     table, model, report = (str(folder / os.path.basename(name)) for name in (names.table, names.model, names.report))
     return OutputOptions(
@@ -63,7 +67,7 @@ def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str |
         like_input=names.like_input,
         mode=scenario.mode,
         rows=scenario.rows,
-        iid=False,
+        iid=scenario.iid,
         weight_name=WEIGHT_NAME,
         estimate=estimated or "none",  # type: ignore[arg-type]
         model=model,

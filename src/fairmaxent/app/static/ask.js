@@ -66,7 +66,7 @@ function change_of_rows(options, change) {
     ["none", "Reweigh: rows count more or less, and keep their outcome"],
     ["probabilities", "Relabel: rows are split between outcomes, for equal probabilities of a model"],
     ["predictions", "Relabel, for equal decisions of a model (slower)"]];
-  const threshold = slider({ label: "A model decides from", value: options.threshold ?? 0.5, min: 0.05, max: 0.95,
+  const threshold = slider({ label: "Decision threshold", value: options.threshold ?? 0.5, min: 0.05, max: 0.95,
     step: 0.01, disabled: (options.relabel ?? "none") === "none", show: (value) => value.toFixed(2),
     input: (value) => change({ threshold: value }) });
   return h("fieldset", null, h("legend", null, "How rows change"),
@@ -104,7 +104,7 @@ function largest(options, change) {
 function shares(state, options, change) {
   const drawn = options.protected.map((name) => state.look.columns.find((column) => column.name === name))
     .filter((column) => column && column.choices.length >= 2 && column.choices.length <= MOST_LEVELS);
-  return drawn.length > 0 && h("details", { open: Boolean(options.target) }, h("summary", null, "Wanted shares"),
+  return drawn.length > 0 && h("details", { open: drawn.some((column) => options.target?.[column.name]) }, h("summary", null, "Wanted shares"),
     drawn.map((column) => columnShares(state, options, change, column)));
 }
 
@@ -165,7 +165,7 @@ function more(state, options, change) {
     !options.protected.includes(column.name) && !(options.drop ?? []).includes(column.name));
   const numeric = free.filter((column) => column.kind === "numeric");
   const strata = free.filter((column) => column.choices.length > 0 && column.levels.length <= 20 && column.name !== options.weight);
-  const opened = options.groups === "joint" || options.within?.length || options.weight || options.share || options.compare_missing;
+  const opened = options.target?.[options.outcome] || options.groups === "joint" || options.within?.length || options.weight || options.share || options.compare_missing;
   return h("details", { open: Boolean(opened) }, h("summary", null, "More"),
     options.protected.length > 1 && choose("Compare", options.groups ?? "each",
       [["each", "each column on its own"], ["joint", "their intersections"]],
@@ -175,10 +175,15 @@ function more(state, options, change) {
       h("div", { class: "checks" }, strata.map((column) => flag(column.name, (options.within ?? []).includes(column.name),
         (on) => change({ within: on ? [...(options.within ?? []), column.name] :
           options.within.filter((name) => name !== column.name) }, { draw: true }))))),
+    flag("Let the overall share of the outcome change", options.target?.[options.outcome] === "free", (on) => {
+      const rest = Object.fromEntries(Object.entries(options.target ?? {}).filter(([name]) => name !== options.outcome));
+      const target = on ? { ...rest, [options.outcome]: "free" } : rest;
+      change({ target: Object.keys(target).length ? target : null });
+    }),
     flag("Compare missing values as a group", options.compare_missing ?? false, (on) => change({ compare_missing: on })),
     flag("Rows to share: no copies, no exact numbers, no rare values", options.share ?? false,
       (on) => change({ share: on, ...(on ? { mode: "rows" } : {}) }, { draw: true })),
-    choose("What combinations are made from", options.base ?? "tree", [["tree", "the strongest dependences (tree)"],
+    choose("New combinations come from", options.base ?? "tree", [["tree", "the strongest dependences (tree)"],
       ["product", "each column on its own (product)"], ["uniform", "nothing, as in the paper (uniform)"]],
       (kind) => change({ base: kind })),
     numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],
@@ -192,7 +197,7 @@ function scalar(options) {
   return { representation_rate: one(options.representation_rate), statistical_rate: one(options.statistical_rate) };
 }
 
-function flag(label, on, change) {
+export function flag(label, on, change) {
   const id = newId("flag");
   const box = h("input", { type: "checkbox", id, checked: on, onchange: () => change(box.checked) });
   return h("span", { class: "flag" }, box, h("label", { for: id }, label));
@@ -204,6 +209,13 @@ export function choose(label, value, choices, change) {
     choices.map(([key, text]) => h("option", { value: key }, text)));
   select.value = value;
   return h("div", { class: "line" }, h("label", { for: id }, label), select);
+}
+
+export function text(label, value, change) {
+  const id = newId("text");
+  const input = h("input", { type: "text", id, maxlength: 300, onchange: () => change(input.value.trim() || null) });
+  input.value = value ?? "";
+  return h("div", { class: "line" }, h("label", { for: id }, label), input);
 }
 
 export function number(label, value, min, max, change) {

@@ -57,9 +57,9 @@ function reasons(look) {
   const listed = (ones, text) => ones.map((one, index) => [index ? "; " : "", text(one)]);
   return [
     shown.length > 0 && h("p", { class: "soft" }, "Guessed, so please check: ",
-      listed(shown, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+      listed(shown, (one) => `${one.value} as ${words[one.role]} (${one.reason})`), "."),
     candidates.length > 0 && h("p", { class: "soft" }, "Perhaps: ",
-      listed(candidates, (one) => `${one.value} as ${words[one.role]}, by ${one.reason}`), "."),
+      listed(candidates, (one) => `${one.value} as ${words[one.role]} (${one.reason})`), "."),
   ];
 }
 
@@ -92,10 +92,16 @@ function notes(look) {
 function columns(look, options, change) {
   const dropped = options.drop ?? [];
   const taken = [options.outcome, options.weight, ...options.protected, ...(options.within ?? [])];
+  const kept = options.keep ?? [];
+  const identifier = (column) => `looks like an identifier: ${kept.includes(column.name) ? "kept, as you asked" : "left out"}`;
+  const keep = (name) => (kept.includes(name)
+    ? h("button", { type: "button", "aria-label": `Do not keep ${name}`,
+      onclick: () => change({ keep: kept.filter((other) => other !== name) }) }, "Do not keep")
+    : h("button", { type: "button", "aria-label": `Keep ${name}`, onclick: () => change({ keep: [...kept, name] }) }, "Keep"));
   const rows = look.columns.map((column) => [column.name, column.kind, whole(column.values), whole(column.missing),
-    column.identifier ? "looks like an identifier: left out" :
+    column.identifier ? identifier(column) :
       column.levels.join(", ") + (column.more ? `, and ${column.more} more` : ""),
-    taken.includes(column.name) || column.identifier ? "" :
+    taken.includes(column.name) ? "" : column.identifier ? keep(column.name) :
       h("button", { type: "button", "aria-label": `Leave out ${column.name}`,
         onclick: () => change({ drop: [...dropped, column.name] }) }, "Leave out")]);
   return h("details", null, h("summary", null, `All ${look.columns.length} columns`),

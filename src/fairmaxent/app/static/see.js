@@ -17,7 +17,7 @@ export function drawSee(target, { answer, width }) {
 function headline(see) {
   const gains = see.groups.filter((group) => group.with_after - group.with_before >= 0.5);
   const most = gains.sort((a, b) => (b.with_after - b.with_before) - (a.with_after - a.with_before))[0];
-  if (!most) return h("p", { class: "lede" }, "With this wish, nobody's outcome becomes more frequent.");
+  if (!most) return h("p", { class: "lede" }, "With this wish, no group gets the outcome more often.");
   return h("p", { class: "lede" }, `${most.group} gains most: ${whole(most.with_after)} people instead of ` +
     `${whole(most.with_before)} would have “${most.outcome}”, in a table of ${whole(see.rows)} people.`);
 }

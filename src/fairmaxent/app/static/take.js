@@ -1,6 +1,6 @@
 // Take: the files, and the command and the Python that make them again.
 
-import { choose, number } from "./ask.js";
+import { choose, flag, number, text } from "./ask.js";
 import { h } from "./dom.js";
 import { size } from "./format.js";
 
@@ -10,8 +10,11 @@ export function drawTake(section, { state, options, change, make, files }) {
   section.replaceChildren(
     h("h2", { id: "take-title" }, "Take"),
     choose("What", mode, options.share ? modes.slice(0, 1) : modes,
-      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null }) }, { draw: true })),
+      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null, iid: false }) }, { draw: true })),
     mode === "rows" && number("How many rows (empty: as many as in the data)", options.rows, 1, 1e9, (rows) => change({ rows })),
+    mode === "rows" && flag("Draw rows independently; their rates then vary by chance", options.iid ?? false, (iid) => change({ iid })),
+    h("details", null, h("summary", null, "What the report is filed under"),
+      ["title", "author", "purpose"].map((name) => text(name[0].toUpperCase() + name.slice(1), options[name], (value) => change({ [name]: value })))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
