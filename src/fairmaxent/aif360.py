@@ -30,6 +30,8 @@ WEIGHT = "instance_weights"
 
 # Options that the data set answers.
 _FROM_THE_DATA_SET = ("also", "favourable", "groups", "weight", "forbid", "keep", "domain", "progress")
+# Options that it cannot honour: data sets of AIF360 have weights, and say nothing of a domain.
+_NOT_AVAILABLE = ("privacy",)
 
 
 class FairMaxEntPreprocessing:
@@ -56,7 +58,7 @@ class FairMaxEntPreprocessing:
     _members: Mask  # rows in one of the groups
     _seen: tuple[Reals, ...]  # the data set of the fit
 
-    @storing_options_of(Request, without=_FROM_THE_DATA_SET)
+    @storing_options_of(Request, without=(*_FROM_THE_DATA_SET, *_NOT_AVAILABLE))
     def __init__(self, unprivileged_groups: Groups, privileged_groups: Groups, *, output: Output = "weights") -> None:
         check_choice("output", output, Output)
         if self.relabel is not None and output == "weights":

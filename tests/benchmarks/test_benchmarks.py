@@ -25,6 +25,7 @@ from benchmarks import (
     cluster,
     coverage,
     engine,
+    evaluation,
     growth,
     meter,
     methods,
@@ -240,6 +241,24 @@ def test_raking_stands_beside_other_libraries_and_a_group_by(monkeypatch):
     cpu = dict(out_of_core.rows)
     times = cpu["raking"] / cpu["group-by of polars"]
     assert bars["Raking out of core, in group-bys of polars"].measured == pytest.approx(times)
+
+
+@pytest.mark.slow
+def test_evaluation_flags_copies_and_stands_beside_other_libraries(monkeypatch):
+    monkeypatch.delenv(evaluation.PEERS_PYTHON, raising=False)
+    monkeypatch.setattr(evaluation, "TABLES", {"adult": evaluation.TABLES["adult"]})
+    outcome = evaluation.measure(evaluation.Sizes(rows=600, seconds=60))
+    costs, verdicts = outcome.tables
+    rows = {name: rest for name, *rest in costs.rows}
+    assert rows[evaluation.OURS][2] == ""
+    if importlib.util.find_spec("anonymeter") is None:
+        assert "No module named 'anonymeter'" in rows["anonymeter's three attacks"][2]
+    flagged = {made: found for _, made, found, *_ in verdicts.rows}
+    assert "copies" in flagged["default"]
+    assert flagged["base_share=1"] == ""
+    bars = {bar.name: bar for bar in outcome.bars}
+    assert bars["Adult: risks flagged in default rows"].met
+    assert bars["Adult: risks flagged with 5 % copies"].met
 
 
 # ---------------------------------------------------------------- alternatives

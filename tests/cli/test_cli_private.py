@@ -79,6 +79,26 @@ def test_nothing_about_the_file_but_its_name_is_in_report_and_json(files, monkey
     assert outputs[0] == outputs[1]
 
 
+def test_what_reading_showed_is_for_the_user_alone(files):
+    text = people().write_csv()
+    header = text.split("\n", 1)[0].split(",")
+    row = {"hired": "no", "sex": "m", "job": "a", "town": "?", "age": "33"}
+    lines = [*text.rstrip("\n").split("\n")[:-1], ",".join(row[name] for name in header)]
+    (files / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked = ["debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "--force", "-o", "new.csv"]
+    said = run(*asked)
+    assert "About your file, not private, so do not pass it on: '?' was read as missing" in said
+    assert "Note: '?'" not in said
+    assert "read as missing" not in run(*asked, "--json")
+
+
+@pytest.mark.parametrize(("option", "why"), [("--like-input", "copies the form of your file"), ("--evaluate", "noise")])
+def test_options_that_would_show_the_exact_file_are_refused(files, option, why):
+    said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
+               "--report", "r.md", option, code=2)  # fmt: skip
+    assert why in said
+
+
 def test_a_domain_is_drafted_and_can_be_used(files):
     said = run("inspect", "data.csv", "--outcome", "hired", "--protected", "sex", "--write-domain", "draft.toml")
     assert "must be public knowledge" in said

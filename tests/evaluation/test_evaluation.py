@@ -210,6 +210,20 @@ def test_without_control_rows_some_real_rows_judge():
     assert "the first line is too good" in " ".join(str(result).split())
 
 
+@pytest.mark.parametrize("protected", [None, "sex", ["sex", "town"]])
+def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
+    monkeypatch.setattr("fairmaxent.relabelling.labellers.has_library", lambda name: False)
+    utility = evaluated(outcome="hired", protected=protected).utility
+    assert utility.model == "rooted tree"
+    assert utility.real.auc.value > 0.75
+
+
+def test_an_outcome_and_nothing_to_learn_it_from():
+    alone = evaluated(*(table.select("hired") for table in (NEW, REAL, CONTROL)), outcome="hired")
+    assert alone.utility.new.auc.value == 0.5
+    assert alone.utility.new.accuracy.value > 0.4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["age", "income", "town"])
 def test_outcomes_with_many_levels(outcome):

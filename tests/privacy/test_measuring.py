@@ -26,13 +26,15 @@ class Watched(Silence):
     """Keeps what it was asked to protect."""
 
     def __init__(self):
-        self.tables, self.scores = [], []
+        self.tables, self.scores, self.scales = [], [], []
 
     def counts(self, table, scale):
+        self.scales.append(scale)
         self.tables.append(table.copy())
         return np.full(table.shape, 7.0)  # the same for neighbours, so that scores are compared on equal terms
 
     def choice(self, scores, scale):
+        self.scales.append(scale)
         self.scores.append(np.array(scores))
         return 0
 
@@ -72,6 +74,7 @@ def test_a_ledger_lists_every_look():
     gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
     assert [look.cells for look in gauss] == [table.size for table in watched.tables]
     assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == 2  # a tree of three columns has two edges
+    assert [look.scale for look in model.ledger.spent] == watched.scales  # the noise is the one that is written down
     assert model.ledger.rho <= Privacy(epsilon=2.0).rho
     assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
 

@@ -375,3 +375,11 @@ def test_noise_that_hides_the_groups_is_said_so(noise):
             reasons.add(str(problem))
     (reason,) = {reason.partition(" (")[0] for reason in reasons}
     assert reason == "the noise of ε = 0.05 hides which levels of 'hired' there are"
+
+
+def test_ranges_that_leave_out_the_noise_are_not_shown(noise):
+    fit = private()
+    summary = fit.summary()
+    assert summary["rate_before_low"].is_nan().all()
+    assert "nan" not in repr(fit).lower()
+    fit.plot()

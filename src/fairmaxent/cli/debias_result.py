@@ -67,7 +67,13 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        return (*good, *self.after.absences, *self.source.notes, *self._leaks, *typed, *unknown, *self.written_notes)
+        exact = () if self.private else (*self.source.notes, *self._leaks)
+        return (*good, *self.after.absences, *exact, *typed, *unknown, *self.written_notes)
+
+    @property
+    def notes_on_file(self) -> tuple[str, ...]:
+        """What reading the file of a private fit showed: exact, so it is for the user alone."""
+        return self.source.notes if self.private else ()
 
     @property
     def _leaks(self) -> tuple[str, ...]:
@@ -94,6 +100,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
+    on_file = [cell_text(note) for note in result.notes_on_file]
     written = [_written(target, result, wanted) for target in wanted.targets if target != "-"]
     if result.rows is not None and wanted.output != "-":
         written[0] += f" ({counted(result.rows, 'row')})"
@@ -106,6 +113,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),
+        "\n".join(f"About your file, not private, so do not pass it on: {note}" for note in on_file),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written.",
         following,
@@ -158,7 +166,6 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
     from fairmaxent.fit.contents import contents
 
-    unsaid = result.source.notes if result.private else ()
     return {
         "mode": wanted.mode,
         "rows": result.rows,
@@ -168,6 +175,6 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,
-        "notes": (*result.alerts, *(note for note in result.notes if note not in unsaid)),
+        "notes": (*result.alerts, *result.notes),
         "certificate": result.fit.certificate.to_dict(),
     }

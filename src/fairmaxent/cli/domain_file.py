@@ -19,9 +19,9 @@ _KEYS = ("levels", "edges", "missing")
 
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
-# table, and no part of it is protected: whoever sees a private result may learn everything in this file. So each level
-# and each edge must be something that everybody may know. Take out levels that only your table shows, add those that
-# others could have, and round the edges."""
+# table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
+# level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
+# that others could have, and round the edges."""
 
 
 def read_domain(path: str) -> Declaration:

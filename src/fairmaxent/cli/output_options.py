@@ -145,7 +145,9 @@ output_options = taking(
             help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
         ),
         click.option(
-            "--rows", type=click.IntRange(1), help="How many new rows; by default the same number as in the data."
+            "--rows",
+            type=click.IntRange(1),
+            help="How many new rows; by default as many as in the data (of a private fit: about as many).",
         ),
         click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
         click.option(

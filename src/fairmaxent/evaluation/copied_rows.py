@@ -77,7 +77,7 @@ def _by_chance(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[Tabl
 def _overlap(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals], confidence: float) -> Risk:
     """By chance, as many control rows would equal a real row as real rows equal another one."""
     real, control = tables["real"], tables["control"]
-    shared, doubles = (int(np.count_nonzero(found)) for found in (times["real"][control], times["real"][real] > 1))
+    shared, doubles = (int(np.count_nonzero(equal)) for equal in (times["real"][control], times["real"][real] > 1))
     return Risk.of(shared, len(control), (doubles, len(real)), confidence=confidence)
 
 

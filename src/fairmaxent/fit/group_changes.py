@@ -96,7 +96,10 @@ class _GroupingChanges:
                 )
 
     def _intervals(self) -> tuple[Reals, Reals]:
-        """Ends of the interval of each rate in the data, by outcome and group; NaN for groups that are not compared."""
+        """Ends of the interval of each rate in the data, by outcome and group; NaN for groups that are not compared.
+
+        A private fit has none: the noise in its counts is not part of such intervals.
+        """
         measure = self.fit.certificate.measure
         compared = [group_table(measure.outcomes_compared(table, self.axes), self.axes) for table in self.tables]
         shape = compared[0].shape
@@ -104,7 +107,8 @@ class _GroupingChanges:
         counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).outcomes_against_others()
         known = weight.sum(axis=0) > 0
         ends = np.full((2, *weight.shape), np.nan)
-        ends[:, :, known] = share_interval(counts[known], self.confidence)
+        if self.fit.certificate.privacy is None:  # otherwise noise would make it far too short
+            ends[:, :, known] = share_interval(counts[known], self.confidence)
         low, high = ends.reshape(2, *shape)
         return low, high
 

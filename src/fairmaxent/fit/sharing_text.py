@@ -27,8 +27,8 @@ def copies_line(facts: Facts) -> Remark:
 def promise(ledger: Ledger) -> str:
     """What a private fit promises, in a sentence."""
     return (
-        f"private with {ledger.privacy}: whatever anybody learns from this result, they would have learned almost as "
-        "likely without the row of any one person"
+        f"private with {ledger.privacy}: whatever anybody learns from this result, they would almost as likely have "
+        "learned it without the row of any one person"
     )
 
 

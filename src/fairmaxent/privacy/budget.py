@@ -26,9 +26,9 @@ _SMALLEST_DELTA = 1e-300
 class Privacy:
     """How much the result may reveal about any one person: differential privacy with ε and δ.
 
-    Whatever is learned from the result, it would have been learned almost as likely without the person's row: at most
-    e^ε times less likely, except with probability δ. The noise has no seed, because whoever knew it could take the
-    noise away.
+    Whatever anybody learns from the result, they would almost as likely have learned it without the person's row: at
+    most e^ε times less likely, except with probability δ. The noise has no seed, because anyone who knew it could take
+    the noise away.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def _model(report: Report) -> Iterator[str]:
     if known is None:
         yield text(model_estimate.NOT_ESTIMATED)
         return
-    yield text(model_estimate.how(known, favourable=report.favourable))
+    yield text(model_estimate.how(known, favourable=report.favourable, private=report.promise is not None))
     yield table(tables.model_table(known, report.favourable))
     advice = report.advice
     if advice is not None:

@@ -97,15 +97,17 @@ def range_text(expected: Expected) -> str:
     return "–" if expected.span is None else f"{expected.span[0]:.2f} to {expected.span[1]:.2f}"
 
 
-def how(known: Mapping[str, Any], *, favourable: str = "the outcome") -> str:
+def how(known: Mapping[str, Any], *, favourable: str = "the outcome", private: bool = False) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
+    people = "rows drawn from the private model, in place of people" if private else "people in the original data"
+    original = "such rows before they were made fair" if private else "the original data"
     trained = "the drawn rows" if known["output"] == "rows" else "the weighted rows"
     blind = ", without the protected columns" if known["blind"] else ""
     again = f", {known['rounds']} times over" if known["rounds"] > 1 else ""
     labels = "" if known["refitted"] else " The outcomes it learned were those that the fit gave to everybody."
     return (
-        f"Before: {known['student']} trained on the original data{blind}. After: the same model trained on {trained}. "
-        f"Both decide about people in the original data: they predict {_decision(known, favourable)}. This "
+        f"Before: {known['student']} trained on {original}{blind}. After: the same model trained on {trained}. "
+        f"Both decide about {people}: they predict {_decision(known, favourable)}. This "
         f"is an estimate: people were split into {known['folds']} folds{again}, and each fold was judged by "
         f"models that had not seen it.{labels} {_ranges(known)}Another kind of model may behave "
         "differently."

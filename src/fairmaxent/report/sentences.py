@@ -70,7 +70,7 @@ PRIVATE_COPIES = (
 )
 PRIVACY = (
     "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
-    "rows can repeat real ones, especially if base_share is small. The method is not differentially private. Treat "
+    "rows can repeat real ones, especially if base_share is small. This fit is not differentially private. Treat "
     "drawn rows the way you would treat the data. A copy of a common row reveals little; a copy of a row that occurs "
     "only once may reveal something about a person."
 )

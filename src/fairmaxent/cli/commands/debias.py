@@ -98,6 +98,11 @@ def command(
             "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "
             "rows with 'fairmaxent evaluate', and keep the answer to yourself"
         )
+    if asked.private and wanted.like_input:
+        raise click.UsageError(
+            "--like-input copies the form of your file, such as its title and how missing values are marked, which a "
+            "private table cannot have; leave it out"
+        )
     if asked.private and not wanted.targets:
         raise click.UsageError(
             "a private fit spends its budget each time; name what to keep with -o, --model or --report"
@@ -129,7 +134,7 @@ def command(
                 source = reading.read(data)
                 roles = roles.checked(source, data)
                 wanted = wanted.in_form(source)
-            with step(f"fitting {len(source.frame):,} rows"):
+            with step("fitting" if asked.private else f"fitting {len(source.frame):,} rows"):
                 fit = _fit(source, roles, asked, columns_as)
                 fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
                 result = replace(make_result(fit, source, wanted), not_estimated=unknown)
