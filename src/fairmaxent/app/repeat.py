@@ -114,8 +114,8 @@ def python_text(opened: OpenedTable, scenario: Scenario, fit: Fit, names: FileNa
     plan = "None" if estimated is None else f"fairmaxent.Estimate(output={Estimate(output=estimated).output!r})"
     options = [line for line in request_lines(request) if not line.strip().startswith("estimate=")]
     lines = ["import fairmaxent", *reading]
-    lines += [f"frame = table.drop({list(scenario.drop)!r})"] if scenario.drop else ["frame = table"]
-    lines += ["fit = fairmaxent.debias(", "    frame,", *options, f"    estimate={plan},", ")"]
+    fitted = f"table.drop({list(scenario.drop)!r})" if scenario.drop else "table"
+    lines += ["fit = fairmaxent.debias(", f"    {fitted},", *options, f"    estimate={plan},", ")"]
     return "\n".join([*lines, *_made(opened, scenario, fit), *writing, ""])
 
 
