@@ -22,9 +22,10 @@ from fairmaxent.report.text_table import TextTable
 APPENDIX = "in the appendix"
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
-    "fair weights. In brackets: where the rate among all such people lies, with 95% confidence."
+    "fair weights."
 )
-_NOISE = "The noise of a private fit is not part of that range, and adds to it."
+_RANGE = "In brackets: where the rate among all such people lies, with 95% confidence."
+_NOISE = "These rates and counts are noisy, because the fit is private."
 _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
 _HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
 _MOST = 3200  # characters in all that fit on a sheet in normal print
@@ -161,8 +162,7 @@ def _costs(report: Report) -> Answer:
         tuple(_cost_lines(report)),
         _group_table(report, shown) if shown else None,
         (
-            *((_EFFECTIVE,) if shown else ()),
-            *((_NOISE,) if shown and report.promise else ()),
+            *((f"{_EFFECTIVE} {_NOISE if report.promise else _RANGE}",) if shown else ()),
             *((f"{more(left, 'group')} {APPENDIX}.",) if left else ()),
         ),
     )
