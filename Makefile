@@ -30,7 +30,7 @@ FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 $(VENV)/users: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "fairmaxent needs Python 3.11 or newer, with venv; say where it is: make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) '.[cli,report,sklearn]'
+	$(INSTALL) '.[app,cli,report,sklearn]'
 	touch $@
 
 $(VENV)/contributors: $(VENV)/users
