@@ -174,6 +174,26 @@ def test_a_draft_declares_what_was_learned_with_rounded_ends():
     assert [len(np.unique(column)) for column in codes.T] == list(bound(draft, frames.open_frame(frame)).sizes)
 
 
+@pytest.mark.parametrize(
+    ("first", "days", "is_beginning"),
+    [(D(2000, 1, 17), 5000, lambda edge: edge.day == 1), (D(1950, 3, 9), 25_000, lambda e: (e.month, e.day) == (1, 1))],
+)
+@pytest.mark.parametrize("kind", [polars.Date, polars.Datetime])
+def test_drafted_dates_are_not_those_of_people(first, days, is_beginning, kind):
+    born = [first + datetime.timedelta(int(day)) for day in np.random.default_rng(1).integers(0, days, 300)]
+    frame = polars.DataFrame({"born": born}).with_columns(polars.col("born").cast(kind))
+    draft = Domain.infer(frame).draft()
+    edges = draft.edges["born"]
+    assert all(is_beginning(edge) for edge in edges)
+    assert edges[0] <= frame["born"].min()
+    assert edges[-1] > frame["born"].max()
+    assert len(edges) > 8
+    assert draft.draft
+    assert bound(draft, frames.open_frame(frame)).attributes[0].values.dtype == (
+        nw.Date if kind == polars.Date else nw.Datetime
+    )
+
+
 # ---------------------------------------------------------------- rows to share
 
 

@@ -301,6 +301,7 @@ def test_the_estimator_takes_privacy(noise):
     [
         ({"domain": None}, InputError, "needs a declared domain"),
         ({"domain": "infer"}, InputError, "needs a declared domain"),
+        ({"domain": "draft"}, InputError, "is a draft made from your table"),
         ({"weight": "age"}, InputError, "takes no design weights"),
         ({"detail": "rows"}, InputError, "keeps no row's exact values"),
         ({"base": "uniform"}, InputError, "measures what its tree needs"),
@@ -311,7 +312,9 @@ def test_the_estimator_takes_privacy(noise):
     ],
 )
 def test_refused_options_say_why(noise, options, kind, why):
-    options = {name: Domain.infer(people()) if value == "infer" else value for name, value in options.items()}
+    learned = Domain.infer(people())
+    made = {"infer": learned, "draft": learned.draft()}
+    options = {name: made[value] if name == "domain" and value else value for name, value in options.items()}
     with pytest.raises(kind, match=why):
         private(**options)
 

@@ -32,6 +32,8 @@ class Declaration:
     levels: Mapping[str, Sequence[Any]]
     edges: Mapping[str, Sequence[Any]]
     missing: tuple[str, ...]
+    draft: bool = False
+    """Whether it was drafted from a table, and nobody has said since that all of it is public."""
 
     @classmethod
     def of(

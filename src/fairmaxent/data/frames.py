@@ -129,7 +129,7 @@ def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> 
             native = load_library(library).Series(values, dtype="boolean", name=name)
             return nw.from_native(native, series_only=True)
         dtype = nw.Float64 if dtype == nw.Int64 and gaps else nw.Datetime if dtype == nw.Date else dtype
-    return nw.new_series(name, values, dtype, backend=library)
+    return nw.new_series(name, values, dtype, backend=load_library(library))
 
 
 def one_like(series: Column) -> Column:

@@ -42,7 +42,7 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.mechanisms import Noise, OpenDP
 from fairmaxent.privacy.model import check_visible, learn_private_model
 from fairmaxent.privacy.population import PrivateReading, private_reading
-from fairmaxent.privacy.refusals import check_declared
+from fairmaxent.privacy.refusals import check_declared, check_read
 from fairmaxent.progress import Progress, silent
 
 _NOTHING = Known()
@@ -186,6 +186,7 @@ def _noise(request: Request) -> Noise:
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
     """Prepare a table for rows to share; what is declared is public, so it needs no preparation."""
     if isinstance(request.domain, Declaration):
+        check_read(request.domain)
         return frame, ()
     if request.domain is not None:
         raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")

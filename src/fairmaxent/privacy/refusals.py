@@ -50,15 +50,26 @@ def for_release(
 
 
 def check_declared(domain: object) -> None:
-    """Refuse a domain that was learned from rows."""
+    """Refuse a domain that was learned from rows, and a draft of one."""
     if isinstance(domain, Declaration):
-        return
+        return check_read(domain)
     raise InputError(
         "a private fit needs a declared domain: levels and bins that are learned from the rows reveal who is in them. "
         "Declare what everybody may know with ",
         Option("domain"),
         "; 'fairmaxent inspect --write-domain domain.toml', or Domain.infer(table).draft(), writes a draft",
     )
+
+
+def check_read(domain: Declaration) -> None:
+    """Refuse a draft that nobody has read."""
+    if domain.draft:
+        raise InputError(
+            "the domain is a draft made from your table, so its levels and edges may be people's own values, and "
+            "whoever sees the result may learn them. Read the draft, and change what is not public knowledge; then "
+            "remove the line 'draft = true' from the file or, in Python, pass what you have read to ",
+            Option("domain"),
+        )
 
 
 def no_rows(what: str, *, private: bool) -> InputError:
