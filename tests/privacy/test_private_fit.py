@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import traceback
 import zipfile
 
 import narwhals as nw
@@ -16,6 +17,7 @@ from fairmaxent import (
     ColumnError,
     DependencyError,
     Domain,
+    FairMaxEntError,
     InfeasibleError,
     InputError,
     LevelError,
@@ -344,10 +346,89 @@ def test_columns_and_values_that_were_not_declared_are_refused(noise):
         private(people().with_columns(extra=1))
     with pytest.raises(ColumnError, match="'age' is declared, but the table has no such column"):
         private(people().drop("age"))
-    with pytest.raises(LevelError, match="column 'job' holds 'pilot'"):
-        private(people().with_columns(job=polars.lit("pilot")))
-    with pytest.raises(LevelError, match="'job' had no missing values"):
-        private(people().with_columns(job=polars.lit(None, polars.String)))
+
+
+@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"job": polars.lit("pilot")},
+        {"job": polars.lit(None, polars.String)},
+        {"age": polars.lit("pilot")},
+        {"age": polars.lit(None, polars.Float64)},
+    ],
+)
+def test_an_error_about_a_value_does_not_show_it(noise, make, column):
+    (name,) = column
+    with pytest.raises(LevelError, match=f"column '{name}' has a value that was not declared") as caught:
+        private(make(people().with_columns(**column)))
+    assert "do not pass it on" in str(caught.value)
+    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
+    assert "that every value in the table is declared" in private().certificate.to_dict()["privacy"]["public"]
+
+
+class Counting(Deaf):
+    """Counts how often the table is looked at."""
+
+    looks = 0
+
+    def counts(self, table, scale):
+        Counting.looks += 1
+        return super().counts(table, scale)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"favourable": "maybe"},
+        {"target": {"job": {"z": 1.0}}},
+        {"target": {"jobs": {"a": 1.0}}},
+        {"forbid": [{"job": "z"}]},
+        {"representation_rate": {"job": 0.5}},
+        {"within": {"town": "z"}},
+        {"means": "equal"},
+    ],
+)
+def test_a_request_that_makes_no_sense_costs_nothing(noise, monkeypatch, options):
+    noise(Counting)
+    monkeypatch.setattr(Counting, "looks", 0)
+    with pytest.raises(InputError) as caught:
+        private(**options)
+    assert "has spent" not in str(caught.value)
+    assert not Counting.looks
+
+
+def test_what_fails_after_the_noise_says_that_the_budget_is_spent(noise):
+    forbid = [{"sex": "f", "hired": "yes"}, {"sex": "f", "hired": "no"}]
+    with pytest.raises(FairMaxEntError, match="this attempt has spent ε = 1, δ = 1e-09 all the same"):
+        private(forbid=forbid)
+
+
+def test_the_mean_of_bins_is_refused_with_the_reason(noise):
+    with pytest.raises(InputError, match="does not know the mean of 'age' in each bin") as caught:
+        debias(people(), "age", "sex", means="equal", privacy=ONE, domain=DOMAIN)
+    assert "detail" not in str(caught.value)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_the_estimator_returns_declared_types(noise, as_list):
+    """Types of arrays come from the rows: the longest text, or a gap among whole numbers."""
+    estimator = pytest.importorskip("fairmaxent.estimator")
+    noise(Deaf)
+    X = np.array([[k % 2, k % 3] for k in range(90)])
+    gap = np.where(np.arange(180).reshape(90, 2) == 1, np.nan, X)
+    y, long, same = np.array(["n", "p"] * 45), np.array(["perhaps", "p"] * 45), np.array(["n"] * 90)
+    levels = {"x0": [0, 1], "x1": [0, 1, 2], "y": ["n", "p", "perhaps"]}
+    declared, drawn = Domain.declare(levels=levels, missing=["x1"]), []
+    for rows, classes in ((X, y), (gap, y), (X, long), (X, same)):
+        model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
+        given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
+        drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
+    assert {str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn} == {
+        str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn[:1]
+    }
+    assert set(drawn[0][1]) == {"n", "p", "perhaps"}
+    assert np.isnan(drawn[0][0]).any()
 
 
 def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):

@@ -161,7 +161,8 @@ class Attribute:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
                 f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain"
+                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain",
+                column=self.name,
             )
         return np.array(levels, dtype=np.intp)
 
@@ -172,7 +173,8 @@ class Attribute:
         numbers = [frames.number_of(value) for value in values.to_list()]
         if None in numbers:
             raise LevelError(
-                f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back"
+                f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back",
+                column=self.name,
             )
         return np.array(numbers, dtype=np.float64)
 
@@ -221,7 +223,8 @@ class Attribute:
         if self.missing is None:
             raise LevelError(
                 f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
-                "fill them in, or learn or declare the domain with them"
+                "fill them in, or learn or declare the domain with them",
+                column=self.name,
             )
         return self.missing
 

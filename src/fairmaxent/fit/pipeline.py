@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,7 +32,7 @@ from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.panel import panel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, OutputOption, Request, read_rules
+from fairmaxent.fit.request import Estimate, OutputOption, Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -42,7 +43,7 @@ from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.mechanisms import Noise, OpenDP
 from fairmaxent.privacy.model import check_visible, learn_private_model
 from fairmaxent.privacy.population import PrivateReading, private_reading
-from fairmaxent.privacy.refusals import check_declared, check_read
+from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
 
 _NOTHING = Known()
@@ -147,10 +148,12 @@ def debias(frame: Any, request: Request) -> Fit:
 def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
     progress = request.progress or silent
-    fit = fit_rows(read_frame(frame, request), request.kept(), progress)
-    if request.estimate == "auto":
-        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
-    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+    data = read_frame(frame, request)
+    with after_spending(request.privacy):
+        fit = fit_rows(data, request.kept(), progress)
+        if request.estimate == "auto":
+            return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
+        return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
@@ -158,18 +161,19 @@ def read_frame(frame: Any, request: Request) -> Reading:
     progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
     frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
-    data = read_rows(
-        frame,
-        request.outcome,
-        request.protected_names,
-        within=request.within_names,
-        also=request.also_names,
-        weight=request.weight,
-        domain=request.domain,
-        detail=request.detail,
-        keep=request.named_columns,
-        progress=progress,
-    )
+    with nullcontext() if noise is None else without_values():
+        data = read_rows(
+            frame,
+            request.outcome,
+            request.protected_names,
+            within=request.within_names,
+            also=request.also_names,
+            weight=request.weight,
+            domain=request.domain,
+            detail=request.detail,
+            keep=request.named_columns,
+            progress=progress,
+        )
     data = replace(data, left_out=(*identifiers, *data.left_out))
     _check_kept(request, data)
     if request.privacy is not None and noise is not None:
@@ -198,11 +202,14 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
 
 def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress) -> PrivateReading:
     """Measure the rows within the budget, and go on with others, drawn from what was measured."""
+    # What is wrong with the request is found here, before anything is spent; of the rows, this looks at none.
+    values = cell_values(request, data.roles, data.table, None, None)
+    rules = Problem.of(data.roles, data.table, request, values=values).rules
     progress("measure", 0.0)
-    rules = read_rules(data.roles, request.forbid)
     model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
-    check_visible(model, data.roles)
-    return private_reading(data, model, generator(request.random_state))
+    with after_spending(privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
 
 
 def _check_kept(request: Request, data: Reading) -> None:
