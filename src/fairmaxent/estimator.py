@@ -98,6 +98,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
+    _x_form: _InputForm
+    _y_form: _InputForm
+
     @storing_options_of(Request, without=("progress", "keep"))
     def __init__(
         self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
