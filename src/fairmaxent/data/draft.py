@@ -15,6 +15,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration
 
 _DIGITS = 2  # to which the outermost edges are rounded, away from the values
+_DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
 _MANY_YEARS = 20  # from which on the edges of dates are rounded to years, and otherwise to months
 
 
@@ -59,7 +60,8 @@ def _date_edges(values: list[Any], numbers: np.ndarray[Any, Any], attribute: Att
     last = values[int(np.argmax(numbers))]
     step = 12 if last.year - begins[0].year >= _MANY_YEARS else 1
     months = [(moment.year * 12 + moment.month - 1) // step * step for moment in (*begins, last)]
-    return [_month(month, last) for month in sorted({*months, months[-1] + step})]
+    like = last.date() if (numbers % _DAY == 0).all() and isinstance(last, datetime.datetime) else last
+    return [_month(month, like) for month in sorted({*months, months[-1] + step})]
 
 
 def _month(number: int, like: datetime.date) -> datetime.date:
