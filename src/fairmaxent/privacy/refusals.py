@@ -79,8 +79,7 @@ def check_read(domain: Declaration) -> None:
         raise InputError(
             "the domain is a draft made from your table, so its levels and edges may be people's own values, and "
             "whoever sees the result may learn them. Read the draft, and change what is not public knowledge; then "
-            "remove the line 'draft = true' from the file or, in Python, pass what you have read to ",
-            Option("domain"),
+            "remove the line 'draft = true' from the file or, in Python, pass what you have read to Domain.declare(…)"
         )
 
 
