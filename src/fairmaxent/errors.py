@@ -100,7 +100,14 @@ def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
 
 
 class InputError(FairMaxEntError, ValueError):
-    """What was passed in cannot be used as it is."""
+    """What was passed in cannot be used as it is.
+
+    ``column`` is the column whose values are the problem, if it is one of values.
+    """
+
+    def __init__(self, *parts: object, column: str | None = None) -> None:
+        super().__init__(*parts)
+        self.column = column
 
 
 class ColumnError(InputError):

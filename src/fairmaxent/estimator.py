@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -59,7 +59,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     `fit_resample` gives the same number of new rows, or `rows` of them; `sample_weight_` gives weights for the rows as
     they are; `fit_weigh` gives rows with weights to train on, which works for relabelled outcomes too. Tables and
     series of pandas, polars and pyarrow, arrays and lists come back in the form they came in, with the same columns
-    and dtypes.
+    and dtypes; those of a private fit have the types that were declared.
 
     Parameters
     ----------
@@ -98,6 +98,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
+    _x_form: _InputForm
+    _y_form: _InputForm
+
     @storing_options_of(Request, without=("progress", "keep"))
     def __init__(
         self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
@@ -122,7 +125,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y, sensitive_features)
         backend = features.implementation
         outcome, self._y_form = _read_columns(y, "y", backend)
-        _check_outcome(outcome)
+        _check_outcome(outcome, private=self.privacy is not None)
+        if self.privacy is not None:  # the types of X and y come from the rows, e.g. the length of the longest text
+            self._x_form, self._y_form = (replace(form, dtype=None) for form in (self._x_form, self._y_form))
         extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
         _check_distinct(features.columns, extra, outcome)
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
@@ -277,7 +282,7 @@ class _InputForm:
     kind: Literal["table", "series", "array", "list"]
     names: tuple[str, ...]  # in the table of the fit
     labels: tuple[Any, ...]  # as the caller has them: pandas also has columns called 0, or not at all
-    dtype: Any  # of an array; None: not an array
+    dtype: Any  # of an array; None: not an array, or drawn values keep the type that was declared
     flat: bool  # one-dimensional
 
     def restore(self, drawn: nw.DataFrame[Any]) -> Any:
@@ -289,7 +294,8 @@ class _InputForm:
         if self.kind == "series":
             label = self.labels[0]
             return column.alias(label).to_native() if isinstance(label, str) else column.to_native().rename(label)
-        values = (column if self.flat else drawn.select(self.names)).to_numpy().astype(self.dtype)
+        values = (column if self.flat else drawn.select(self.names)).to_numpy()
+        values = values if self.dtype is None else values.astype(self.dtype)
         return values.tolist() if self.kind == "list" else values
 
 
@@ -324,12 +330,14 @@ def _is_table(data: Any) -> bool:
     return nw.dependencies.is_into_dataframe(data) or nw.dependencies.is_polars_lazyframe(data)
 
 
-def _check_outcome(outcome: Mapping[str, frames.Column]) -> None:
-    """Refuse what scikit-learn does not see as one column of classes."""
+def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:
+    """Refuse what scikit-learn does not see as one column of classes; a private fit has its classes declared."""
     if len(outcome) != 1:
         raise InputError(
             f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one column"
         )
+    if private:
+        return
     column = next(iter(outcome.values()))
     codes, classes = factorize(column)
     if codes.min() < 0:

@@ -104,7 +104,12 @@ def test_a_domain_is_drafted_and_can_be_used(files):
     assert "must be public knowledge" in said
     text = (files / "draft.toml").read_text(encoding="utf-8")
     assert '"sex" = ["f", "m"]' in text
-    run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "draft.toml", "-o", "new.csv")
+    draft = [*ROLES, "--domain", "draft.toml", "-o", "new.csv", "--force"]
+    for option in (["--epsilon", 2], ["--share"]):
+        assert "remove the line 'draft = true'" in run("debias", "data.csv", *draft, *option, code=3)
+    run("debias", "data.csv", *draft)
+    (files / "draft.toml").write_text(text.replace("\ndraft = true\n", "\n"), encoding="utf-8")
+    run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "draft.toml", "-o", "new.csv", "--force")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +138,7 @@ def test_refusals(files, args, code, why):
         ("levels = 3", r"\[levels\] must have a list"),
         ("[levels]\nsex = 'f'", r"\[levels\] must have a list"),
         ("missing = 'sex'", "missing must be a list"),
+        ("draft = 1", "draft must be true or false"),
         ("[level]\nsex = ['f']", "unknown key 'level'"),
         ("[edges]\nage = [3, 1]", "ascending"),
         ("sex = [", "not valid TOML"),

@@ -2,6 +2,7 @@
 
 import datetime
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars
@@ -12,6 +13,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.declaration import VALUES_PER_BIN
 from fairmaxent.data.domain import bound
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
+from fairmaxent.engines.lazy.level_expressions import level_expression
 
 D = datetime.date
 
@@ -76,14 +78,51 @@ def test_the_last_edge_of_whole_numbers_is_in_the_last_bin():
     assert age.level_starts.tolist() == [0, 2, 5]
 
 
-def test_categories_keep_their_kind():
-    frame = pd.DataFrame({"sex": pd.Categorical(["f", "m"]), "x": [1, 2]})
-    domain = domain_of(frame, levels={"sex": ["f", "m", "d"], "x": [1, 2]})
-    drawn = domain.decode(np.array([[2, 0]]), rng=np.random.default_rng(0))
-    assert drawn["sex"].dtype == "category"
-    assert drawn["sex"].tolist() == ["d"]
-    enum = polars.DataFrame({"sex": ["f"]}, schema={"sex": polars.Enum(["f", "m"])})
-    assert domain_of(enum, levels={"sex": ["f", "m", "d"]}).attributes[0].values.to_list() == ["f", "m", "d"]
+MAKERS = [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows, strict=False).to_arrow()]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize(
+    ("declared", "columns"),
+    [
+        ({"levels": {"x": [True, False]}}, [[True, False], [True, None], [None, None]]),
+        ({"levels": {"x": [2, 1]}}, [[1, 2], [1.0, 2.0], np.array([1, 2], np.uint8), [1, None], [None, None]]),
+        ({"levels": {"x": [0.5, 1]}}, [[0.5, 1.0], [1, 1], [None, None]]),
+        ({"levels": {"x": ["u", "v"]}}, [["u", "v"], ["u", None], [None, None]]),
+        ({"levels": {"x": [D(2020, 1, 1)]}}, [[D(2020, 1, 1)] * 2, [D(2020, 1, 1), None], [None, None]]),
+        ({"edges": {"x": [0, 20, 40]}}, [[7, 33], [7.0, 33.5], np.array([7, 33], np.uint8), [7, None], [None, None]]),
+        ({"edges": {"x": [0.0, 20, 40]}}, [[7, 33], [7.0, 33.5], [None, None]]),
+        ({"edges": {"x": [D(2020, 1, 1), D(2021, 1, 1)]}}, [[D(2020, 1, 1)] * 2, [D(2020, 1, 1), None], [None, None]]),
+    ],
+)
+def test_the_type_of_drawn_values_is_declared_whatever_the_rows_hold(make, declared, columns):
+    """One person's 33.5 among whole numbers, or one gap, must not show in the type of what is drawn."""
+    drawn = []
+    for column in columns:
+        frame = make({"x": column})
+        domain = domain_of(frame, **declared, missing=["x"])
+        codes = domain.encode(frame)
+        known = [value is not None for value in column]
+        assert (codes[:, 0] == domain.attributes[0].size - 1).tolist() == [not value for value in known]
+        lazy = nw.from_native(polars.DataFrame({"x": column}, strict=False).lazy())
+        levels = level_expression(bound_to_polars(declared), lazy.collect_schema()["x"], polars)
+        assert lazy.to_native().select(levels).collect().to_series().to_list() == codes[:, 0].tolist()
+        values = domain.attributes[0].values.to_native()
+        drawn.append((str(getattr(values, "dtype", getattr(values, "type", None))), str(values)))
+    assert len(set(drawn)) == 1
+
+
+def bound_to_polars(declared):
+    return domain_of(polars.DataFrame({"x": [None]}), **declared, missing=["x"]).attributes[0]
+
+
+def test_types_that_are_declared():
+    levels = {"a": [1, 2], "b": [1, 2.5], "c": ["x"], "d": [True], "e": [D(2020, 1, 1)], "f": [np.int64(3)]}
+    frame = frames.open_frame(polars.DataFrame({name: ["?"] for name in (*levels, "g", "h")}))
+    domain = bound(Domain.declare(levels=levels, edges={"g": [0, 9], "h": [0, 0.5, 9]}), frame)
+    types = [attribute.values.to_native().dtype for attribute in domain.attributes]
+    number, text = polars.Float64, polars.String
+    assert types == [polars.Int64, number, text, polars.Boolean, polars.Date, polars.Int64, polars.Int64, number]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +147,9 @@ def test_what_makes_no_sense_is_refused(declared, kind, why):
         Domain.declare(**declared)
 
 
-def test_a_value_of_another_type_is_refused():
-    with pytest.raises(LevelError, match="cannot hold the declared value"):
-        domain_of(polars.DataFrame({"a": [1, 2]}), levels={"a": [D(2020, 1, 1)]})
+def test_values_without_a_common_type_are_refused():
+    with pytest.raises(LevelError, match="do not fit into one column"):
+        domain_of(polars.DataFrame({"a": [1, 2]}), levels={"a": [D(2020, 1, 1), "never"]})
 
 
 def test_a_draft_declares_what_was_learned_with_rounded_ends():
@@ -133,6 +172,26 @@ def test_a_draft_declares_what_was_learned_with_rounded_ends():
     assert 0.01 <= draft.edges["share"][0] <= 0.0123
     codes = bound(draft, frames.open_frame(frame)).encode(frame)
     assert [len(np.unique(column)) for column in codes.T] == list(bound(draft, frames.open_frame(frame)).sizes)
+
+
+@pytest.mark.parametrize(
+    ("first", "days", "is_beginning"),
+    [(D(2000, 1, 17), 5000, lambda edge: edge.day == 1), (D(1950, 3, 9), 25_000, lambda e: (e.month, e.day) == (1, 1))],
+)
+@pytest.mark.parametrize(("hour", "kind"), [(None, nw.Date), (0, nw.Date), (7, nw.Datetime)])
+def test_drafted_dates_are_not_those_of_people(first, days, is_beginning, hour, kind):
+    born = [first + datetime.timedelta(int(day)) for day in np.random.default_rng(1).integers(0, days, 300)]
+    frame = polars.DataFrame({"born": born})
+    if hour is not None:
+        frame = frame.with_columns(polars.col("born").cast(polars.Datetime) + datetime.timedelta(hours=hour))
+    draft = Domain.infer(frame).draft()
+    edges = draft.edges["born"]
+    assert draft.draft
+    assert len(edges) > 8
+    assert all(is_beginning(edge) for edge in edges)
+    low, *_, high = map(frames.number_of, edges)
+    assert low <= frames.number_of(frame["born"].min()) < frames.number_of(frame["born"].max()) < high
+    assert bound(draft, frames.open_frame(frame)).attributes[0].values.dtype == kind
 
 
 # ---------------------------------------------------------------- rows to share

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import traceback
 import zipfile
 
 import narwhals as nw
@@ -16,6 +17,7 @@ from fairmaxent import (
     ColumnError,
     DependencyError,
     Domain,
+    FairMaxEntError,
     InfeasibleError,
     InputError,
     LevelError,
@@ -109,14 +111,27 @@ def test_every_library_and_lazy_frames(noise, make):
     assert all(0 <= age <= 120 for age in ages)
 
 
-def test_types_do_not_show_whether_a_value_is_missing(noise):
-    """In pandas, whole numbers with a gap are floats."""
-    frame = pd.DataFrame({"y": [0, 1] * 40, "z": ["a", "b", "b", "a"] * 20, "x": [1, 2, 3, 4] * 20})
-    gap = frame.assign(x=frame["x"].where(frame.index > 0))
-    declared = Domain.declare(levels={"y": [0, 1], "z": ["a", "b"], "x": [1, 2, 3, 4]}, missing=["x"])
+@pytest.mark.parametrize(
+    ("declared", "columns"),
+    [
+        ({"levels": [1, 2, 3, 4]}, [[1, 2, 3, 4], [None, 2.0, 3.0, 4.0], np.array([1, 2, 3, 4], np.uint8)]),
+        ({"levels": [True, False]}, [[True, False] * 2, [True, None] * 2, [None] * 4]),
+        ({"edges": [0, 20, 40, 80]}, [[1, 22, 30, 40], [1.0, 22.0, 33.5, 40.0], [None] * 4]),
+    ],
+)
+@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
+def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
+    """One gap, or one 33.5 among whole numbers, would turn a column into floats."""
     noise(Deaf)
-    rows = [debias(t, "y", "z", privacy=ONE, domain=declared, random_state=0).sample(30) for t in (frame, gap)]
-    pd.testing.assert_frame_equal(*rows)
+    (how, said), drawn = next(iter(declared.items())), []
+    for x in columns:
+        frame = make({"y": [0, 1] * 2, "z": ["a", "b", "b", "a"], "x": x})
+        options = {"levels": {"y": [0, 1], "z": ["a", "b"]}, "missing": ["x"]}
+        options[how] = options.get(how, {}) | {"x": said}
+        fit = debias(frame, "y", "z", privacy=ONE, domain=Domain.declare(**options), random_state=0, estimate=None)
+        rows = nw.from_native(fit.sample(30), eager_only=True)
+        drawn.append((str(rows.schema), str(rows.rows())))
+    assert len(set(drawn)) == 1
 
 
 # ---------------------------------------------------------------- nothing else gets out
@@ -288,6 +303,7 @@ def test_the_estimator_takes_privacy(noise):
     [
         ({"domain": None}, InputError, "needs a declared domain"),
         ({"domain": "infer"}, InputError, "needs a declared domain"),
+        ({"domain": "draft"}, InputError, "is a draft made from your table"),
         ({"weight": "age"}, InputError, "takes no design weights"),
         ({"detail": "rows"}, InputError, "keeps no row's exact values"),
         ({"base": "uniform"}, InputError, "measures what its tree needs"),
@@ -298,7 +314,9 @@ def test_the_estimator_takes_privacy(noise):
     ],
 )
 def test_refused_options_say_why(noise, options, kind, why):
-    options = {name: Domain.infer(people()) if value == "infer" else value for name, value in options.items()}
+    learned = Domain.infer(people())
+    made = {"infer": learned, "draft": learned.draft()}
+    options = {name: made[value] if name == "domain" and value else value for name, value in options.items()}
     with pytest.raises(kind, match=why):
         private(**options)
 
@@ -328,10 +346,92 @@ def test_columns_and_values_that_were_not_declared_are_refused(noise):
         private(people().with_columns(extra=1))
     with pytest.raises(ColumnError, match="'age' is declared, but the table has no such column"):
         private(people().drop("age"))
-    with pytest.raises(LevelError, match="column 'job' holds 'pilot'"):
-        private(people().with_columns(job=polars.lit("pilot")))
-    with pytest.raises(LevelError, match="'job' had no missing values"):
-        private(people().with_columns(job=polars.lit(None, polars.String)))
+
+
+@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"job": polars.lit("pilot")},
+        {"job": polars.lit(None, polars.String)},
+        {"age": polars.lit("pilot")},
+        {"age": polars.lit(None, polars.Float64)},
+    ],
+)
+def test_an_error_about_a_value_does_not_show_it(noise, make, column):
+    (name,) = column
+    with pytest.raises(LevelError, match=f"column '{name}' has a value that was not declared") as caught:
+        private(make(people().with_columns(**column)))
+    assert "do not pass it on" in str(caught.value)
+    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
+    assert "that every value in the table is declared" in private().certificate.to_dict()["privacy"]["public"]
+
+
+class Counting(Deaf):
+    """Counts how often the table is looked at."""
+
+    looks = 0
+
+    def counts(self, table, scale):
+        Counting.looks += 1
+        return super().counts(table, scale)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"favourable": "maybe"},
+        {"target": {"job": {"z": 1.0}}},
+        {"target": {"jobs": {"a": 1.0}}},
+        {"forbid": [{"job": "z"}]},
+        {"representation_rate": {"job": 0.5}},
+        {"within": {"town": "z"}},
+        {"means": "equal"},
+        {"also": "job", "relabel": "probabilities"},
+    ],
+)
+def test_a_request_that_makes_no_sense_costs_nothing(noise, monkeypatch, options):
+    noise(Counting)
+    monkeypatch.setattr(Counting, "looks", 0)
+    with pytest.raises(InputError) as caught:
+        private(**options)
+    assert "has spent" not in str(caught.value)
+    assert not Counting.looks
+
+
+def test_what_fails_after_the_noise_says_that_the_budget_is_spent(noise):
+    forbid = [{"sex": "f", "hired": "yes"}, {"sex": "f", "hired": "no"}]
+    with pytest.raises(FairMaxEntError, match="this attempt has spent ε = 1, δ = 1e-09 all the same"):
+        private(forbid=forbid)
+    with pytest.raises(InputError, match=r"for a single outcome.*this attempt has spent ε = 1"):
+        private(also="job", estimate="rows")
+
+
+def test_the_mean_of_bins_is_refused_with_the_reason(noise):
+    with pytest.raises(InputError, match="does not know the mean of 'age' in each bin") as caught:
+        debias(people(), "age", "sex", means="equal", privacy=ONE, domain=DOMAIN)
+    assert "detail" not in str(caught.value)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_the_estimator_returns_declared_types(noise, as_list):
+    """Types of arrays come from the rows: the longest text, or a gap among whole numbers."""
+    estimator = pytest.importorskip("fairmaxent.estimator")
+    noise(Deaf)
+    X = np.array([[k % 2, k % 3] for k in range(90)])
+    gap = np.where(np.arange(180).reshape(90, 2) == 1, np.nan, X)
+    y, long, same = np.array(["n", "p"] * 45), np.array(["perhaps", "p"] * 45), np.array(["n"] * 90)
+    levels = {"x0": [0, 1], "x1": [0, 1, 2], "y": ["n", "p", "perhaps"]}
+    declared, drawn = Domain.declare(levels=levels, missing=["x1"]), []
+    for rows, classes in ((X, y), (gap, y), (X, long), (X, same)):
+        model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
+        given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
+        drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
+    assert {str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn} == {
+        str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn[:1]
+    }
+    assert set(drawn[0][1]) == {"n", "p", "perhaps"}
+    assert np.isnan(drawn[0][0]).any()
 
 
 def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):

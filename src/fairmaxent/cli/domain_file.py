@@ -6,6 +6,7 @@ import datetime
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,17 @@ from fairmaxent.plain_text import escaped_toml
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
 
-_KEYS = ("levels", "edges", "missing")
+_KEYS = ("draft", "levels", "edges", "missing")
 
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
 # level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
 # that others could have, and round the edges."""
+
+_DRAFT = """
+# A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
+draft = true"""
 
 
 def read_domain(path: str) -> Declaration:
@@ -45,8 +50,12 @@ def read_domain(path: str) -> Declaration:
         columns = record.get(name, {})
         if not isinstance(columns, dict) or not all(isinstance(values, list) for values in columns.values()):
             raise InputError(f"{path}: [{name}] must have a list for each column, e.g. sex = ['Female', 'Male']")
+    draft = record.get("draft", False)
+    if not isinstance(draft, bool):
+        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
     try:
-        return Domain.declare(levels=record.get("levels"), edges=record.get("edges"), missing=missing)
+        declared = Domain.declare(levels=record.get("levels"), edges=record.get("edges"), missing=missing)
+        return replace(declared, draft=draft)
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 
@@ -57,6 +66,8 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
     if left_out:
         names = ", ".join(_toml(name) for name in left_out)
         lines.append(f"# Left out, because they look like identifiers (leave them out with --drop, too): {names}")
+    if declaration.draft:
+        lines.append(_DRAFT)
     if declaration.missing:
         lines += ["", "# Columns that can have missing values.", f"missing = {_toml(list(declaration.missing))}"]
     lines += _section("levels", declaration.levels)

@@ -128,7 +128,7 @@ class Attribute:
         known = len(self.counts) - (self.missing is not None)
         numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
         if len(numbers) and np.all(np.diff(numbers) > 0):  # false if large numbers or times are equal as floats
-            wanted = frames.to_numbers(values)
+            wanted = self._numbers(values)
             positions = np.minimum(np.searchsorted(numbers, wanted), known - 1)
             positions[numbers[positions] != wanted] = -1
         else:
@@ -155,19 +155,28 @@ class Attribute:
     def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
-            if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-                raise LevelError(
-                    f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back"
-                )
-            return np.searchsorted(self.edges, frames.to_numbers(values), side="right")
+            return np.searchsorted(self.edges, self._numbers(values), side="right")
         levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
         if None in levels:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
                 f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain"
+                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain",
+                column=self.name,
             )
         return np.array(levels, dtype=np.intp)
+
+    def _numbers(self, values: frames.Column) -> NDArray[np.float64]:
+        """Return the numbers or times of a column; its type is not always theirs, e.g. if it holds none."""
+        if values.dtype.is_numeric() or values.dtype.is_temporal():
+            return frames.to_numbers(values)
+        numbers = [frames.number_of(value) for value in values.to_list()]
+        if None in numbers:
+            raise LevelError(
+                f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back",
+                column=self.name,
+            )
+        return np.array(numbers, dtype=np.float64)
 
     def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
         """Return codes as raw values if each level is one value, otherwise as labels."""
@@ -214,7 +223,8 @@ class Attribute:
         if self.missing is None:
             raise LevelError(
                 f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
-                "fill them in, or learn or declare the domain with them"
+                "fill them in, or learn or declare the domain with them",
+                column=self.name,
             )
         return self.missing
 

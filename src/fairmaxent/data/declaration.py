@@ -32,6 +32,8 @@ class Declaration:
     levels: Mapping[str, Sequence[Any]]
     edges: Mapping[str, Sequence[Any]]
     missing: tuple[str, ...]
+    draft: bool = False
+    """Whether it was drafted from a table, and nobody has said since that all of it is public."""
 
     @classmethod
     def of(
@@ -52,7 +54,7 @@ class Declaration:
             if name not in levels and name not in edges:
                 raise ColumnError(f"missing names {name!r}, which is not declared; add its levels or its edges")
         return cls(
-            {name: list(levels[name]) for name in levels}, {name: list(edges[name]) for name in edges}, (*names,)
+            {name: _plain(levels[name]) for name in levels}, {name: _plain(edges[name]) for name in edges}, (*names,)
         )
 
     @property
@@ -61,7 +63,7 @@ class Declaration:
         return (*self.levels, *self.edges)
 
     def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
-        """The columns of a table as they were declared; of the table, only names and types are looked at."""
+        """The columns of a table as they were declared; of the table, only names and the library are looked at."""
         undeclared = [name for name in frame.columns if name not in self.names]
         if undeclared:
             raise ColumnError(
@@ -71,13 +73,16 @@ class Declaration:
         absent = [name for name in self.names if name not in frame.columns]
         if absent:
             raise ColumnError(f"column {absent[0]!r} is declared, but the table has no such column")
-        return tuple(self._attribute(frame.get_column(name)) for name in frame.columns)
+        library = str(frame.implementation.value)
+        return tuple(self._attribute(name, library) for name in frame.columns)
 
-    def _attribute(self, like: frames.Column) -> Attribute:
-        name, can_be_missing = like.name, like.name in self.missing
+    def _attribute(self, name: str, library: str) -> Attribute:
+        can_be_missing = name in self.missing
         if name in self.levels:
-            values, starts, edges = list(self.levels[name]), np.arange(len(self.levels[name]) + 1), None
-            kind, labels = _kind_of_levels(values), [value_text(value) for value in values]
+            kind = _kind_of_levels(self.levels[name])
+            # Numbers and dates ascend in every domain: engines count how many of them a value reaches.
+            values = sorted(self.levels[name]) if kind in ("numeric", "date") else list(self.levels[name])
+            starts, edges, labels = np.arange(len(values) + 1), None, [value_text(value) for value in values]
         else:
             bins = [_bin_values(left, right, last=last) for left, right, last in _bins(self.edges[name])]
             values = [value for inside in bins for value in inside]
@@ -92,7 +97,7 @@ class Declaration:
             kind=kind,
             labels=unique_labels([cut(label) for label in labels]),
             features="indicator",
-            values=_column(name, values, like),
+            values=_column(name, values, library),
             level_starts=starts,
             counts=np.ones(len(values)),
             edges=edges,
@@ -179,28 +184,29 @@ def _kind_of_levels(values: Sequence[Any]) -> Kind:
     return "date" if all(_is_time(value) for value in values) else "categorical"
 
 
-def _column(name: str, values: list[Any], like: frames.Column) -> frames.Column:
-    """Declared values as a column of the library and type that the table's column has.
+def _column(name: str, values: list[Any], library: str) -> frames.Column:
+    """Declared values as a column of a library, of the type that they have themselves.
 
-    In pandas, whole numbers with gaps are floats, so whether a gap is there would show in the type of a column that can
-    be missing; it is a float then in any case.
+    The type of the table's column is no guide, because rows decide it: a single 33.5 in a CSV file makes all of its
+    whole numbers floats, and everybody could see that in the rows drawn.
     """
-    dtype, backend = like.dtype, like.implementation
-    gaps = any(value is None for value in values)
-    texts = all(isinstance(value, str) for value in values if value is not None)
     try:
-        if texts:
-            column = nw.new_series(name, values, nw.String, backend=backend)
-            if dtype == nw.Enum:
-                return column.cast(nw.Enum([value for value in values if value is not None]))
-            return column.cast(nw.Categorical) if dtype == nw.Categorical else column
-        if dtype.is_numeric() or dtype == nw.Boolean or dtype.is_temporal():
-            numpy_numbers = backend.is_pandas() and gaps and str(like.to_native().dtype).islower()
-            wanted = nw.Float64 if numpy_numbers and (dtype.is_numeric() or dtype == nw.Boolean) else dtype
-            return nw.new_series(name, values, wanted, backend=backend)
-        return nw.new_series(name, values, backend=backend)
+        return frames.typed_column(name, values, _type_of([value for value in values if value is not None]), library)
     except Exception as problem:
         raise LevelError(
-            f"column {name!r} has the type {dtype}, which cannot hold the declared value {shown(values[0])}; declare "
-            "values of the column's type, or convert the column"
+            f"the values declared for column {name!r} do not fit into one column of {library}; declare values of one "
+            "type: numbers, text, truth values or dates"
         ) from problem
+
+
+def _type_of(values: Sequence[Any]) -> Any:
+    """The type that holds all values; None: their library knows best."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int, float} and kinds:
+        return nw.Int64 if kinds == {int} else nw.Float64
+    return {bool: nw.Boolean, str: nw.String, datetime.date: nw.Date}.get(*kinds) if len(kinds) == 1 else None
+
+
+def _plain(values: Sequence[Any]) -> list[Any]:
+    """Values as Python has them, not numpy."""
+    return [value.item() if isinstance(value, np.generic) else value for value in values]

@@ -118,7 +118,8 @@ def _cannot_factorize(name: str, kind: object) -> InputError:
     shown = str(kind) if len(str(kind)) <= 60 else f"{str(kind)[:60]}…"
     return InputError(
         f"column {name!r} holds {shown}; each cell must be a single number, text, truth value or date: "
-        "unpack the column"
+        "unpack the column",
+        column=name,
     )
 
 

@@ -79,7 +79,8 @@ class Domain:
         ----------
         levels : the values that a column can have, e.g. ``{"sex": ["Female", "Male"]}``.
         edges : for columns of numbers or dates, the edges of their bins, e.g. ``{"age": [0, 18, 30, 65, 120]}``. What
-            lies outside counts in the outermost bins. Numbers that are drawn are evenly spread over their bin.
+            lies outside counts in the outermost bins. Numbers that are drawn are evenly spread over their bin; they are
+            whole if all edges are, so write 0.0 instead of 0 to draw fractions.
         missing : the columns that can have missing values.
         """
         return Declaration.of(levels or {}, edges or {}, missing)
@@ -132,8 +133,8 @@ class Domain:
     def draft(self) -> Declaration:
         """Draft a declaration from what was learned, without identifiers.
 
-        The draft holds values of the table, so read it, and change what is not public knowledge, before you use it for
-        a private fit.
+        The draft holds values of the table, so a private fit refuses it. Read its ``levels``, ``edges`` and
+        ``missing``, change what is not public knowledge, and pass the result to :meth:`declare`.
         """
         return drafted(self.without(self.identifiers).attributes)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,20 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.declaration import Declaration
 
 _DIGITS = 2  # to which the outermost edges are rounded, away from the values
+_DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
+_MANY_YEARS = 20  # from which on the edges of dates are rounded to years, and otherwise to months
 
 
 def drafted(attributes: Sequence[Attribute]) -> Declaration:
     """Declare what was learned: the values of columns with few of them, the edges of the bins of the others."""
     binned = [attribute for attribute in attributes if attribute.edges is not None]
     listed = [attribute for attribute in attributes if attribute.edges is None]
-    return Declaration.of(
+    declaration = Declaration.of(
         {attribute.name: _values(attribute) for attribute in listed},
         {attribute.name: _edges(attribute) for attribute in binned},
         [attribute.name for attribute in attributes if attribute.missing is not None],
     )
+    return replace(declaration, draft=True)
 
 
 def _values(attribute: Attribute) -> list[Any]:
@@ -39,20 +44,32 @@ def _edges(attribute: Attribute) -> list[Any]:
     if attribute.kind == "date":
         return _date_edges(values, numbers, attribute)
     inner = [] if attribute.edges is None else attribute.edges.tolist()
-    if (numbers == np.round(numbers)).all():
+    whole = bool((numbers == np.round(numbers)).all())
+    if whole:
         inner = [math.ceil(edge) for edge in inner]
     low, high = _rounded(numbers.min(), math.floor), _rounded(numbers.max(), math.ceil)
     inside = sorted({edge for edge in inner if low < edge < high})
-    return [low, *inside, high] if low < high else [low, low + 1]
+    edges = [low, *inside, high] if low < high else [low, low + 1]
+    return edges if whole else [float(edge) for edge in edges]  # of whole edges, only whole numbers are drawn
 
 
 def _date_edges(values: list[Any], numbers: np.ndarray[Any, Any], attribute: Attribute) -> list[Any]:
-    """Dates from the table: the first, the one that begins each bin, and the last."""
+    """The first date, the one that begins each bin, and the last, rounded to months, or to years if there are many."""
     cuts = np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
     begins = [values[int(np.flatnonzero(cuts == cut)[np.argmin(numbers[cuts == cut])])] for cut in np.unique(cuts)]
     last = values[int(np.argmax(numbers))]
-    edges = begins if last == begins[-1] else [*begins, last]
-    return edges if len(edges) > 1 else [edges[0], edges[0].replace(year=edges[0].year + 1)]
+    step = 12 if last.year - begins[0].year >= _MANY_YEARS else 1
+    months = [(moment.year * 12 + moment.month - 1) // step * step for moment in (*begins, last)]
+    like = last.date() if (numbers % _DAY == 0).all() and isinstance(last, datetime.datetime) else last
+    return [_month(month, like) for month in sorted({*months, months[-1] + step})]
+
+
+def _month(number: int, like: datetime.date) -> datetime.date:
+    """The beginning of a month, counted from the year 0, as a date or as a time like another."""
+    year, month = min(number // 12, datetime.MAXYEAR), number % 12 + 1
+    if isinstance(like, datetime.datetime):
+        return datetime.datetime(year, month, 1, tzinfo=like.tzinfo)
+    return datetime.date(year, month, 1)
 
 
 def _rounded(number: float, towards: Any) -> float:

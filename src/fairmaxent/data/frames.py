@@ -117,6 +117,21 @@ def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Colu
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
 
+def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> Column:
+    """Return values, None among them, as a column of this dtype; None: of the one that the library finds for them.
+
+    numpy, and so pandas, has no whole numbers, truth values or days with gaps: they are floats, pandas' own truth
+    values, and times.
+    """
+    if library == "pandas":
+        gaps = any(value is None for value in values)
+        if dtype == nw.Boolean and gaps:
+            native = load_library(library).Series(values, dtype="boolean", name=name)
+            return nw.from_native(native, series_only=True)
+        dtype = nw.Float64 if dtype == nw.Int64 and gaps else nw.Datetime if dtype == nw.Date else dtype
+    return nw.new_series(name, values, dtype, backend=load_library(library))
+
+
 def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
     one = series.head(1).cast(nw.Float64) * 0 + 1

@@ -44,7 +44,8 @@ def column_errors(series: Any) -> Iterator[None]:
     def explain(why: str) -> InputError:
         return InputError(
             f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why}); convert it, e.g. to "
-            "text, or make such values missing"
+            "text, or make such values missing",
+            column=str(series.name),
         )
 
     with library_errors(explain, ValueError, OverflowError, NotImplementedError):

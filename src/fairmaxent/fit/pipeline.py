@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.shareable import shareable
@@ -29,20 +29,19 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.panel import panel
+from fairmaxent.fit.private_look import read_privately
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, OutputOption, Request, read_rules
+from fairmaxent.fit.request import Estimate, OutputOption, Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.model import check_visible, learn_private_model
-from fairmaxent.privacy.population import PrivateReading, private_reading
-from fairmaxent.privacy.refusals import check_declared
+from fairmaxent.privacy.population import PrivateReading
+from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
 
 _NOTHING = Known()
@@ -147,7 +146,9 @@ def debias(frame: Any, request: Request) -> Fit:
 def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
     progress = request.progress or silent
-    fit = fit_rows(read_frame(frame, request), request.kept(), progress)
+    data = read_frame(frame, request)
+    with after_spending(request.privacy):
+        fit = fit_rows(data, request.kept(), progress)
     if request.estimate == "auto":
         return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
@@ -158,22 +159,23 @@ def read_frame(frame: Any, request: Request) -> Reading:
     progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
     frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
-    data = read_rows(
-        frame,
-        request.outcome,
-        request.protected_names,
-        within=request.within_names,
-        also=request.also_names,
-        weight=request.weight,
-        domain=request.domain,
-        detail=request.detail,
-        keep=request.named_columns,
-        progress=progress,
-    )
+    with nullcontext() if noise is None else without_values():
+        data = read_rows(
+            frame,
+            request.outcome,
+            request.protected_names,
+            within=request.within_names,
+            also=request.also_names,
+            weight=request.weight,
+            domain=request.domain,
+            detail=request.detail,
+            keep=request.named_columns,
+            progress=progress,
+        )
     data = replace(data, left_out=(*identifiers, *data.left_out))
     _check_kept(request, data)
     if request.privacy is not None and noise is not None:
-        data = _private(data, request, request.privacy, noise, progress)
+        data = read_privately(data, request, request.privacy, noise, progress)
     return data
 
 
@@ -186,6 +188,7 @@ def _noise(request: Request) -> Noise:
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
     """Prepare a table for rows to share; what is declared is public, so it needs no preparation."""
     if isinstance(request.domain, Declaration):
+        check_read(request.domain)
         return frame, ()
     if request.domain is not None:
         raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")
@@ -193,15 +196,6 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
         raise InputError(Option("share"), " needs the table in memory; collect it first, or declare its domain")
     named = [request.outcome, *request.protected_names]
     return shareable(frames.open_frame(frame), named, read_columns("keep", request.keep or []), request.weight)
-
-
-def _private(data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress) -> PrivateReading:
-    """Measure the rows within the budget, and go on with others, drawn from what was measured."""
-    progress("measure", 0.0)
-    rules = read_rules(data.roles, request.forbid)
-    model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
-    check_visible(model, data.roles)
-    return private_reading(data, model, generator(request.random_state))
 
 
 def _check_kept(request: Request, data: Reading) -> None:
@@ -318,15 +312,15 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
         raise InputError(
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
-    check_in_memory(Option("estimate"), fit.table)
-    if fit.roles.others:
-        raise InputError(
-            Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
-        )
-    effort = _work(fit, request, estimate).effort_asked_for()
-    return _with_foresight(
-        replace(fit, request=replace(request, estimate=estimate)), _estimate(fit, request, estimate, effort, progress)
-    )
+    with after_spending(request.privacy):
+        check_in_memory(Option("estimate"), fit.table)
+        if fit.roles.others:
+            raise InputError(
+                Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
+            )
+        effort = _work(fit, request, estimate).effort_asked_for()
+        foresight = _estimate(fit, request, estimate, effort, progress)
+    return _with_foresight(replace(fit, request=replace(request, estimate=estimate)), foresight)
 
 
 def with_default_estimate(fit: Fit, output: OutputOption, *, progress: Progress = silent) -> Fit:

@@ -56,10 +56,6 @@ def relabelled_if_asked(
     plan = request.relabelling
     if plan is None:
         return Labelled(problem.fair_table(may_fill=request.base_share > 0), problem)
-    if problem.roles.others:
-        raise InputError(
-            Option("relabel"), " is for a single outcome, but several are named; name one, or leave it out"
-        )
     fair = problem.relabelled_table()
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)

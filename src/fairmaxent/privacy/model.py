@@ -26,8 +26,9 @@ from fairmaxent.privacy.mechanisms import Noise
 from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way
 
 _PUBLIC = (
-    "the names, types and order of the columns",
+    "the names and order of the columns",
     "the levels and edges that were declared",
+    "that every value in the table is declared",
     "which columns are the outcome and protected, and all other options of the request",
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option
 from fairmaxent.privacy.budget import Privacy
 
 _DEFAULT_SHARE = 0.2  # of the base, in a fit without privacy
@@ -20,6 +22,9 @@ def for_release(
     base: str,
     base_share: float,
     estimate: Any,
+    means: str | None,
+    outcome: str,
+    domain: object,
     **_: object,
 ) -> dict[str, object]:
     """Refuse options that contradict a private fit, or rows to share; return those that follow from it."""
@@ -38,6 +43,12 @@ def for_release(
         )
     if detail == "rows":
         raise InputError(Option("detail", "rows"), f": {what} keeps no row's exact values; leave it out")
+    if means is not None and isinstance(domain, Declaration) and outcome in domain.edges:
+        raise InputError(
+            Option("means", means),
+            f": {what} keeps no row's exact numbers, so it does not know the mean of {outcome!r} in each bin; declare "
+            "the numbers that it can be as levels instead of edges, or leave it out",
+        )
     if base != "tree" and privacy is not None:
         raise InputError(Option("base", base), ": a private fit measures what its tree needs; leave it out")
     if getattr(estimate, "output", estimate) == "weights":
@@ -50,8 +61,9 @@ def for_release(
 
 
 def check_declared(domain: object) -> None:
-    """Refuse a domain that was learned from rows."""
+    """Refuse a domain that was learned from rows, and a draft of one."""
     if isinstance(domain, Declaration):
+        check_read(domain)
         return
     raise InputError(
         "a private fit needs a declared domain: levels and bins that are learned from the rows reveal who is in them. "
@@ -59,6 +71,43 @@ def check_declared(domain: object) -> None:
         Option("domain"),
         "; 'fairmaxent inspect --write-domain domain.toml', or Domain.infer(table).draft(), writes a draft",
     )
+
+
+def check_read(domain: Declaration) -> None:
+    """Refuse a draft that nobody has read."""
+    if domain.draft:
+        raise InputError(
+            "the domain is a draft made from your table, so its levels and edges may be people's own values, and "
+            "whoever sees the result may learn them. Read the draft, and change what is not public knowledge; then "
+            "remove the line 'draft = true' from the file or, in Python, pass what you have read to Domain.declare(…)"
+        )
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Say which column has a value that was not declared, but not the value: it is somebody's."""
+    try:
+        yield
+    except InputError as problem:
+        if problem.column is None:
+            raise
+        raise LevelError(
+            f"column {problem.column!r} has a value that was not declared. Declare every level that the column can "
+            "have, and name it in 'missing' if values can be missing. This message is about the exact rows, which the "
+            "promise of privacy does not cover, so do not pass it on"
+        ) from None  # or a traceback would go on with the value
+
+
+@contextmanager
+def after_spending(privacy: Privacy | None) -> Iterator[None]:
+    """Say, of whatever fails after the noise of a private fit, that its budget is spent."""
+    try:
+        yield
+    except FairMaxEntError as problem:
+        if privacy is None:
+            raise
+        spent = f"; this attempt has spent {privacy} all the same, and what the next one spends adds up with it"
+        raise type(problem)(problem, spent) from problem
 
 
 def no_rows(what: str, *, private: bool) -> InputError:

@@ -109,8 +109,8 @@ def command(
         say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
     if write_domain:
         say(
-            f"Every level and edge in {cell_text(write_domain)} must be public knowledge: read it, and edit it, before "
-            "you use it.",
+            f"Every level and edge in {cell_text(write_domain)} must be public knowledge: read it, edit it, and then "
+            "remove the line 'draft = true'.",
             data_on_stdout=as_json,
         )
     if not as_json:

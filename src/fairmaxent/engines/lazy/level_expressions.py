@@ -66,8 +66,13 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     column = api.col(attribute.name)
     if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
         level = _by_cut_points(attribute, column, dtype, api)
+    elif attribute.edges is not None and attribute.missing is not None and dtype != nw.Object:
+        level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
     elif attribute.edges is not None:
-        raise LevelError(f"column {attribute.name!r} was learned as {attribute.kind} but is now {dtype}; convert it")
+        raise LevelError(
+            f"column {attribute.name!r} was learned as {attribute.kind} but is now {dtype}; convert it",
+            column=attribute.name,
+        )
     else:
         level = _by_name(attribute, column, dtype, api)
     if attribute.missing is None:
