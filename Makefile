@@ -14,9 +14,6 @@ BIN := $(VENV)/bin
 # Compiling every module takes longer than compiling those that are used.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-# Two processes; tests of a group run in the same one.
-IN_TWO := -n 2 --dist loadgroup
-
 # The core of the suite, and what it needs beside the extras that users install.
 CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py
 CORE_NEEDS := '.[cli,distributed,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
@@ -57,10 +54,10 @@ lint: $(VENV)/contributors
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest $(IN_TWO) -m "not slow"
+	$(BIN)/pytest -n 2 -m "not slow"
 
 test-all: engines lint
-	$(BIN)/pytest $(IN_TWO)
+	$(BIN)/pytest -n 2
 
 .venv-lowest/ready: pyproject.toml scripts/lowest.py
 	$(PYTHON) -m venv .venv-lowest
@@ -81,7 +78,7 @@ test-lowest: .venv-lowest/ready
 	done
 
 fuzz: $(VENV)/contributors
-	env $(FUZZ) $(BIN)/pytest $(IN_TWO) tests/fuzz
+	env $(FUZZ) $(BIN)/pytest -n 2 tests/fuzz
 
 bench: $(VENV)/contributors
 	$(BIN)/python benchmarks/run.py

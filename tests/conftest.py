@@ -24,13 +24,6 @@ def not_estimated(*_, **__):
     return NotEstimated(())
 
 
-def pytest_collection_modifyitems(items):
-    """Tests of the built site go to the same process, so that it is built once."""
-    for item in items:
-        if "site" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("site"))
-
-
 @pytest.fixture(params=TABLES)
 def table(request):
     return TABLES[request.param]()

@@ -482,4 +482,3 @@ def test_ranges_that_leave_out_the_noise_are_not_shown(noise):
     summary = fit.summary()
     assert summary["rate_before_low"].is_nan().all()
     assert "nan" not in repr(fit).lower()
-    fit.plot()
