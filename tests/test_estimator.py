@@ -249,6 +249,7 @@ def test_clones_keep_what_was_given(parts):
     assert copied.fit_.domain.attribute("x1").size == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("estimates_unasked")
 def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
     estimator = FairMaxEnt("z0", random_state=1).fit(*parts)

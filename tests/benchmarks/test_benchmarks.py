@@ -178,6 +178,7 @@ def test_every_case_runs(case):
     assert fresh(engine.case_cpu, case, 10, 1) > 0
 
 
+@pytest.mark.slow
 def test_growth_is_measured_point_by_point():
     sweep = growth.Sweep("rows", ((200, 4, 3), (400, 4, 3)), 200, 400, most=99.0)
     outcome = growth.measure(growth.Sizes((sweep,), seconds=60))
@@ -196,6 +197,7 @@ def test_a_point_that_does_not_end_is_a_missed_bar():
     assert (bar.measured, bar.met, bar.why) == (None, False, "over 0 s")
 
 
+@pytest.mark.slow
 def test_wide_tables_have_the_features_they_are_said_to_have():
     outcome = wide.measure(wide.Sizes(shapes=((300, 6, 21),), seconds=60))
     (row,) = outcome.tables[0].rows
@@ -264,6 +266,7 @@ def test_evaluation_flags_copies_and_stands_beside_other_libraries(monkeypatch):
 # ---------------------------------------------------------------- alternatives
 
 
+@pytest.mark.slow
 def test_methods_stand_side_by_side_with_ratios(monkeypatch):
     monkeypatch.delenv(alternatives.MBI_PYTHON, raising=False)
     names = (alternatives.FLOOR, alternatives.OURS, alternatives.MBI)
@@ -385,6 +388,7 @@ def test_the_command_measures_what_is_asked_and_writes_where_asked(tmp_path, mon
     assert "met: max |gradient|" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_coverage_has_a_line_for_every_metric_size_and_weight():
     outcome = coverage.measure(coverage.Sizes(runs=20, rows=(10,), rates=(0.1,)))
     (table,) = outcome.tables

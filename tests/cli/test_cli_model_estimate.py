@@ -87,6 +87,7 @@ def test_a_parquet_file_is_relabelled_too(folder):
     assert_frame_equal(pl.read_parquet("fair.parquet"), fit_of(relabel="probabilities").weigh(biased_table()))
 
 
+@pytest.mark.slow
 def test_a_file_holds_the_same_options(folder):
     (folder / "options.toml").write_text('relabel = "predictions"\nthreshold = 0.4\nestimate = "none"\n')
     run("data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv", "--seed", 1, "--report", "report.md")
