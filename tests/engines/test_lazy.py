@@ -20,6 +20,13 @@ duckdb = pytest.importorskip("duckdb")
 dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
 
 
+@pytest.fixture(autouse=True)
+def _without_a_cluster():
+    """Dask computes here, whatever a cluster that another test closed has left in Dask's configuration."""
+    with pytest.importorskip("dask.config").set(scheduler="threads"):
+        yield
+
+
 def table(seed=0):
     """Every kind of column, with gaps, NaN, and weights; some rows are zero by weight."""
     rng = np.random.default_rng(seed)
