@@ -50,7 +50,7 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
     echo(f"{adult.description}\n\n{_ASKED}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
     why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
-    live = f"To move what is asked for and see live who gains:\n  {shlex.join(['fairmaxent', 'app', str(table)])}"
+    live = next_step("move what is asked for, and see live who gains", ["fairmaxent", "app", str(table)])
     ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['fairmaxent', 'inspect', 'your-table.csv'])}"
     with debias.make_context("debias", arguments, parent=ctx) as context:
         debias.invoke(context)
