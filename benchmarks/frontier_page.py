@@ -106,7 +106,8 @@ def _grouped(cells: Sequence[Mapping[str, Any]]) -> Cells:
 
 def _outcome(cells: Cells, record: Mapping[str, Any]) -> Outcome:
     places = points(cells)
-    tables = [_anchors(cells), *(_reaching(cells, rate, wanted) for rate, wanted in WANTED.items()), _losses(cells)]
+    tables = [_certainty(cells), _anchors(cells)]
+    tables += [*(_reaching(cells, rate, wanted) for rate, wanted in WANTED.items()), _losses(cells)]
     for data in _tables_of(cells):
         tables += [_models(data, learner, cells, places.get((data, learner), {})) for learner in LEARNERS]
         tables.append(_tables(data, cells))
@@ -157,6 +158,27 @@ def _tables(data: str, cells: Cells) -> Table:
         "copies, levels", "CPU s",
     )  # fmt: skip
     return Table(f"{data}, the table itself", columns, tuple(rows))
+
+
+def _certainty(cells: Cells) -> Table:
+    """Beside each rate that relabelled weights reach, its standard error and what an exactly fair model would measure.
+
+    The mean is that of few splits of few people: a bar above the last column asks for luck.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for parity, wanted in WANTED.items():
+        for data in _tables_of(cells):
+            for learner in LEARNERS:
+                own = [cell["models"][learner] for cell in cells.get((data, relabelled(parity, "weights")), ())
+                       if "failed" not in cell]  # fmt: skip
+                rates = [model[parity] for model in own if model[parity] is not None]
+                fair = [model[f"{parity}, shuffled"] for model in own if model.get(f"{parity}, shuffled") is not None]
+                if len(rates) > 1 and fair:
+                    error = stdev(rates) / sqrt(len(rates))
+                    shown = (f"{fmean(rates):.3f} ± {error:.3f}", wanted[data], f"{fmean(fair):.3f}")
+                    rows.append((data, learner, parity, *shown))
+    columns = ("table", "classifier", "rate by", "measured ± standard error", "bar", "an exactly fair model")
+    return Table("How near to 1 a rate can come among these people (groups shuffled)", columns, tuple(rows))
 
 
 def _anchors(cells: Cells) -> Table:

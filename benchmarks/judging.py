@@ -18,6 +18,7 @@ Reals = NDArray[np.float64]
 
 THRESHOLD = 0.5
 _DIGITS = 6  # kept of what is measured
+_SHUFFLES = 200
 
 
 def judge_splits(name: str, treatment: str, splits: list[int], rows: int | None, iterations: int) -> list[Any]:
@@ -81,6 +82,8 @@ def judge_people(fold: Fold, chances: Reals, predicted: NDArray[np.bool_]) -> di
         "auc": float(roc_auc_score(labels, chances)),
         "predictions": worst_ratio(group_means(predicted, groups)),
         "probabilities": worst_ratio(group_means(chances, groups)),
+        "predictions, shuffled": shuffled_ratio(predicted, groups),
+        "probabilities, shuffled": shuffled_ratio(chances, groups),
     }
 
 
@@ -114,6 +117,18 @@ def worst_ratio(values: Reals) -> float | None:
     (0.5, None)
     """
     return float(values.min() / values.max()) if values.max() > 0 else None
+
+
+def shuffled_ratio(values: NDArray[Any], groups: NDArray[np.intp]) -> float | None:
+    """Return the mean of `worst_ratio` where people's groups are dealt anew: what an exactly fair model would measure.
+
+    Few people differ by chance, and the smallest over the largest is below 1 whichever group is ahead.
+    """
+    if not np.any(values):
+        return None
+    rng = np.random.default_rng(0)
+    ratios = [worst_ratio(group_means(values, rng.permutation(groups))) for _ in range(_SHUFFLES)]
+    return float(np.mean([ratio for ratio in ratios if ratio is not None]))
 
 
 def marginal_distances(

@@ -211,6 +211,14 @@ def test_where_nobody_is_predicted_the_outcome_there_is_no_rate(fold):
     nobody = np.zeros(len(fold.test))
     assert judging.judge_people(fold, nobody, nobody > 0.5)["predictions"] is None
     assert judging.worst_ratio(np.array([0.0, 0.5])) == 0.0
+    assert judging.judge_people(fold, nobody, nobody > 0.5)["predictions, shuffled"] is None
+
+
+def test_shuffled_groups_measure_what_an_exactly_fair_model_would():
+    # Two of four people are chosen. Of the six ways to deal two groups of two, four put one of them into each.
+    chosen, groups = np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])
+    assert judging.shuffled_ratio(chosen, groups) == pytest.approx(4 / 6, abs=0.1)
+    assert judging.worst_ratio(judging.group_means(chosen, groups)) == 0
 
 
 def test_the_table_itself_is_measured_as_the_library_does(fold):
