@@ -24,7 +24,8 @@ TABLES: Mapping[str, tuple[str, str]] = {
     "german": ("credit", "sex"),
     "compas": ("two_year_recid", "race"),
 }
-MADE = ("default", "base_share=1", "base_share=1, 5 % copies planted")
+MADE = ("default", "base_share=1", "base_share=1, 5 % copies planted", "private, ε = 1")
+_EDGES = 17  # of each number, in private rows
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def measure(sizes: Sizes) -> Outcome:
             Bar("Adult: risks flagged in default rows", _flagged(verdicts["adult", MADE[0]]), 1, at_least=True),
             Bar("Adult: risks flagged in rows of base_share=1", _flagged(verdicts["adult", MADE[1]]), 0),
             Bar("Adult: risks flagged with 5 % copies", _flagged(verdicts["adult", MADE[2]]), 1, at_least=True),
+            *(Bar(f"{name}: risks flagged in private rows", _flagged(verdicts[name, MADE[3]]), 0) for name in TABLES),
         ),
     )
 
@@ -97,8 +99,10 @@ def judged(folder: str, name: str, made: str, rows: int) -> list[Any]:
     frame = frame.sample(fraction=1.0, shuffle=True, seed=0)
     rows = min(rows, len(frame) // 2)
     real, control = frame[:rows], frame[rows : 2 * rows]
-    share = 0.2 if made == MADE[0] else 1.0
-    fit = fairmaxent.debias(real, outcome, protected, base_share=share, estimate=None, random_state=0)
+    wishes: dict[str, Any] = {"base_share": 0.2 if made == MADE[0] else 1.0}
+    if made == MADE[3]:
+        wishes = {"privacy": fairmaxent.Privacy(epsilon=1.0), "domain": declared(frame)}
+    fit = fairmaxent.debias(real, outcome, protected, estimate=None, random_state=0, **wishes)
     new = fit.sample(rows)
     if made == MADE[2]:
         new = polars.concat([real.select(new.columns)[: rows // 20], new[rows // 20 :]])
@@ -110,6 +114,22 @@ def judged(folder: str, name: str, made: str, rows: int) -> list[Any]:
     known = (risks.copies.risk, risks.singling_out, risks.linkability, risks.inference and risks.inference.average)
     advantage = None if risks.membership is None else risks.membership.advantage[0]
     return [", ".join(result.flagged), *(None if risk is None else risk.value for risk in known), advantage]
+
+
+def declared(frame: Any) -> Any:
+    """The domain of a public table: its levels, and numbers in intervals of equal width."""
+    import fairmaxent
+
+    texts = [name for name in frame.columns if not frame[name].dtype.is_numeric()]
+    return fairmaxent.Domain.declare(
+        levels={name: sorted(frame[name].cast(str).drop_nulls().unique()) for name in texts},
+        edges={
+            name: np.linspace(frame[name].min(), frame[name].max(), _EDGES).tolist()
+            for name in frame.columns
+            if name not in texts
+        },
+        missing=[name for name in frame.columns if frame[name].null_count()],
+    )
 
 
 def our_cost(folder: str) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import _equal_weight_bins
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
 from mixed import generator
 
@@ -49,6 +50,16 @@ def test_a_value_as_heavy_as_a_bin_is_alone_in_its_bin(table):
     assert gain.level(1e-9) == 1
     assert gain.level(-5) == 0
     assert gain.level(10**9) == gain.size - 1
+
+
+@pytest.mark.parametrize("least", [0.0, 5e-324, 1e-310])
+def test_values_next_to_no_weight_share_the_bins_between_those_that_have_some(least):
+    """As in `evaluate`, where numbers of new rows that no real row has weigh nothing."""
+    weights = np.full(41, least)
+    weights[::10] = 1.0
+    begins, alone = _equal_weight_bins(weights, 16)
+    assert np.flatnonzero(alone).tolist() == [0, 10, 20, 30, 40]
+    assert begins == [0, 1, 10, 11, 20, 21, 30, 31, 40]
 
 
 def test_bins_have_about_equal_weight_whatever_stands_alone():

@@ -18,6 +18,8 @@ import fairmaxent
 from fairmaxent.evaluation import copied_rows
 from fairmaxent.evaluation.pipeline import ATTACKS
 from fairmaxent.evaluation.success import Risk
+from fairmaxent.fit import pipeline as private_pipeline
+from quiet import Seeded
 
 ROWS = 400
 REAL, NEW, CONTROL = (people(ROWS, seed) for seed in (1, 2, 3))  # NEW: other people, so that nobody is given away
@@ -88,6 +90,17 @@ def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
     for share, flagged in ((0.2, True), (1.0, False)):
         fit = fairmaxent.debias(REAL, "hired", "sex", base_share=share, estimate=None, random_state=0)
         assert bool(evaluated(fit.sample(ROWS)).flagged) == flagged
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_private_rows_are_not_flagged(monkeypatch, epsilon):
+    monkeypatch.setattr(private_pipeline, "OpenDP", lambda: Seeded(0))
+    levels = {"sex": ["f", "m"], "town": ["north", "east", "south", "west"], "hired": ["yes", "no"]}
+    edges = {"age": [18, 30, 45, 60, 75, 90], "income": [0, 20, 40, 80, 160], "height": [130, 160, 170, 180, 220]}
+    domain = fairmaxent.Domain.declare(levels=levels, edges=edges)
+    privacy = fairmaxent.Privacy(epsilon=epsilon)
+    fit = fairmaxent.debias(REAL, "hired", "sex", privacy=privacy, domain=domain, estimate=None, random_state=0)
+    assert evaluated(fit.sample(ROWS)).flagged == ()
 
 
 def test_rare_values_are_named_if_nothing_was_copied():

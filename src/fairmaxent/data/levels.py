@@ -23,6 +23,7 @@ Bins = int | Sequence[Any]
 
 # Sums of weights that are not whole numbers depend on their scale in the last digits; the edges of bins must not.
 _SLACK = 1e-9
+_LEAST_WEIGHT = 1e-300
 
 DEFAULT_BINS = 16
 MAX_LEVELS = 64
@@ -202,7 +203,9 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np
     slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
     alone = weights >= weights.sum() / bins * (1 - slack)
     begins = alone | np.append(True, alone[:-1])
-    density = max(bins - alone.sum(), 1) / max(weights[~alone].sum(), np.finfo(float).tiny)
+    rest = weights[~alone].sum()
+    # Values without weight need no cuts, and a quotient by next to nothing would overflow.
+    density = max(bins - alone.sum(), 1) / rest if rest > _LEAST_WEIGHT else 0.0
     runs = [*np.flatnonzero(begins).tolist(), len(weights)]
     for start, stop in pairwise(runs):
         run = weights[start:stop]
