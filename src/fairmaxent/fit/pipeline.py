@@ -312,15 +312,12 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
         raise InputError(
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
+    request = replace(request, estimate=estimate)
     with after_spending(request.privacy):
         check_in_memory(Option("estimate"), fit.table)
-        if fit.roles.others:
-            raise InputError(
-                Option("estimate"), " is for a single outcome, but several are named; name one, or leave it out"
-            )
         effort = _work(fit, request, estimate).effort_asked_for()
         foresight = _estimate(fit, request, estimate, effort, progress)
-    return _with_foresight(replace(fit, request=replace(request, estimate=estimate)), foresight)
+    return _with_foresight(replace(fit, request=request), foresight)
 
 
 def with_default_estimate(fit: Fit, output: OutputOption, *, progress: Progress = silent) -> Fit:

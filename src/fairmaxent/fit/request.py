@@ -173,11 +173,12 @@ class Request:
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
-        if self.relabel is not None and self.also_names:
-            raise InputError(
-                Option("relabel"), " is for a single outcome, but several are named; name one, or leave it out"
-            )
         _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
+        for name, plan in (("relabel", self.relabel), ("estimate", self.estimating)):
+            if plan is not None and self.also_names:
+                raise InputError(
+                    Option(name), " is for a single outcome, but several are named; name one, or leave it out"
+                )
         for name, value in for_release(**vars(self)).items():
             object.__setattr__(self, name, value)
         if not isinstance(self.forbid, list | tuple | None):
