@@ -34,6 +34,8 @@ class Case:
 ABOUT_MODELS = {
     "relabel": Case("predictions", "--relabel predictions"),
     "threshold": Case(0.3, "--threshold 0.3", {"relabel": "predictions", "favourable": ">50K"}),
+    "student": Case("logistic", "--student logistic", {"relabel": "predictions", "favourable": ">50K"}),
+    "blind": Case(True, "--blind", {"relabel": "probabilities", "favourable": ">50K"}),
     "estimate": Case("rows", "--estimate rows"),
 }
 ONLY_TOLD = {"estimate"}  # it changes what is said, not the table

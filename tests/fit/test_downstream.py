@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import Estimate, InputError, Relabel, datasets, debias, load, paper
+from fairmaxent import DependencyError, Estimate, InputError, Relabel, datasets, debias, load, paper
 from fairmaxent.errors import InfeasibleError, spelled
 from fairmaxent.fit import effort, pipeline
 from fairmaxent.fit.downstream import FOLDS, _candidates, foresee
@@ -366,6 +366,32 @@ def test_an_output_by_its_name_is_the_estimate_of_that_output(no_sklearn):
     named, planned = (debias(frame, "y", "z", estimate=asked) for asked in ("weights", Estimate(output="weights")))
     assert named.certificate.downstream == planned.certificate.downstream
     assert named.request.estimating == planned.request.estimate
+
+
+def test_a_model_by_its_name_is_that_model():
+    frame = hiring(8, rows=300)
+    plans = [Estimate(output="weights", student=model) for model in ("logistic", LogisticRegression(max_iter=1000))]
+    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+    assert named == given
+    plans = [Estimate(output="weights", student=model) for model in ("boosting", None)]
+    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+    assert named == given
+    assert named.student == "gradient boosting"
+
+
+@pytest.mark.parametrize("estimate", ["weights", "auto"])
+def test_the_model_that_labels_were_made_for_is_the_one_that_is_tried_out(estimates_unasked, tmp_path, estimate):
+    relabel = Relabel(parity="predictions", labeller="tree", student="logistic", blind=True)
+    fit = debias(hiring(8, rows=300), "y", "z", estimate=estimate, relabel=relabel)
+    known = fit.certificate.downstream
+    assert (known.student, known.blind) == ("LogisticRegression", True)
+    fit.save(tmp_path / "model.fme")
+    assert load(tmp_path / "model.fme").request.relabel.student == "logistic"
+
+
+def test_a_named_model_needs_its_library(no_sklearn):
+    with pytest.raises(DependencyError, match="'logistic' needs scikit-learn"):
+        debias(hiring(8, rows=300), "y", "z", estimate=Estimate(student="logistic"))
 
 
 def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():

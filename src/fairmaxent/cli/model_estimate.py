@@ -11,7 +11,10 @@ from fairmaxent.errors import spelled
 from fairmaxent.report import model_estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.fit.request import Estimate, OutputOption
     from fairmaxent.progress import Progress
     from fairmaxent.report.delivered import Mode
 
@@ -20,18 +23,19 @@ EstimateChoice = Literal["auto", "rows", "weights", "none"]
 _NOT_ESTIMATED = "how a model trained on the result will behave was not estimated"
 
 
-def with_outlook(fit: Fit, asked: EstimateChoice, mode: Mode, progress: Progress) -> tuple[Fit, str | None]:
+def with_outlook(
+    fit: Fit, asked: EstimateChoice, mode: Mode, trial_of: Callable[[OutputOption], Estimate], progress: Progress
+) -> tuple[Fit, str | None]:
     """Return the fit with the estimate in its certificate, or the fit as it is and why it has none."""
     from fairmaxent.fit.pipeline import with_default_estimate, with_estimate
-    from fairmaxent.fit.request import Estimate
 
     if asked == "none":
         return fit, None
     if asked != "auto":
-        return with_estimate(fit, Estimate(output=asked), progress=progress), None
+        return with_estimate(fit, trial_of(asked), progress=progress), None
     if mode == "top-up":
         return fit, f"{_NOT_ESTIMATED}; to estimate it, use --estimate rows or weights"
-    fit = with_default_estimate(fit, mode, progress=progress)
+    fit = with_default_estimate(fit, trial_of(mode), progress=progress)
     missing = fit.certificate.not_estimated
     if missing is None or not missing.why:
         return fit, None

@@ -19,8 +19,10 @@ from fairmaxent.cli.role_options import RoleOptions
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
-    from fairmaxent.fit.request import Request
+    from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
     from fairmaxent.progress import Progress
+
+_OF_RELABELLING = ("threshold", "student", "blind")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,19 @@ class AskedOptions:
     def private(self) -> bool:
         """Whether a private fit is asked for."""
         return self.values["epsilon"] is not None
+
+    def relabelling(self) -> Relabel | None:
+        """How outcomes are relabelled, beyond the kind of parity; None: by default."""
+        from fairmaxent.fit.request import Relabel
+
+        said = {name: self.values[name] for name in _OF_RELABELLING if self.values[name] not in (None, False)}
+        return Relabel(**said, **({"parity": self.values["relabel"]} if self.relabels else {})) if said else None
+
+    def trial_of(self, output: OutputOption) -> Estimate:
+        """What is estimated of a model trained on this output."""
+        from fairmaxent.fit.request import Estimate
+
+        return Estimate(output=output, student=self.values["student"], blind=self.values["blind"])
 
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
@@ -80,15 +95,14 @@ class AskedOptions:
         self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
     ) -> Request:
         """Make the request, which refuses what makes no sense."""
-        from fairmaxent.fit.request import Relabel, Request
+        from fairmaxent.fit.request import Request
         from fairmaxent.privacy.budget import Privacy
 
         values = dict(self.values)
-        relabel, threshold = values.pop("relabel"), values.pop("threshold")
+        for name in ("relabel", *_OF_RELABELLING):
+            values.pop(name)
         epsilon, delta = values.pop("epsilon"), values.pop("delta")
         budget = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
-        if threshold is not None:
-            relabel = Relabel(**({"parity": relabel} if self.relabels else {}), threshold=threshold)
         also = _strata(values.pop("also"))
         return Request(
             roles.outcome,
@@ -100,7 +114,7 @@ class AskedOptions:
             domain=domain,
             progress=progress,
             estimate=None,  # it belongs to what is written: see `cli.model_estimate`
-            relabel=None if relabel == option_types.NOTHING else relabel,
+            relabel=(self.relabelling() or self.values["relabel"]) if self.relabels else None,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,
             within=_strata(values.pop("within")),
@@ -159,6 +173,17 @@ _ASKED = section(
         type=float,
         help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
         "default.",
+    ),
+    click.option(
+        "--student",
+        type=click.Choice(["boosting", "logistic", "tree"]),
+        help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
+        "--relabel predictions makes its decisions equal, and its behaviour is what is estimated.",
+    ),
+    click.option(
+        "--blind",
+        is_flag=True,
+        help="The model that you will train does not see the protected columns: hide them from all models here too.",
     ),
     click.option(
         "--target",

@@ -107,4 +107,5 @@ class Work:
 
 def _relative(model: Any) -> float:
     """How long one training takes, relative to gradient boosting; a user's own classifier counts the same."""
-    return _TREE if model == TREE or (model is None and not has_library("sklearn")) else 1.0
+    tree = isinstance(model, str) and model == TREE
+    return _TREE if tree or (model is None and not has_library("sklearn")) else 1.0

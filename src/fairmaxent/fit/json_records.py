@@ -82,7 +82,7 @@ def _older_meaning(values: Mapping[str, Any], *, relabelled: bool) -> dict[str, 
 
 
 def _without_models(plan: Any) -> Any:
-    """A choice by its name stays; of a record, classifiers are left out, but for the tree, which has a name."""
+    """A choice by its name stays; of a record, classifiers are left out, unless they were named."""
     if plan is None or isinstance(plan, str):
         return plan
     return {

@@ -32,7 +32,7 @@ from fairmaxent.fit.panel import panel
 from fairmaxent.fit.private_look import read_privately
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, OutputOption, Request
+from fairmaxent.fit.request import Estimate, Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -150,7 +150,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     with after_spending(request.privacy):
         fit = fit_rows(data, request.kept(), progress)
     if request.estimate == "auto":
-        return _with_foresight(fit, Later(partial(estimated_by_default, fit)))
+        return _with_foresight(fit, Later(partial(estimated_by_default, fit, request.trial_of("rows"))))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
@@ -320,17 +320,15 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
     return _with_foresight(replace(fit, request=request), foresight)
 
 
-def with_default_estimate(fit: Fit, output: OutputOption, *, progress: Progress = silent) -> Fit:
+def with_default_estimate(fit: Fit, plan: Estimate, *, progress: Progress = silent) -> Fit:
     """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
-    known = estimated_by_default(fit, output, progress)
+    known = estimated_by_default(fit, plan, progress)
     if isinstance(known, Downstream) and isinstance(fit.request, Request):
-        fit = replace(fit, request=replace(fit.request, estimate=Estimate(output=output)))
+        fit = replace(fit, request=replace(fit.request, estimate=plan))
     return _with_foresight(fit, known)
 
 
-def estimated_by_default(
-    fit: Fit, output: OutputOption = "rows", progress: Progress = silent
-) -> Downstream | NotEstimated:
+def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) -> Downstream | NotEstimated:
     """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
     request = fit.request
     if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
@@ -339,11 +337,10 @@ def estimated_by_default(
         return NotEstimated(("a model is estimated for a single outcome only",))
     try:
         check_in_memory(Option("estimate"), fit.table)
-        plan = Estimate(output=output)
         effort = _work(fit, request, plan).effort_by_default()
         if effort is None:
             return NotEstimated(
-                (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", output))
+                (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", plan.output))
             )
         return _estimate(fit, request, plan, effort, progress)
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has

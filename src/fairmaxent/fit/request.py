@@ -56,13 +56,14 @@ class Relabel:
         The probability of the favourable outcome from which the model decides for it. With more than two outcomes the
         likeliest is predicted.
     labeller
-        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or
-        ``"tree"`` for the rooted tree. By default scikit-learn's histogram gradient boosting if it is installed,
-        otherwise the tree.
+        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or the
+        name of one: ``"boosting"`` (scikit-learn's histogram gradient boosting), ``"logistic"`` (its logistic
+        regression) or ``"tree"`` (the rooted tree). By default boosting if scikit-learn is installed, otherwise the
+        tree.
     student
         For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. It is
         tried out on people whom it has not learned from, and labels are corrected by what it decides. Name the model
-        that you will train; others come close, but are not certified.
+        that you will train; others come close, but are not certified. An estimate tries it out too.
     blind
         Hide the protected columns from the labeller and the student.
     """
@@ -222,7 +223,12 @@ class Request:
         """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
         if self.estimate == "auto":
             return None
-        return Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
+        return self.trial_of(self.estimate) if isinstance(self.estimate, str) else self.estimate
+
+    def trial_of(self, output: OutputOption) -> Estimate:
+        """What is estimated unless a model is named: the one that labels were made for, or else our choice."""
+        made_for = self.relabelling or Relabel()
+        return Estimate(output=output, student=made_for.student, blind=made_for.blind)
 
     @property
     def threshold(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, tally
-from fairmaxent.errors import InputError
+from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.relabelling.inputs import ORDERED, Inputs, dummies, ordinals, seen_columns
@@ -22,7 +22,9 @@ from fairmaxent.relabelling.people import HeldOut, Lesson, People
 from fairmaxent.relabelling.profiles import root_shape
 
 FOLDS = 5
-TREE = "tree"  # the rooted tree, by name
+# Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with its own handling of categories.
+ModelName = Literal["tree", "boosting", "logistic"]
+TREE, BOOSTING, LOGISTIC = get_args(ModelName)
 
 # scikit-learn's boosting accepts at most this many categories in a column; columns with more are treated as ordered.
 _CATEGORIES = 255
@@ -44,24 +46,42 @@ class Labeller(Protocol):
 
 
 def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> Labeller:
-    """Return the user's classifier, or gradient boosting if scikit-learn is installed, or else the rooted tree.
+    """Return the classifier, given or named; by default boosting if scikit-learn is installed, or else the rooted tree.
 
     ``blind``: it does not see the protected columns.
     """
-    if model == TREE or (model is None and not has_library("sklearn")):
+    if _is_name(model, TREE) or (model is None and not has_library("sklearn")):
         return TreeLabeller(roles, blind=blind)
-    return ScikitLabeller(roles, model, blind=blind)
+    return ScikitLabeller(roles, _built(model) if isinstance(model, str) else model, blind=blind)
+
+
+def _built(name: str) -> Any:
+    """The classifier of that name; None stands for the boosting that this module makes itself."""
+    if not has_library("sklearn"):
+        raise DependencyError(
+            f"the model {name!r} needs scikit-learn, which is not installed; pip install scikit-learn"
+        )
+    if name == BOOSTING:
+        return None
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)
+
+
+def _is_name(model: Any, name: str) -> bool:
+    return isinstance(model, str) and model == name
 
 
 def check_model(option: str, model: Any) -> None:
-    """Refuse anything but a scikit-learn classifier, the rooted tree, or None for our choice."""
-    if model is None or model == TREE:
+    """Refuse anything but a classifier like scikit-learn's, the name of a model, or None for our choice."""
+    if model is None or (isinstance(model, str) and model in get_args(ModelName)):
         return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
         shown = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
         raise InputError(
             f"{option} is {shown}, which cannot be fitted to predict probabilities; pass a classifier with fit and "
-            f"predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or {TREE!r}"
+            "predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or a name: "
+            + ", ".join(map(repr, get_args(ModelName)))
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -93,7 +94,7 @@ def command(
     table = reading.read(data)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    request = asked.request(roles, domain)
+    request = replace(asked.request(roles, domain), relabel=asked.relabelling())
     results: list[Compared] = []
     try:
         with bar("comparing") as progress:
@@ -134,7 +135,7 @@ def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: Tabl
 def _debias(ctx: click.Context, data: str, method: str, form: TableForm) -> list[str | None]:
     """The same options for 'debias', with those that choose a method."""
     chosen = _CHOOSING[method]
-    unused = {*_NOT_OF_DEBIAS, *(() if "--relabel" in chosen else ("threshold",))}
+    unused = {*_NOT_OF_DEBIAS, *(() if "--relabel" in chosen else ("threshold", "student", "blind"))}
     names = {option.name or "" for option in ctx.command.params} - unused
     given = list(options_from(ctx, ParameterSource.COMMANDLINE, names - {"data"}))
     config = ["--config", str(ctx.meta[CONFIG])] if CONFIG in ctx.meta else []

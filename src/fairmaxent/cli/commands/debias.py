@@ -136,7 +136,7 @@ def command(
                 wanted = wanted.in_form(source)
             with step("fitting" if asked.private else f"fitting {len(source.frame):,} rows"):
                 fit = _fit(source, roles, asked, columns_as)
-                fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, silent)
+                fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, asked.trial_of, silent)
                 result = replace(make_result(fit, source, wanted), not_estimated=unknown)
             with step("writing"):
                 result = replace(result, written_notes=write_files(result, wanted, staging))
@@ -183,7 +183,7 @@ def _streamed(
     wanted = wanted.in_form(source)
     with bar(f"fitting {data}") as progress:
         fit = _fit(source, roles, asked, columns_as, progress)
-        fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, progress)
+        fit, unknown = with_outlook(fit, wanted.estimate, wanted.mode, asked.trial_of, progress)
     before = measure_data(fit)
     if wanted.model is not None:
         fit.save(staging.path_for(wanted.model))
