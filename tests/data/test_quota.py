@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fairmaxent.data.quota import quota, quotas
+from fairmaxent.data.quota import _long_cycles, _short_cycles, quota, quotas
 
 SIXTY = np.stack([np.full(30, 0.6 / 30), np.full(30, 0.4 / 30)])  # 30 groups, P(y = 1) = 0.4
 UNEVEN = np.random.default_rng(3).gamma(2.0, size=(2, 30))
@@ -126,3 +126,14 @@ def test_a_hundred_thousand_cells():
     assert drawn.sum() == 10**7
     for kept in ((0, 1, 2), (0,), (1,), (1, 2), (0, 2)):
         assert deviations(drawn, table, 10**7, kept).max() < 1
+
+
+def test_cycles_are_numbered_alike_by_both_ways():
+    """So that a seed gives the same rows, whichever is faster."""
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 2, 7, 50, 700):
+        following = rng.permutation(size).astype(np.int32)
+        cycle = _short_cycles(following)
+        assert np.array_equal(cycle, _long_cycles(following))
+        assert np.array_equal(cycle[following], cycle)
+        assert len({frozenset(np.flatnonzero(cycle == one).tolist()) for one in cycle}) == cycle.max(initial=-1) + 1

@@ -62,7 +62,8 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     if named or (different >= FEWEST_VALUES and different > _NEARLY_EVERY * rows):
         return True
     step = max(1, values // _SEEN)
-    seen = [str(value) for value in frames.take(attribute.values, np.arange(0, values, step)).to_list()]
+    looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
+    seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
     return _name_people(seen, often=different >= FEWEST_VALUES and different > _OFTEN * rows)
 
 

@@ -39,6 +39,7 @@ Shares = NDArray[np.float64] | NDArray[np.intp]
 # Counts start as multiples of 2^-32. So a total that is a whole number by itself is hit in all but one of 10^9 draws,
 # even if float64 sees 0.3·10 as 2.9999999999999996.
 _BITS = 32
+_MANY = 500  # elements of a permutation from which SciPy finds its cycles faster
 
 
 def quota(table: Shares, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -105,8 +106,26 @@ class _Network:
 
 
 def _cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the cycles of a permutation: the cycle of each element."""
-    # SciPy is slow to import, and a fit that draws nothing does not need it.
+    """Number the cycles of a permutation by their first elements: the cycle of each element."""
+    return _short_cycles(following) if len(following) < _MANY else _long_cycles(following)
+
+
+def _short_cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Walk around each cycle."""
+    after = following.tolist()
+    cycle, cycles = [-1] * len(after), 0
+    for first in range(len(after)):
+        if cycle[first] < 0:
+            element = first
+            while cycle[element] < 0:
+                cycle[element] = cycles
+                element = after[element]
+            cycles += 1
+    return np.array(cycle, dtype=np.int32)
+
+
+def _long_cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The same by SciPy, which is slow to import and to call, but fast."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

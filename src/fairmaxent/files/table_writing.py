@@ -12,7 +12,6 @@ from fairmaxent.files.csv_writer import csv_in_form
 from fairmaxent.files.form import CsvForm, SheetForm, TableForm
 from fairmaxent.files.formats import Compression, FileFormat
 from fairmaxent.files.parquet import schema_record
-from fairmaxent.files.xlsx_writer import write_xlsx
 from fairmaxent.plain_text import visible
 
 
@@ -36,6 +35,8 @@ def write_to_file(
             file.write(content)
             return notes
         if kind == "xlsx":
+            from fairmaxent.files.xlsx_writer import write_xlsx  # here, because XML takes a while to import
+
             return write_xlsx(frame, file, form if isinstance(form, SheetForm) else None)
         if kind == "parquet":
             # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.

@@ -19,7 +19,6 @@ from fairmaxent.data.quota import quota
 from fairmaxent.data.table import Table
 from fairmaxent.engines.lazy.frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
-from fairmaxent.files.staging import Staging
 from fairmaxent.fit import storage
 from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -219,6 +218,8 @@ class Fit(Learned):
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
+        from fairmaxent.files.staging import Staging  # here, because writers of files take a while to import
+
         count, most = check_count(n), check_count(size)
         open_to = [folder] if readable_by_others else []
         with Staging([], folders=[folder], readable=open_to) as staging:
