@@ -131,6 +131,22 @@ def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(nam
     assert (folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")).exists()
 
 
+def test_a_sum_below_the_table_is_left_out_by_the_command_that_inspect_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [("f", "yes")] * 20 + [("f", "no")] * 40 + [("m", "yes")] * 30 + [("m", "no")] * 30
+    text = text_of([("sex", "hired"), *rows, ("Total", "120")])
+    (tmp_path / "staff.csv").write_text(text, encoding="utf-8", newline="")
+    lines = [line.strip() for line in run("inspect staff.csv --protected sex").output.splitlines()]
+    (again,) = (line for line in lines if "--skip-last" in line and line.startswith("fairmaxent"))
+    assert again == "fairmaxent inspect staff.csv --protected sex --skip-last 1"
+    shown = run(again.removeprefix("fairmaxent ")).output
+    assert "120 rows, 2 columns" in shown
+    assert "Total" not in shown
+    command = shown.splitlines()[-1]
+    assert "debias" in command
+    assert "--skip-last 1" in command
+
+
 def records(path, encoding, delimiter):
     """What Python's csv module reads."""
     with open(path, encoding=encoding, newline="") as file:

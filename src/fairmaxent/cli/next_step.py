@@ -91,6 +91,12 @@ def after_inspection(
     return next_step(f"make the table fair, with a report{piped}{sizes}", command)
 
 
+def without_last_row(ctx: click.Context, data: str) -> str:
+    """Look again without a row that may be a sum: as data, it would be a person in a group of its own."""
+    again = ["fairmaxent", "inspect", _argument(data), *_typed_roles(ctx), *_given(ctx), "--skip-last", "1"]
+    return next_step("if the last row is a sum or a remark, look again without it", again)
+
+
 def _choose(ctx: click.Context, data: str, inspection: Inspection, candidates: Sequence[Proposal], role: str) -> str:
     """Inspect again with a role chosen, for example the first candidate that can be typed."""
     why = f"choose the {'outcome' if role == 'outcome' else 'groups to compare'} with --{role}"
@@ -124,6 +130,10 @@ def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
         has_comma = any("," in name for name in inspection.protected)
         for names in inspection.protected if has_comma else [",".join(inspection.protected)]:
             yield from ("--protected", names)
+
+
+def _typed_roles(ctx: click.Context) -> Iterator[str | None]:
+    yield from options_from(ctx, ParameterSource.COMMANDLINE, frozenset({"outcome", "favourable", "protected"}))
 
 
 def _rates(ctx: click.Context, inspection: Inspection) -> Iterator[str]:

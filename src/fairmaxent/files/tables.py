@@ -51,6 +51,7 @@ class TableFile:
     remarks: tuple[Remark, ...]
     whole: Any = None  # the same table with the columns that were left out; None: no column was
     form: TableForm = _PARQUET  # how it is written, so that a result can be written like it
+    may_end_in_sum: bool = False  # the last row looks like a sum or a remark, and was read as data
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -135,7 +136,8 @@ def read_table(
         frame = _read_typed(content, kind, path)
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
-    return TableFile(frame, tuple(remarks), form=form)
+    about_end = any(Option("skip_last", 1) in remark for remark in remarks if not isinstance(remark, str))
+    return TableFile(frame, tuple(remarks), form=form, may_end_in_sum=about_end)
 
 
 def refuse_options(path: object, kind: FileFormat, given: Mapping[str, object]) -> None:

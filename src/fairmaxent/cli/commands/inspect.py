@@ -13,7 +13,7 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import refuse_overwriting
-from fairmaxent.cli.next_step import after_inspection
+from fairmaxent.cli.next_step import after_inspection, without_last_row
 from fairmaxent.cli.options import (
     DomainOptions,
     ReadingOptions,
@@ -114,6 +114,8 @@ def command(
             data_on_stdout=as_json,
         )
     if not as_json:
+        if table.may_end_in_sum:
+            echo(f"\n{without_last_row(ctx, data)}")
         echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
 
 
