@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_ends import run
+from soon import soon
 
 import fairmaxent
 from fairmaxent import Privacy, StorageError, debias
@@ -64,7 +65,7 @@ def test_a_mutant_is_refused_or_harmless(name, version, tmp_path, monkeypatch):
             refused += 1
             continue
         assert verified in (None, 0)
-        with warnings.catch_warnings():
+        with soon(), warnings.catch_warnings():
             warnings.simplefilter("error")
             use(fit)
     assert refused

@@ -64,6 +64,11 @@ class Declaration:
         """The columns that are declared."""
         return (*self.levels, *self.edges)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns whose levels are all text."""
+        return tuple(name for name, values in self.levels.items() if all(isinstance(value, str) for value in values))
+
     def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared; of the table, only names and the library are looked at."""
         undeclared = [name for name in frame.columns if name not in self.names]
