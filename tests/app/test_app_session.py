@@ -308,6 +308,13 @@ def test_markup_stays_text(client):
     assert {name.lower(): value for name, value in headers.items()}["content-type"] == "application/json"
 
 
+def test_a_parquet_file_that_is_damaged_behind_its_footer_is_no_bug(client):
+    _, content = opened(client, "people.parquet")
+    status, answer = client.upload("damaged.parquet", content[:20] + bytes(20) + content[40:])
+    assert status == 422
+    assert "could not read or compute the table" in answer["error"]
+
+
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):
     name = "a\nb"
     state, _ = opened(client, frame=people().rename({"sex": name}))

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairmaxent.cli.group import group
+from fairmaxent.files.tables import write_table
 from fairmaxent.fit import pipeline
 from quiet import Deaf, Seeded, people
 
@@ -90,6 +91,30 @@ def test_what_reading_showed_is_for_the_user_alone(files):
     assert "About your file, not private, so do not pass it on: '?' was read as missing" in said
     assert "Note: '?'" not in said
     assert "read as missing" not in run(*asked, "--json")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+@pytest.mark.parametrize("levels", [["1", "2", "unknown"], ["2024-01-01", "2025-01-01", "never"], ["€ 5", "€ 7", "-"]])
+def test_whether_a_level_is_in_the_file_does_not_decide_how_it_is_read(files, levels, suffix):
+    """Without the last level, all cells look like numbers, dates or amounts."""
+    (files / "domain.toml").write_text(DOMAIN.replace('["a", "b", "c"]', json.dumps(levels, ensure_ascii=False)))
+    for lacking in (0, 1):
+        named = people().with_columns(polars.col("job").replace_strict(dict(zip("abc", levels, strict=True))))
+        write_table(named.filter(polars.col("job") != levels[2]) if lacking else named, f"{lacking}.{suffix}")
+        private = ["--epsilon", 50, "--domain", "domain.toml", "-o", f"{lacking}.jsonl"]
+        run("debias", f"{lacking}.{suffix}", *ROLES, *private)
+        assert set(polars.read_ndjson(files / f"{lacking}.jsonl")["job"]) <= set(levels)
+
+
+def test_a_damaged_line_is_for_the_user_alone(files):
+    text = people().write_csv()
+    (files / "data.csv").write_text(f"{text}no,f,a\n", encoding="utf-8")
+    private = ["--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv"]
+    said = run("debias", "data.csv", *ROLES, *private, code=5)
+    assert "line 802" in said
+    assert "do not pass it on" in said
+    assert "do not pass it on" not in run("debias", "data.csv", *ROLES, "-o", "new.csv", code=5)
+    assert "do not pass it on" not in run("debias", "nowhere.csv", *ROLES, *private, code=5)
 
 
 @pytest.mark.parametrize(("option", "why"), [("--like-input", "copies the form of your file"), ("--evaluate", "noise")])

@@ -133,6 +133,9 @@ def test_types_that_are_declared():
         ({"levels": {"a": ["x", None]}}, LevelError, "name the column in missing"),
         ({"levels": {"a": "xyz"}}, InputError, "give a list for each column"),
         ({"levels": ["a"]}, InputError, "give a list for each column"),
+        ({"levels": {"a": 3}}, InputError, "give a list for each column"),
+        ({"levels": {"a": [[0, 1], [1]]}}, LevelError, "declare single values"),
+        ({"levels": {"a": ["x"]}, "missing": 3}, InputError, "list the columns"),
         ({"edges": {"a": [1]}}, InputError, "ascending"),
         ({"edges": {"a": [1, 1]}}, InputError, "ascending"),
         ({"edges": {"a": [2, 1]}}, InputError, "ascending"),
@@ -265,6 +268,8 @@ def test_a_rare_group_cannot_be_shared():
         debias(frame, "hired", "sex", share=True)
     with pytest.raises(InputError, match="needs the table in memory"):
         debias(recognisable().lazy(), "hired", "sex", share=True)
+    with pytest.raises(ColumnError, match="no column 'nobody'"):
+        debias(recognisable(), "hired", "sex", share=True, weight="nobody")
 
 
 def test_a_declared_domain_can_be_shared_as_it_is():

@@ -120,6 +120,8 @@ def test_what_stands_below_the_table_can_be_left_out(last, put):
     assert not any("last row" in note for note in table.notes)
     with pytest.raises(InputError, match=r"no rows|is empty|no table"):
         read_table(put(BODY + last), skip_last=99)
+    with pytest.raises(InputError, match="no table above its last"):
+        read_table(put(BODY + last), skip_last=10**30)
     with pytest.raises(InputError, match="skip_last is -1"):
         read_table(put(BODY + last), skip_last=-1)
 

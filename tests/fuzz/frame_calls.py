@@ -1,4 +1,4 @@
-"""Calls of debias: frames of any library with cells of any kind, and options that are right, wrong, or absurd."""
+"""Generated calls: frames of any library with cells of any kind, and options that are right, wrong, or absurd."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import datetime
 import math
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from fairmaxent import Relabel
+from fairmaxent import Domain, FairMaxEntError, Privacy, Relabel
 
 TEXTS = ["a", "b", "B", "é", "", " ", "1", "1.0", "NaN", "None", "=1+1", "<b>", "\x1b]0;x\a", "\u202e", "x" * 200]
 DATES = [datetime.date(1, 1, 1), datetime.date(1999, 12, 31), datetime.date(2024, 2, 29), datetime.date(9999, 12, 31)]
@@ -36,6 +37,11 @@ CELLS = {
 ORDINARY = ("few", "bits", "counts", "texts", "truths")
 
 
+def mostly(right, wrong):
+    """One of the right values, or a wrong one at times."""
+    return st.sampled_from([*right * (1 + 9 * len(wrong) // len(right)), *wrong])
+
+
 @st.composite
 def columns(draw, rows, kinds):
     """A list of cells of one kind, some of them missing."""
@@ -52,6 +58,18 @@ def tables(draw):
     likely = st.sampled_from([ORDINARY, ORDINARY, tuple(CELLS)])
     names = ["y", "z", *draw(st.sampled_from([(), ("a",), ("z2", "a"), ("a", "w", "y ")]))]
     return {name: draw(columns(rows, draw(likely))) for name in names}
+
+
+@st.composite
+def plain_tables(draw):
+    """Columns of a few levels each, without a missing one, in which y depends on the others."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))  # a draw for each cell would take long
+    rows = draw(st.integers(30, 150))
+    z, z2, a = (rng.choice(["p", "q", "r"][:levels], rows) for levels in rng.integers(2, 4, 3))
+    chances = rng.dirichlet([0.7, 2.0, 2.0], (3, 3))[(z == "p").astype(int), (a == "q").astype(int)]
+    level = (chances.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1).clip(0, 2)
+    y = draw(st.sampled_from([np.array(["no", "yes", "later"]), np.array([0, 1, 5])]))[level]
+    return {name: cells.tolist() for name, cells in {"y": y, "z": z, "z2": z2, "a": a}.items()}
 
 
 def framed(table, library):
@@ -89,16 +107,69 @@ OPTIONS = {
     ),
     "forbid": st.lists(st.dictionaries(st.sampled_from(["y", "z", "a", "q"]), LEVELS, max_size=2), max_size=2),
     "relabel": st.sampled_from([None, "x", *(Relabel(parity=way, labeller="tree", student="tree") for way in BOTH)]),
+    "within": st.sampled_from(["a", ["a", "z2"], {"a": "p"}, {"a": None, "z2": 1}, "y", "nobody", [], 3]),
+    "means": st.sampled_from(["equal", "unequal", None]),
+    "share": st.sampled_from([True, False, "x"]),
+    "privacy": st.sampled_from([Privacy(), "x"]),
+}
+# What people ask for, so that many calls are not refused.
+RIGHT = {
+    "representation_rate": st.sampled_from([1.0, 0.8, {"z": 0.5}]),
+    "statistical_rate": st.sampled_from([0.9, 0.5, None]),
+    "base_share": st.sampled_from([0.0, 0.3, 1.0]),
+    "favourable": st.sampled_from(["yes", ["yes", "later"], {"y": "yes"}, 1]),
+    "target": st.sampled_from([{"z": None}, {"a": None}, {"y": "free"}, {"z2": {"p": 0.4, "q": 0.6}}]),
+    "within": st.sampled_from(["a", "z2", "z2", ["a", "z2"], {"a": "p"}, {"z2": ["p", "q"]}]),
+    "means": st.just("equal"),
+    "share": st.just(True),
+    "largest_weight": st.sampled_from([2.0, 10.0]),
+    "forbid": st.just([{"z": "p", "a": "q"}]),
 }
 
 
 @st.composite
-def options(draw):
-    """A few options of debias, most of them left at their defaults."""
-    chosen = draw(st.lists(st.sampled_from(sorted(OPTIONS)), unique=True, max_size=4))
-    return {name: draw(OPTIONS[name]) for name in chosen}
+def options(draw, table, known):
+    """A few options of debias, most of them left at their defaults; one call in eight declares its domain."""
+    chosen = draw(st.lists(st.sampled_from(sorted(known)), unique=True, max_size=4))
+    asked = {name: draw(known[name]) for name in chosen}
+    if draw(st.integers(0, 7)) == 0:
+        asked["domain"] = draw(declarations(table, slips=known is OPTIONS))
+        if draw(st.integers(0, 3)):  # a declared domain is of use without privacy, too
+            asked["privacy"] = draw(st.sampled_from(PRIVACY))
+    return asked
+
+
+PRIVACY = [Privacy(epsilon=5.0), Privacy(epsilon=100.0), Privacy(epsilon=1e6, delta=1e-3)]
+EDGES = st.sampled_from([[0, 1], [-3, 0, 4, 9], [0.5, 1.5], DATES, TIMES, [1, 1], [], ["a", "b"]])
+
+
+@st.composite
+def declarations(draw, table, slips):
+    """Declare the columns by the values that they have, mostly; None if the declaration itself is refused."""
+    levels, edges = {}, {}
+    for name, cells in table.items():
+        if slips and draw(st.integers(0, 4)) == 0:
+            edges[name] = draw(EDGES)
+        else:
+            values = [cell for cell in cells if cell is not None and cell == cell]
+            levels[name] = [value for at, value in enumerate(values) if value not in values[:at]]
+    missing = draw(st.sampled_from([list(table), [], ["nobody"]])) if slips else []
+    try:
+        return Domain.declare(levels=levels, edges=edges, missing=missing)
+    except FairMaxEntError:
+        return None
 
 
 LIBRARIES = st.sampled_from(["pandas", "polars", "pyarrow", "category"])
-ODD_ROLES = [("y", ["z", "z2"]), ("y", ["z", "a"]), ("y", "y"), ("nobody", "z"), (3, [])]
-ROLES = st.sampled_from([("y", "z")] * 6 + ODD_ROLES)
+ROLES = st.sampled_from([("y", "z"), ("y", "z"), ("y", "z"), (["y", "a"], "z")])
+ODD_ROLES = [("y", ["z", "z2"]), ("y", ["z", "a"]), ("y", "y"), ("nobody", "z"), (3, []), ([], "z"), (["y", "y"], "z")]
+
+
+@st.composite
+def calls(draw):
+    """A table, its library, outcomes and protected columns, and options: of each two calls, one is sensible."""
+    if draw(st.booleans()):
+        table = draw(plain_tables())
+        return table, draw(LIBRARIES), draw(ROLES), draw(options(table, RIGHT))
+    table = draw(tables())
+    return table, draw(LIBRARIES), draw(st.one_of(ROLES, st.sampled_from(ODD_ROLES))), draw(options(table, OPTIONS))

@@ -10,11 +10,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from command_ends import run
+from command_ends import prepared, run
 
-from clifiles import ROLES, biased_table
+from clifiles import QUIET, ROLES, biased_table
 
-FILES = int(os.environ.get("FUZZ_FILES", "182"))
+FILES = int(os.environ.get("FUZZ_FILES", "200"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "xlsx")
 PIECES = (
@@ -30,10 +30,23 @@ PIECES = (
     b"\xe2\x80\xae",
     b"=1+1",
 )
+DEBIAS = ["debias", "DATA", *ROLES, *QUIET]
+# Each command, in which DATA is the file, with what it writes.
 COMMANDS = (
-    (["inspect", *ROLES], ()),
-    (["debias", *ROLES, "--estimate", "none", "-o", "fair.csv", "--seed", "1"], ("fair.csv",)),
-    (["debias", *ROLES, "--estimate", "none", "--mode", "weights", "-o", "fair.csv"], ("fair.csv",)),
+    (["inspect", "DATA"], ()),
+    (["inspect", "DATA", *ROLES, "--skip-last", "2", "--write-domain", "draft.toml"], ("draft.toml",)),
+    ([*DEBIAS, "-o", "fair.csv", "--seed", "1"], ("fair.csv",)),
+    ([*DEBIAS, "--mode", "weights", "--like-input", "-o", "fair.out"], ("fair.out",)),
+    ([*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"], ("fair.csv",)),
+    (["debias", "DATA", "--outcome", "age", *ROLES[2:], *QUIET, "--equal-means", "-o", "fair.jsonl"], ("fair.jsonl",)),
+    ([*DEBIAS, "--share", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
+    ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", "--domain", "domain.toml", "-o", "fair.csv"], ("fair.csv",)),
+    (["rake", "DATA", "--margins", "margins.csv", "--relax", "all", "-o", "fair.csv"], ("fair.csv",)),
+    (["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"], ("fair.out",)),
+    (["evaluate", "DATA", "clean.csv", "--attacks", "20"], ()),
+    (["evaluate", "clean.csv", "DATA", "--control", "DATA", "--attacks", "20"], ()),
+    (["compare", "DATA", "--outcome", "nobody", *ROLES[2:]], ()),  # one that goes through takes long
+    (["verify", "DATA"], ()),
 )
 
 
@@ -107,14 +120,44 @@ def mutated_inside(content, rng):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_mutated_file_is_read_or_refused(format, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    content, path = written(tmp_path, format), tmp_path / f"data.{format}"
+    folder = prepared(tmp_path, monkeypatch)
+    content, path = written(folder, format), folder / f"data.{format}"
     refused = 0
-    for number in range(FILES // len(FORMATS)):
+    for number in range(FILES // (len(FORMATS) + 1)):
         rng = np.random.default_rng([SEED, FORMATS.index(format), number])
         change = mutated_inside if format == "xlsx" and number % 4 else mutated
         path.write_bytes(change(content, rng))
-        (command, *options), outputs = COMMANDS[number % len(COMMANDS)]
-        refused += run([command, path.name, *options], tmp_path, outputs).exit_code > 0
+        arguments, outputs = COMMANDS[number % len(COMMANDS)]
+        typed = [path.name if argument == "DATA" else argument for argument in arguments]
+        refused += run(typed, folder, outputs).exit_code > 0
         capfd.readouterr()  # what other libraries write to the terminal themselves
     assert refused or FILES < 100
+
+
+BESIDE = [(name, command) for name in ("domain.toml", "margins.csv") for command in COMMANDS if name in command[0]]
+
+
+def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatch):
+    folder = prepared(tmp_path, monkeypatch)
+    for number in range(FILES // (len(FORMATS) + 1)):
+        name, (arguments, outputs) = BESIDE[number % len(BESIDE)]
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(mutated(content, np.random.default_rng([SEED, len(FORMATS), number])))
+        run(["clean.csv" if argument == "DATA" else argument for argument in arguments], folder, outputs)
+        (folder / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_app_opens_a_mutated_file_or_says_why_not(format, tmp_path, monkeypatch, capfd):
+    folder = prepared(tmp_path, monkeypatch)
+    session_of_app = pytest.importorskip("fairmaxent.app.session", reason="the app needs starlette")
+    content = written(folder, format)
+    for number in range(FILES // 50):
+        rng = np.random.default_rng([SEED, len(FORMATS) + 1, FORMATS.index(format), number])
+        (folder / f"data.{format}").write_bytes(mutated(content, rng))
+        session = session_of_app.Session(folder)
+        state = session.open_given(f"data.{format}")
+        session.stop()
+        assert "bug" not in (session.problem or "")
+        assert (session.problem is None) == (state["table"] is not None)
+        capfd.readouterr()

@@ -367,6 +367,16 @@ def test_an_error_about_a_value_does_not_show_it(noise, make, column):
     assert "that every value in the table is declared" in private().certificate.to_dict()["privacy"]["public"]
 
 
+def test_an_error_of_an_engine_does_not_show_a_value(noise):
+    ages = polars.when(polars.col("age") < 30).then(polars.lit("pilot")).otherwise(polars.lit("31"))
+    lazy = people().lazy().with_columns(age=ages.cast(polars.Float64))
+    with pytest.raises(StorageError, match="pilot"):
+        debias(lazy, "hired", "sex", estimate=None)
+    with pytest.raises(StorageError, match="could not read or compute it") as caught:
+        private(lazy)
+    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
+
+
 class Counting(Deaf):
     """Counts how often the table is looked at."""
 

@@ -9,9 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import narwhals
+
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.data.frames import load_library
+from fairmaxent.engines.lazy.frame import collect
 from fairmaxent.files.tables import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
@@ -79,7 +82,7 @@ class OpenedTable:
         if self._scanned is None:
             return len(self._read.frame)
         polars = load_library("polars")
-        return int(self._scanned.frame.select(polars.len()).collect().item())
+        return int(_collected(self._scanned.frame.select(polars.len())).item())
 
     @cached_property
     def _looked_at(self) -> Any:
@@ -87,10 +90,10 @@ class OpenedTable:
             return self._read.frame
         lazy, rows = self._scanned.frame, self.rows
         if rows <= _LOOKED_AT:
-            return lazy.collect()
+            return _collected(lazy)
         starts = [number * rows // _SLICES for number in range(_SLICES)]
         polars = load_library("polars")
-        return polars.concat([lazy.slice(start, _LOOKED_AT // _SLICES).collect() for start in starts])
+        return polars.concat([_collected(lazy.slice(start, _LOOKED_AT // _SLICES)) for start in starts])
 
     def looked_at(self, drop: Sequence[str]) -> Any:
         """The rows that Look shows: all of them, or some from all over a large Parquet file."""
@@ -110,6 +113,11 @@ class OpenedTable:
         table, report = said[1], said[said.index("--report") + 1]
         model = os.path.join(os.path.dirname(table), f"{_stem(self.typed)}-model.fme")
         return table, model, report, "--like-input" in said
+
+
+def _collected(lazy: Any) -> Any:
+    """Read rows of a Parquet file, which may be damaged beyond its footer."""
+    return collect(narwhals.from_native(lazy)).to_native()
 
 
 def _stem(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -64,8 +64,8 @@ class ReadingOptions:
     columns: list[str] | None
     drop: list[str] | None
 
-    def read(self, path: str) -> TableFile:
-        """Read the table without the columns to drop."""
+    def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
+        """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
         if path == STANDARD:
             check_stdin()
         from fairmaxent.files.tables import read_table
@@ -82,6 +82,7 @@ class ReadingOptions:
             date_order=self.date_order,
             missing=self.missing or MISSING,
             columns=self.columns,
+            texts=texts,
         )
         return self.without_dropped(replace(table, remarks=table.notes_spelled(as_typed)))
 
@@ -149,6 +150,12 @@ class DomainOptions:
         if self.declared is None or self.said:  # which refuses both
             return None
         return read_domain(self.declared)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that were declared as text: which of the levels a file has must not decide how it is read."""
+        declaration = self.declaration
+        return () if declaration is None else declaration.texts
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -41,7 +41,7 @@ class Declaration:
     ) -> Declaration:
         """Check what is declared, without a table."""
         for name, option in (("levels", levels), ("edges", edges)):
-            if not isinstance(option, Mapping) or any(isinstance(value, str) for value in option.values()):
+            if not isinstance(option, Mapping) or not all(map(_is_listed, option.values())):
                 raise InputError(f"{name} is {shown(option)}; give a list for each column, as {{column: […]}}")
         for name in levels:
             _check_levels(name, list(levels[name]))
@@ -49,7 +49,9 @@ class Declaration:
                 raise ColumnError(f"column {name!r} is declared with levels and with edges; keep one of the two")
         for name in edges:
             _check_edges(name, list(edges[name]))
-        names = [missing] if isinstance(missing, str) else list(missing)
+        names = [missing] if isinstance(missing, str) else missing
+        if not _is_listed(names):
+            raise InputError(f"missing is {shown(missing)}; list the columns that can have missing values")
         for name in names:
             if name not in levels and name not in edges:
                 raise ColumnError(f"missing names {name!r}, which is not declared; add its levels or its edges")
@@ -61,6 +63,11 @@ class Declaration:
     def names(self) -> tuple[str, ...]:
         """The columns that are declared."""
         return (*self.levels, *self.edges)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns whose levels are all text."""
+        return tuple(name for name, values in self.levels.items() if all(isinstance(value, str) for value in values))
 
     def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared; of the table, only names and the library are looked at."""
@@ -105,9 +112,19 @@ class Declaration:
         )
 
 
+def _is_listed(option: object) -> bool:
+    return isinstance(option, Iterable) and not isinstance(option, str | bytes | Mapping)
+
+
 def _check_levels(name: str, values: list[Any]) -> None:
     if not values:
         raise LevelError(f"column {name!r} is declared without a level; list the values that it can have")
+    for value in values:
+        if not isinstance(value, Hashable):
+            raise LevelError(
+                f"the levels of column {name!r} include {shown(value)}; declare single values: text, numbers, truth "
+                "values or dates"
+            )
     if any(frames.is_missing(value) for value in values):
         raise LevelError(f"the levels of column {name!r} include a missing value; name the column in missing instead")
     if len({value_key(value) for value in values}) < len(values):

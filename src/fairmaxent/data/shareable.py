@@ -30,7 +30,7 @@ def shareable(
     Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
     in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
-    columns = frame if weight is None else frame.drop(weight)
+    columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):

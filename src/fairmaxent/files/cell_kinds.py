@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fairmaxent.data.frames import load_library
@@ -29,6 +29,7 @@ class Conventions:
     separator: str = ""
     decimal: Decimal | None = None
     date_order: DateOrder | None = None
+    texts: Collection[str] = ()  # columns that stay text, whatever their cells look like
 
     def __post_init__(self) -> None:
         if self.decimal is not None:
@@ -81,17 +82,19 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
     stripped = cells.select(polars.all().str.strip_chars())
     present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
     markers = _marker_counts(stripped, [marker for marker in missing if marker])
+    everything = present
+    present = everything.drop([name for name in everything.columns if name in conventions.texts])
     typed = _inferred(present, conventions.marks)
     if conventions.marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
         # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise.
         american = _is_american(present, typed)
         typed = _inferred(present, "." if american else ",.")
-        conventions = Conventions(conventions.separator, "." if american else ",", conventions.date_order)
+        conventions = replace(conventions, decimal="." if american else ",")
     typed.markers = {
         name: marker
         for marker, by_name in markers.items()
         for name, count in by_name.items()
-        if count == present[name].null_count()
+        if count == everything[name].null_count()
     }
     typed.remarks += missing_remarks(markers)
     typed.remarks += _european_remarks(typed)
@@ -99,6 +102,7 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
     _read_dates(present, typed, conventions)
     _add_plain_forms(present, typed)
     typed.remarks += _almost_numbers(present, typed)
+    typed.columns = {column.name: typed.columns.get(column.name, column) for column in everything}
     return typed
 
 

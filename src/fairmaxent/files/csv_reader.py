@@ -6,10 +6,10 @@ unequal length); it also knows the line number that an error message needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InputError, Option
 from fairmaxent.files.cell_kinds import MISSING, Conventions, Decimal, Remark, Typed, typed_table
 from fairmaxent.files.csv_cells import long_cells, need_csv_memory, read_cells
 from fairmaxent.files.csv_layout import Layout, find_layout
@@ -33,12 +33,15 @@ def read_csv(
     columns: Sequence[str] | None = None,
     skip_lines: int | None = None,
     skip_last: int | None = None,
+    texts: Collection[str] = (),
 ) -> tuple[Any, list[Remark], CsvForm]:
     """Return the table, notes on how it was read, and its form; `files.tables.read_table` documents the options."""
     need_csv_memory(len(content), 0, path)
     decoded = decode(content, path, encoding)
     check_skip_last(skip_last, path)
     text = without_last_lines(decoded.text, skip_last)
+    if not text.strip() and decoded.text.strip():
+        raise InputError(f"{path} has no table above its last {skip_last} rows; set ", Option("skip_last"), " to fewer")
     if not text.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
     with long_cells():
@@ -46,7 +49,7 @@ def read_csv(
     remarks: list[Remark] = [*decoded.notes]
     cells = read_cells(text[layout.start :], layout, columns, len(content), path, remarks)
     remarks += layout.remarks(path, cells.columns) if skip_lines is None else ()
-    conventions = Conventions(layout.separator, decimal, date_order)
+    conventions = Conventions(layout.separator, decimal, date_order, texts)
     typed = typed_table(cells, ["", *missing], conventions)
     frame, empty = without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *(footer_remarks(frame, path) if skip_last is None else ())]

@@ -27,10 +27,11 @@ def check_skip_last(skip_last: int | None, path: str) -> None:
 
 def without_last_lines(text: str, count: int | None) -> str:
     """Leave out the last lines of a CSV; those without a value do not count."""
-    end = len(text)
-    for _ in range(count or 0):
-        end = len(text[:end].rstrip(_NO_VALUE))
-        end = text.rfind("\n", 0, end) + 1
+    end, left = len(text), count or 0
+    while left and end:
+        start = text.rfind("\n", 0, end - 1) + 1
+        left -= bool(text[start:end].strip(_NO_VALUE))
+        end = start
     return text[:end]
 
 

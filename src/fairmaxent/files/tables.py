@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,7 @@ def read_table(
     skip_lines: int | None = None,
     skip_last: int | None = None,
     sheet: str | int | None = None,
+    texts: Collection[str] = (),
 ) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
@@ -106,6 +107,8 @@ def read_table(
         How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.
     sheet
         Name or number of the sheet of a workbook; by default the first that holds a table.
+    texts
+        Columns of a CSV or a sheet that stay text, even if all of their cells look like numbers or dates.
     """
     if format is not None:
         check_choice("format", format, FileFormat)
@@ -126,10 +129,10 @@ def read_table(
         refuse_options(path, kind, {"sheet": sheet})
         if kind == "tsv" and delimiter is None:
             in_text["delimiter"] = "\t"
-        frame, remarks, form = read_csv(content, str(path), format=kind, **written, **in_text)
+        frame, remarks, form = read_csv(content, str(path), format=kind, texts=texts, **written, **in_text)
     elif kind == "xlsx":
         refuse_options(path, kind, in_text)
-        frame, remarks, form = read_xlsx(content, str(path), sheet=sheet, **written)
+        frame, remarks, form = read_xlsx(content, str(path), sheet=sheet, texts=texts, **written)
     else:
         given = {**in_text, **written, "sheet": sheet}
         refuse_options(path, kind, given | {"missing": None if missing is MISSING else missing})

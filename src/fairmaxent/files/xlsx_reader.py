@@ -6,7 +6,7 @@ import datetime as dt
 import itertools
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,7 @@ def read_xlsx(
     columns: Sequence[str] | None = None,
     skip_lines: int | None = None,
     skip_last: int | None = None,
+    texts: Collection[str] = (),
 ) -> tuple[Any, list[Remark], SheetForm]:
     """Return the table, notes on how it was read, and its form; `files.tables.read_table` documents the options."""
     workbook = open_workbook(content, path)
@@ -50,7 +51,7 @@ def read_xlsx(
     remarks: list[Remark] = [] if sheet is not None else [*_sheet_remarks(workbook, chosen)]
     check_skip_last(skip_last, path)
     region = _region(cells, path, columns, (skip_lines, skip_last or 0), remarks)
-    typed, read = _typed(region, set(missing), Conventions("", decimal, date_order))
+    typed, read = _typed(region, set(missing), Conventions("", decimal, date_order, texts))
     remarks += [*read, *typed.remarks]
     frame = typed.frame
     remarks += footer_remarks(frame, path) if skip_last is None else ()
@@ -213,10 +214,11 @@ def _typed(region: _Region, missing: set[str], conventions: Conventions) -> tupl
     mixed: list[str] = []
     for name, values in region.values.items():
         present = _without_missing(name, values, missing, counts)
-        column = _column(name, present, polars)
+        column = None if name in conventions.texts else _column(name, present, polars)
         if column is None:
             written = [None if value is None else text_of_value(value) for value in present]
-            mixed += [name] if any(not isinstance(value, str | None) for value in present) else []
+            is_mixed = any(not isinstance(value, str | None) for value in present) and name not in conventions.texts
+            mixed += [name] if is_mixed else []
             column = polars.Series(name, written, dtype=polars.String)
         columns[name] = column
     texts = [name for name, column in columns.items() if column.dtype == polars.String]

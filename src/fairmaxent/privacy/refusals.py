@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option
+from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option, StorageError
 from fairmaxent.privacy.budget import Privacy
 
 _DEFAULT_SHARE = 0.2  # of the base, in a fit without privacy
+_EXACT = "This message is about the exact rows, which the promise of privacy does not cover, so do not pass it on"
 
 
 def for_release(
@@ -85,17 +86,35 @@ def check_read(domain: Declaration) -> None:
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Say which column has a value that was not declared, but not the value: it is somebody's."""
+    """Say which column has a value that was not declared, but not the value: it is somebody's.
+
+    An engine that fails may quote a value, too.
+    """
     try:
         yield
+    except StorageError:
+        raise StorageError(
+            f"the engine of the table could not read or compute it, and its own words may quote somebody's values. "
+            f"Compute the table without a private fit to see them. {_EXACT}"
+        ) from None
     except InputError as problem:
         if problem.column is None:
             raise
         raise LevelError(
             f"column {problem.column!r} has a value that was not declared. Declare every level that the column can "
-            "have, and name it in 'missing' if values can be missing. This message is about the exact rows, which the "
-            "promise of privacy does not cover, so do not pass it on"
+            f"have, and name it in 'missing' if values can be missing. {_EXACT}"
         ) from None  # or a traceback would go on with the value
+
+
+@contextmanager
+def about_exact_rows() -> Iterator[None]:
+    """Say, of what is wrong in the file of a private fit, that the message itself is not private."""
+    try:
+        yield
+    except (InputError, StorageError) as problem:
+        if isinstance(problem.__cause__, OSError):  # no row was read
+            raise
+        raise type(problem)(problem, f". {_EXACT}") from problem
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def command(
     asked.check(ctx, roles, always_relabels=True)
     if roles.weight is not None:
         raise click.UsageError("the other methods do not support design weights; leave --weight out")
-    table = reading.read(data)
+    table = reading.read(data, texts=columns_as.texts)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = replace(asked.request(roles, domain), relabel=asked.relabelling())

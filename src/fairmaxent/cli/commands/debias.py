@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,7 @@ def command(
     from fairmaxent.cli.formulas import domain_columns, formula_notes
     from fairmaxent.cli.model_estimate import with_outlook
     from fairmaxent.files.staging import Staging
+    from fairmaxent.privacy.refusals import about_exact_rows
     from fairmaxent.progress import silent
 
     wanted.check(data)
@@ -131,7 +133,8 @@ def command(
             make_report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
-                source = reading.read(data)
+                with about_exact_rows() if asked.private else nullcontext():
+                    source = reading.read(data, texts=columns_as.texts)
                 roles = roles.checked(source, data)
                 wanted = wanted.in_form(source)
             with step("fitting" if asked.private else f"fitting {len(source.frame):,} rows"):

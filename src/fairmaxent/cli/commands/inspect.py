@@ -83,7 +83,7 @@ def command(
     refuse_overwriting([data], written)
     with Staging(written, force=force, readable=written) as staging:
         with step(f"reading {data}"):
-            table = reading.read(data)
+            table = reading.read(data, texts=columns_as.texts)
             roles = roles.checked(table, data)
         with step("looking"):
             domain = columns_as.domain(table.frame, roles.weight)

@@ -213,7 +213,7 @@ def command(
         with step(f"reading {data}"):
             margins = [_read_margins(path) for path in wanted.margins]
             scanned = None if wanted.replicates else reading.scan(data)
-            source = reading.read(data) if scanned is None else scanned
+            source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
             if wanted.like_input and wanted.output is not None:
                 alike = source.form.output_format(wanted.output, wanted.output_format)
                 wanted = replace(wanted, output_format=alike)
