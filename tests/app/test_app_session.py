@@ -33,6 +33,14 @@ def people(rows=600, **more):
     return polars.DataFrame({"sex": sex, "region": region, "age": age, "hired": hired, **more})
 
 
+def staff(rows=600):
+    """The same people with a second outcome and a small number."""
+    rng = np.random.default_rng(4)
+    return people(rows).with_columns(
+        level=polars.Series(rng.integers(1, 4, rows)), promoted=polars.Series(rng.choice(["yes", "no"], rows))
+    )
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     with running(tmp_path_factory.mktemp("app")) as client:
@@ -125,7 +133,7 @@ CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
-    "fewer rows": {"rows": 50, "seed": 7, "base": "product", "base_share": 0.5},
+    "fewer rows": {"rows": 50, "random_state": 7, "base": "product", "base_share": 0.5},
     "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights"},
     "two columns": {
         "protected": ["sex", "region"],
@@ -135,7 +143,38 @@ CASES = {
         "drop": ["age"],
     },
     "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
-    "within": {"within": ["region"], "representation_rate": None},
+    "within": {"within": {"region": None}, "representation_rate": None},
+    "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
+    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep": []},
+    "numbers redrawn": {"detail": "bins", "representation_rate": None},
+    "columns read differently": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "order": {"region": ["w", "s", "n"]},
+        "max_levels": 30,
+        "representation_rate": None,
+    },
+    "fewer bins": {"bins": 4, "representation_rate": None, "weight": "level"},
+    "shares of another column": {
+        "target": {"region": {"n": 0.2, "s": 0.3, "w": 0.5}, "hired": None},
+        "representation_rate": None,
+    },
+    "several outcomes": {"also": {"promoted": ["yes"]}, "representation_rate": None, "favourable": ["yes"]},
+    "another outcome, all levels": {"also": {"promoted": None}, "representation_rate": None, "favourable": []},
+    "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
+    "named weights": {"mode": "weights", "weight_name": "w", "weight": "level", "representation_rate": None},
+    "judged in the report": {"evaluate": True, "representation_rate": None},
+    "public values": {
+        "share": True,
+        "domain": """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+levels.promoted = ["no", "yes"]
+levels.level = [1, 2, 3]
+edges.age = [18, 30, 45, 60]
+""",
+        "representation_rate": None,
+    },
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
     "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
@@ -155,7 +194,16 @@ def asked_for(tokens):
 
 
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
-SCANNED = ("rows", "weights", "top-up", "relabelled", "to share")
+SCANNED = (
+    "rows",
+    "weights",
+    "top-up",
+    "relabelled",
+    "to share",
+    "columns read differently",
+    "fewer bins",
+    "public values",
+)
 REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
 
 
@@ -166,20 +214,21 @@ REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in 
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
-    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else None
+    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
     state, content = opened(client, f"people{suffix}", frame)
     (tmp_path / f"people{suffix}").write_bytes(content)
     answer = client.fit(state, **{**OPTIONS, **CASES[case]})
     job = client.work("take")
     assert job["state"] == "done", job
     files = {name: body for name, (status, _, body) in downloaded(client, job["result"]["files"]).items()}
-    assert [file["what"] for file in job["result"]["files"]][1:] == ["Model", "Report"]
+    assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
 
     tokens = shlex.split(answer["command"])
-    scenario = Scenario.from_json(client.get("/api/state")[1]["options"])
-    assert replace(asked_for(tokens), protected=list(scenario.protected)) == scenario.request(
-        client.session.opened.schema
-    )
+    scenario = Scenario.from_json(client.get("/api/state")[1]["options"], client.session.opened)
+    roles = {"protected": list(scenario.roles.protected), "favourable": scenario.request().favourable}
+    assert replace(asked_for(tokens), **roles) == scenario.request()
+    for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
+        (tmp_path / name).write_bytes(files[name])
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0
@@ -205,7 +254,7 @@ def test_a_download_is_never_a_page(client):
         assert status == 200
         assert lowered["content-disposition"].startswith("attachment")
         assert lowered["content-type"] == "application/octet-stream"
-    client.fit(state, representation_rate=None, seed=1)  # files of another scenario are not mixed up
+    client.fit(state, representation_rate=None, random_state=1)  # files of another scenario are not mixed up
     assert client.get("/api/state")[1]["files"] == []
     assert all(status == 404 for status, _, _ in downloaded(client, files).values())
 
@@ -221,7 +270,7 @@ def test_an_estimate_changes_the_command(client):
     seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
     assert seen[0] == "Accuracy"
     assert "--estimate rows" in answer["command"]
-    assert client.fit(state, representation_rate=None, seed=2)["see"]["estimate"] is None
+    assert client.fit(state, representation_rate=None, random_state=2)["see"]["estimate"] is None
 
 
 def test_the_new_rows_are_judged_as_evaluate_does(client):
@@ -238,18 +287,42 @@ def test_the_new_rows_are_judged_as_evaluate_does(client):
     assert "New rows" in client.work("evaluate")["error"]
 
 
+SEX = {("sex",): {("f",): 0.51, ("m",): 0.49}}
+CROSSED = {("sex", "region"): {(sex, region): 1 / 6 for sex in "fm" for region in "nsw"}}
+RAKED = {
+    "bounded": ({**SEX, ("region",): {("n",): 0.2, ("s",): 0.3, ("w",): 0.5}}, {"bounds": "0.3,3"}),
+    "crossed": ({**CROSSED, ("promoted",): {("no",): 0.4, ("yes",): 0.6}}, {"weight": "level", "title": "A “t”"}),
+    "relaxed": ({**SEX, **CROSSED}, {"relax": [["sex", "region"]], "bounds": "none,3", "weight_name": "w"}),
+    "all relaxed": ({**SEX, **CROSSED}, {"relax": ["all"]}),
+    "replicated": (SEX, {"replicates": 3, "random_state": 4}),
+}
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_known_margins_are_raked_as_the_command_does(client, suffix, tmp_path, monkeypatch):
+@pytest.mark.parametrize("case", RAKED)
+def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    state, content = opened(client, f"people{suffix}")
+    state, content = opened(client, f"people{suffix}", staff())
     (tmp_path / f"people{suffix}").write_bytes(content)
-    margins = {"sex": {"f": 0.51, "m": 0.49}, "region": {"n": 0.2, "s": 0.3, "w": 0.5}}
-    job = client.work("rake", table=state["table"]["number"], margins=margins, bounds=[0.3, 3])
+    margins, options = RAKED[case]
+    sent = [
+        {"columns": list(names), "shares": [[list(at), share] for at, share in shares.items()]}
+        for names, shares in margins.items()
+    ]
+    job = client.work("rake", table=state["table"]["number"], margins=sent, options=options)
     assert job["state"] == "done", job
-    for level in job["result"]["levels"]:
-        assert level["achieved"] == pytest.approx(margins[level["margin"]][level["level"]], abs=1e-9)
+    if "relax" not in options:
+        reached = {(one["margin"], one["level"]): one["achieved"] for one in job["result"]["levels"]}
+        wanted = {
+            (" × ".join(names), ", ".join(at)): share
+            for names, shares in margins.items()
+            for at, share in shares.items()
+        }
+        assert reached == pytest.approx(wanted, abs=1e-9)
     files = {name: body for name, (_, _, body) in downloaded(client, job["result"]["files"]).items()}
-    (tmp_path / "people-margins.csv").write_bytes(files["people-margins.csv"])
+    for name in files:
+        if "-margins" in name:
+            (tmp_path / name).write_bytes(files[name])
     with pytest.raises(SystemExit) as ended:
         commands.main(shlex.split(job["result"]["command"])[1:], "fairmaxent")
     assert ended.value.code == 0
@@ -257,14 +330,21 @@ def test_known_margins_are_raked_as_the_command_does(client, suffix, tmp_path, m
         assert (tmp_path / name).read_bytes() == body, name
 
 
+HALVES = [[["f"], 0.5], [["m"], 0.5]]
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ({}, "at least one column"),
-        ({"margins": {"nothing": {"f": 1}}}, "make no sense"),
-        ({"margins": {"sex": {"f": "1"}}}, "make no sense"),
-        ({"margins": {"sex": {"f": 0.5, "m": 0.5}}, "bounds": [1]}, "make no sense"),
-        ({"margins": {"sex": {"f": 0.5, "m": 0.6}}}, "add up to 110.0%"),
+        ({"margins": {"sex": {"f": 1}}}, "at least one column"),
+        ({"margins": [{"columns": ["nothing"], "shares": [[["f"], 1]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex"], "shares": [[["f"], "1"]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex", "region"], "shares": [[["f"], 1]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"bounds": "1"}}, "two numbers"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"output": "/x"}}, "unknown option"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"weight": "x"}}, "no column"),
+        ({"margins": [{"columns": ["sex"], "shares": [[["f"], 0.5], [["m"], 0.6]]}]}, "add up to 110.0%"),
     ],
 )
 def test_margins_that_make_no_sense_are_refused(client, values, said):
@@ -282,9 +362,9 @@ def test_a_trade_off_and_pins(client):
     assert {point["varied"] for point in points} == {"base_share", "rates"}
     assert sum(point["is_this_fit"] for point in points) >= 1
     for number in range(5):
-        client.fit(state, representation_rate=None, seed=number)
+        client.fit(state, representation_rate=None, random_state=number)
         pins = client.done("/api/pin", {})["pins"]
-    assert [pin["answer"]["scenario"]["seed"] for pin in pins] == [2, 3, 4]
+    assert [pin["answer"]["scenario"]["random_state"] for pin in pins] == [2, 3, 4]
     left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
     assert left == pins[1:] == client.get("/api/state")[1]["pins"]
 

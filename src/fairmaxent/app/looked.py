@@ -4,24 +4,67 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from fairmaxent.app.labels import as_labelled, labelled
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.problem_text import as_labelled
+from fairmaxent.app.page_options import page_options
+from fairmaxent.cli.commands.inspect import command as inspect_command
+from fairmaxent.cli.commands.inspect import domain_draft
+from fairmaxent.cli.options import DomainOptions
+from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
-from fairmaxent.inspection import Inspection
+from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.proxies import NOTABLE
 from fairmaxent.plain_text import visible
 
+ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
+COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
 
 
-def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
+def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Look at the table with the roles, and the ways to read its columns, that the page chose."""
+    frame, roles, domain = _looked_at(opened, asked)
+    inspection = inspect(
+        frame,
+        roles.outcome or None,
+        roles.protected or None,
+        favourable=roles.favoured,
+        groups=roles.groups,
+        weight=roles.weight,
+        domain=domain,
+    )
+    look = _looked(opened, inspection)
+    if asked:  # what nobody chose is not taken for granted
+        look |= {} if roles.outcome else {"outcome": None}
+        look |= {} if roles.protected else {"protected": []}
+    return look
+
+
+def drafted(opened: OpenedTable, asked: Mapping[str, Any]) -> str:
+    """A draft of the values that every column can have, as 'fairmaxent inspect --write-domain' writes it."""
+    return domain_draft(*_looked_at(opened, asked))
+
+
+def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain | None]:
+    names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
+    given = {name: value for name, value in asked.items() if name in names}
+    options = page_options(inspect_command, ["-"], given, names=names)
+    drop = options.context.params["drop"] or ()
+    roles = options.record(RoleOptions).checked(opened.file(drop), opened.typed)
+    frame = opened.looked_at(drop)
+    return frame, roles, options.record(DomainOptions).domain(frame, roles.weight)
+
+
+def _looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
-    notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
+    notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
     notes += [spelled(hint.parts, as_labelled) for hint in inspection.hints]
     if opened.is_partly_looked_at:
         notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
