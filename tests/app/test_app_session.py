@@ -21,6 +21,7 @@ from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.group import group as commands
 from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
 from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.report.browser import find_browser
 
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
 
@@ -77,6 +78,148 @@ def test_a_table_is_looked_at_and_roles_are_proposed(client):
         assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
         assert group["interval"][0] < group["rate"] < group["interval"][1]
     assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_missing_values_are_counted_by_group(client, groups):
+    frame = people().with_columns(
+        age=polars.when(polars.col("sex") == "f").then(None).otherwise(polars.col("age")),
+        region=polars.when(polars.int_range(600) % 3 == 0).then(None).otherwise(polars.col("region")),
+    )
+    state, _ = opened(client, frame=frame)
+    values = {**OPTIONS, "protected": ["sex", "region"], "groups": groups}
+    look = client.done("/api/look", {"table": state["table"]["number"], "options": values})["look"]
+    assert len(look["groupings"]) == (2 if groups == "each" else 1)
+    for grouping in look["groupings"]:
+        columns = [grouping["name"]] if groups == "each" else ["sex", "region"]
+        others = [name for name in frame.columns if name not in columns]
+        assert grouping["groups"]
+        for group in grouping["groups"]:
+            mine = frame.filter(
+                *(polars.col(name) == level for name, level in zip(columns, group["group"].split(" × "), strict=True))
+            )
+            counts = {name: mine[name].null_count() for name in others}
+            assert group["missing"]["share"] == pytest.approx(sum(counts.values()) / (len(mine) * len(others)))
+            worst = max(counts, key=counts.get)
+            if counts[worst]:
+                assert group["missing"]["most_in"] == worst
+                assert group["missing"]["most"] == pytest.approx(counts[worst] / len(mine))
+
+
+def test_the_shares_of_every_column_are_known(client):
+    state, _ = opened(client)
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    counts = people()["region"].value_counts(normalize=True).sort("region")["proportion"].to_list()
+    assert columns["region"]["shares"] == pytest.approx(counts)
+    assert sum(columns["age"]["shares"]) == pytest.approx(1)
+    assert len(columns["age"]["shares"]) == len(columns["age"]["choices"])
+
+
+def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = people().iter_rows()
+    text = "a remark\n" + "".join(f"{sex}|{region}|{age},5|{hired}\n" for sex, region, age, hired in rows)
+    content = (text.replace("|w|", "|??|") + "sum of all\n").encode("utf-16")
+    (tmp_path / "odd.csv").write_bytes(content)
+    status, state = client.upload("odd.csv", content)
+    reading = {
+        "delimiter": "|",
+        "encoding": "utf-16",
+        "decimal": ",",
+        "skip_lines": 1,
+        "skip_last": 1,
+        "missing": ["", "??"],
+        "columns": "sex,region,age,hired",
+    }
+    assert status == 422, state  # it cannot be guessed at, but it is kept
+    number = client.get("/api/state")[1]["unread"]["number"]
+    state = client.done("/api/read", {"table": number, "options": reading})
+    assert state["table"]["reading"] == reading
+    assert state["unread"] is None
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["age"]["kind"] == "numeric"
+    assert columns["region"]["missing"] == len(people().filter(polars.col("region") == "w"))
+    answer = client.fit(state, **OPTIONS, representation_rate=None)
+    body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+    (tmp_path / "odd-fair.csv").unlink()
+    exec(compile(answer["python"], "snippet", "exec"), {})
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ({"encoding": "klingon"}, "klingon"),
+        ({"delimiter": 3}, "takes"),
+        ({"drop": ["sex"]}, "unknown option"),
+        ({"input_format": "exe"}, "Format of the file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_so_stays_as_it_was(client, reading, said):
+    state, _ = opened(client)
+    status, answer = client.post("/api/read", {"table": state["table"]["number"], "options": reading})
+    assert status == 422
+    assert said in answer["error"]
+    assert client.get("/api/state")[1]["table"] == state["table"]
+
+
+DOMAIN = """
+[levels]
+sex = ["f", "m"]
+region = ["n", "s", "w"]
+hired = ["no", "yes"]
+[edges]
+age = [18, 30, 45, 60]
+"""
+
+
+def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
+    pytest.importorskip("opendp")
+    state, _ = opened(client)
+    number = state["table"]["number"]
+    drafted = client.done("/api/draft", {"table": number, "options": OPTIONS})["text"]
+    assert "draft = true" in drafted
+    private = {**OPTIONS, "representation_rate": None, "epsilon": 5, "domain": DOMAIN}
+
+    def ask(spend=False, **more):
+        return client.post("/api/fit", {"table": number, "options": {**private, **more}, "spend": spend})
+
+    status, answer = ask()
+    assert status == 422
+    assert "Spend the budget" in answer["error"]
+    status, answer = ask(spend=True, domain=drafted)
+    assert status == 422
+    assert "draft" in answer["error"]
+    status, answer = ask(spend=True, representation_rate=None)
+    assert status == 200, answer
+    assert answer["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    seen = answer["answer"]["see"]["groups"]
+    status, moved = ask(statistical_rate=0.8)  # from what was measured already
+    assert status == 200, moved
+    assert moved["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    assert [group["rate_before"] for group in moved["answer"]["see"]["groups"]] == [
+        group["rate_before"] for group in seen
+    ]
+    assert ask(protected=["region"])[0] == 422  # which is another look
+    assert ask(epsilon=None)[0] == 200
+    assert ask()[0] == 200
+    status, again = ask(spend=True, epsilon=1, delta=1e-8)
+    assert status == 200
+    assert again["answer"]["spent"] == ["ε = 5, δ = 1e-09", "ε = 1, δ = 1e-08"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    files = {file["what"]: file["name"] for file in job["result"]["files"]}
+    assert files["Public values"] == "people-domain.toml"
+    bodies = downloaded(client, job["result"]["files"])
+    assert bodies["people-domain.toml"][2].decode() == DOMAIN
+    for words in ("--epsilon 1", "--delta 1e-08", "--domain people-domain.toml"):
+        assert words in again["answer"]["command"]
+    assert "read_domain('people-domain.toml')" in again["answer"]["python"]
+    assert "Privacy(delta=1e-08)" in again["answer"]["python"]
 
 
 def test_see_shows_what_debias_does(client):
@@ -285,6 +428,54 @@ def test_the_new_rows_are_judged_as_evaluate_does(client):
     assert job["result"]["command"].startswith("fairmaxent evaluate people.csv people-fair.csv --outcome hired")
     client.fit(state, representation_rate=None, mode="weights")
     assert "New rows" in client.work("evaluate")["error"]
+
+
+def test_rows_of_other_people_help_to_judge(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    others = people(900)[600:]
+    status, answer = client.upload("others.csv&as=control", others.write_csv().encode())
+    assert (status, answer["control"]) == (200, {"name": "others.csv", "rows": 300})
+    assert client.get("/api/state")[1]["control"] == answer["control"]
+    job = client.work("evaluate", control=True, options={"secrets": "hired", "attacks": 150, "random_state": 3})
+    assert job["state"] == "done", job
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    roles = {"outcome": "hired", "protected": ["sex"], "favourable": "yes"}
+    judged = fairmaxent.evaluate(
+        people(), fit.sample(600), control=others, secrets=["hired"], attacks=150, random_state=3, **roles
+    )
+    assert job["result"]["verdict"] == judged.verdict
+    assert [one["value"] for one in job["result"]["measures"]] == judged.to_frame()["value"].to_list()
+    assert "--control others.csv" in job["result"]["command"]
+    assert "--secrets hired" in job["result"]["command"]
+    assert client.upload("others.csv&as=control", b"")[0] == 422
+    state, _ = opened(client)
+    assert state["control"] is None  # another table has other people
+
+
+@pytest.mark.slow
+def test_the_report_is_also_a_pdf(client, tmp_path):
+    try:
+        find_browser()
+    except fairmaxent.DependencyError as problem:
+        pytest.skip(str(problem))
+    state, _ = opened(client)
+    answer = client.fit(state, representation_rate=None, pdf=True)
+    assert "--pdf people-report.pdf" in answer["command"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
+    assert body.startswith(b"%PDF")
+
+
+def test_without_a_browser_there_is_no_pdf(client, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("fairmaxent.report.browser._PATHS", ())
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None, pdf=True)
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "Chrom" in job["error"]
 
 
 SEX = {("sex",): {("f",): 0.51, ("m",): 0.49}}

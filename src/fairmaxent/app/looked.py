@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from fairmaxent.app.gaps import gaps_by_group
 from fairmaxent.app.labels import as_labelled, labelled
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
@@ -40,7 +41,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
         weight=roles.weight,
         domain=domain,
     )
-    look = _looked(opened, inspection)
+    look = _looked(opened, inspection, frame, domain)
     if asked:  # what nobody chose is not taken for granted
         look |= {} if roles.outcome else {"outcome": None}
         look |= {} if roles.protected else {"protected": []}
@@ -52,17 +53,17 @@ def drafted(opened: OpenedTable, asked: Mapping[str, Any]) -> str:
     return domain_draft(*_looked_at(opened, asked))
 
 
-def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain | None]:
+def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
+    """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}
     options = page_options(inspect_command, ["-"], given, names=names)
     drop = options.context.params["drop"] or ()
     roles = options.record(RoleOptions).checked(opened.file(drop), opened.typed)
-    frame = opened.looked_at(drop)
-    return frame, roles, options.record(DomainOptions).domain(frame, roles.weight)
+    return opened.looked_at(drop), roles, opened.levels(drop, options.record(DomainOptions), roles.weight)
 
 
-def _looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
+def _looked(opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
     notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
     notes += [spelled(hint.parts, as_labelled) for hint in inspection.hints]
@@ -82,6 +83,7 @@ def _looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
                 "missing": column.missing,
                 "levels": [cut(level) for level in column.shown[:_LEVELS]],
                 "choices": _choices(column),
+                "shares": _shares(column, domain),
                 "more": max(0, len(column.shown) - _LEVELS),
                 "identifier": column.identifier,
             }
@@ -91,7 +93,7 @@ def _looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
             {"role": one.role, "value": value_text(one.value), "reason": one.reason, "sure": one.confidence}
             for one in inspection.proposals
         ],
-        "groupings": [_grouping(grouping) for grouping in inspection.groupings],
+        "groupings": [_grouping(grouping, inspection.protected, frame, domain) for grouping in inspection.groupings],
         "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
         "notes": [visible(note) for note in notes],
         "cost": None if inspection.cost is None else inspection.cost.words,
@@ -104,24 +106,38 @@ def _choices(column: ColumnSummary) -> list[str]:
     return list(known) if len(known) <= _LEVELS else []
 
 
-def _grouping(grouping: GroupingRates) -> dict[str, Any]:
+def _shares(column: ColumnSummary, domain: Domain) -> list[float]:
+    """The shares of the levels that can be chosen, among rows that have one."""
+    attribute = domain.attribute(column.name)
+    counts = dict(zip(attribute.labels, attribute.level_counts().tolist(), strict=True))
+    known = [counts.get(level, 0.0) for level in _choices(column)]
+    return [count / sum(known) for count in known] if sum(known) else []
+
+
+def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
     sizes = {group.group: group for group in grouping.representation.groups}
+    gaps = gaps_by_group(frame, domain, [grouping.name] if grouping.name in protected else protected)
     return {
         "name": grouping.name,
         "representation_rate": _known(grouping.representation.value),
         "statistical_rate": _known(grouping.statistical.value),
         "groups": [
             {
-                "group": " × ".join(map(value_text, group.group)),
+                "group": _group_text(group.group),
                 "outcome": value_text(group.outcome),
                 "rows": sizes[group.group].count,
                 "share": _known(sizes[group.group].rate),
                 "rate": _known(group.rate),
                 "interval": group.interval,
+                "missing": None if (known := gaps.get(_group_text(group.group))) is None else vars(known),
             }
             for group in grouping.statistical.groups
         ],
     }
+
+
+def _group_text(group: tuple[object, ...]) -> str:
+    return " × ".join(map(value_text, group))
 
 
 def _known(value: float) -> float | None:

@@ -12,8 +12,10 @@ from typing import Any
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
-from fairmaxent.cli.options import ReadingOptions
-from fairmaxent.data.frames import load_library
+from fairmaxent.cli.options import DomainOptions, ReadingOptions
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import load_library, open_frame
+from fairmaxent.data.weights import read_weights
 from fairmaxent.files.tables import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
@@ -99,6 +101,24 @@ class OpenedTable:
     def looked_at(self, drop: Sequence[str]) -> Any:
         """The rows that Look shows: all of them, or some from all over a large Parquet file."""
         return self._looked_at.drop(list(drop))
+
+    def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
+        """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
+        key = (tuple(drop), columns_as, weight)
+        known = self._levels.get(repr(key))
+        if known is None:
+            frame = self.looked_at(drop)
+            known = columns_as.domain(frame, weight)
+            if known is None:
+                rows = frame if weight is None else frame.drop(weight)
+                known = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
+            self._levels.clear()
+            self._levels[repr(key)] = known
+        return known
+
+    @cached_property
+    def _levels(self) -> dict[str, Domain]:
+        return {}
 
     @property
     def is_partly_looked_at(self) -> bool:

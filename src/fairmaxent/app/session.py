@@ -54,6 +54,7 @@ class Session:
         self.live = LatestOnly("fit")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
+        self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
         self.problem: str | None = None  # why the file that the command named could not be opened
         self._lock = threading.Lock()
         self._look: dict[str, Any] | None = None
@@ -98,7 +99,8 @@ class Session:
 
     def read_again(self, number: object, values: Mapping[str, Any]) -> dict[str, Any]:
         """Read the same file in another way, e.g. with another separator."""
-        opened = self._known(number)
+        unread = self._unread
+        opened = unread if unread is not None and unread.number == number else self._known(number)
         return self._show(replace(opened, number=self._next(), asked=dict(values)))
 
     def set_control(self, name: str, uploaded: Path) -> dict[str, Any]:
@@ -119,9 +121,11 @@ class Session:
         return self._show(OpenedTable(self._next(), path, typed, title, can_be_taken))
 
     def _show(self, opened: OpenedTable) -> dict[str, Any]:
+        self._unread = opened  # until it is read
         look = look_at(opened, {})
         with self._lock:
             self.jobs.stop_all()
+            self._unread = None
             self.opened, self._look, self._readings, self._control = opened, look, Readings(), None
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {
@@ -146,19 +150,17 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Everything that the page shows."""
-        opened = self.opened
+        opened, unread, control = self.opened, self._unread, self._control
+        known = {"unread": None if unread is None else _named(unread), "forms": forms()}
         if opened is None:
-            return {"table": None, "problem": self.problem}
-        control = self._control
+            return {"table": None, "problem": self.problem, **known}
         return {
+            **known,
             "table": {
-                "number": opened.number,
+                **_named(opened),
                 "title": opened.title,
-                "name": opened.typed,
                 "offered": opened.can_be_taken,
-                "reading": dict(opened.asked),
             },
-            "forms": forms(),
             "control": None if control is None else {"name": control.typed, "rows": control.rows},
             "look": self._look,
             "options": self._options,
@@ -306,6 +308,10 @@ class Session:
         """Stop all work."""
         self.live.stop()
         self.jobs.stop_all()
+
+
+def _named(opened: OpenedTable) -> dict[str, Any]:
+    return {"number": opened.number, "name": opened.typed, "reading": dict(opened.asked)}
 
 
 def safe_name(name: str) -> str:
