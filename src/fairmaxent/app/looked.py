@@ -106,12 +106,13 @@ def _choices(column: ColumnSummary) -> list[str]:
     return list(known) if len(known) <= _LEVELS else []
 
 
-def _shares(column: ColumnSummary, domain: Domain) -> list[float]:
-    """The shares of the levels that can be chosen, among rows that have one."""
+def _shares(column: ColumnSummary, domain: Domain) -> list[tuple[str, float]]:
+    """The share of each level, missing too, if they are few."""
     attribute = domain.attribute(column.name)
-    counts = dict(zip(attribute.labels, attribute.level_counts().tolist(), strict=True))
-    known = [counts.get(level, 0.0) for level in _choices(column)]
-    return [count / sum(known) for count in known] if sum(known) else []
+    counts = attribute.level_counts()
+    if not _choices(column) or not counts.sum():
+        return []
+    return list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True))
 
 
 def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
