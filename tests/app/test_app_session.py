@@ -321,6 +321,17 @@ edges.age = [18, 30, 45, 60]
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
     "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
+    "many at once": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "within": {"region": ["n", "s"]},
+        "also": {"promoted": ["yes"]},
+        "target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}},
+        "forbid": [{"level": "1", "region": "w"}],
+        "detail": "bins",
+        "representation_rate": None,
+        "purpose": "to see",
+    },
     "identifier": {"keep": ["person"], "representation_rate": None},
     "to share": {"share": True, "representation_rate": None},
 }
@@ -347,12 +358,13 @@ SCANNED = (
     "fewer bins",
     "public values",
 )
+QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
 REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
 
 
 @pytest.mark.parametrize(
     ("case", "suffix"),
-    [pytest.param(*one, marks=[pytest.mark.slow] if one[0] == "relabelled" else []) for one in REPEATED],
+    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED],
 )
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -489,8 +501,14 @@ RAKED = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("case", RAKED)
+@pytest.mark.parametrize(
+    ("case", "suffix"),
+    [
+        pytest.param(case, suffix, marks=[] if (case, suffix) == ("crossed", ".csv") else [pytest.mark.slow])
+        for case in RAKED
+        for suffix in (".csv", ".parquet")
+    ],
+)
 def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     state, content = opened(client, f"people{suffix}", staff())

@@ -10,12 +10,14 @@ import click
 from click.core import ParameterSource
 
 from fairmaxent.cli.config import option_values
+from fairmaxent.cli.group import group
 from fairmaxent.cli.option_types import NOTHING
 from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.errors import InputError, shown
 
 _RATES = ("representation_rate", "statistical_rate")  # for which nothing is a value, too
 _WHERE = "the page"
+_HELP = {"random_state": "The same seed gives the same result."}  # on the page there always is one
 Record = TypeVar("Record")
 
 
@@ -46,13 +48,19 @@ def page_options(
             raise InputError(f"the page sent an unknown option, {shown(name)}; reload it")
     given = {name: _said(name, value) for name, value in values.items()}
     taken = option_values(command, {name: value for name, value in given.items() if _is_said(value)}, _WHERE)
-    context = command.make_context(command.name, list(arguments), default_map=taken)
+    context = _context(command, arguments, default_map=taken)
     differing = [option.name or "" for option in command.params if _differs(option, context)]
     typed = tuple(options_from(context, ParameterSource.DEFAULT_MAP, differing))
     words = [word for word in typed if word is not None]
     if len(words) == len(typed):  # then it is what the command would get, to the last digit
-        context = command.make_context(command.name, [*arguments, *words])
+        context = _context(command, [*arguments, *words])
     return PageOptions(context, typed)
+
+
+def _context(command: click.Command, words: Sequence[str], **more: Any) -> click.Context:
+    """The command as it is called: below the group, whose settings it takes and keeps."""
+    parent = group.make_context("fairmaxent", [], resilient_parsing=True)
+    return command.make_context(command.name, list(words), parent=parent, **more)
 
 
 def _said(name: str, value: Any) -> Any:
@@ -83,7 +91,7 @@ def option_records(command: click.Command, names: Sequence[str]) -> list[dict[st
         {
             "name": name,
             "label": label_of(name),
-            "help": labelled(options[name].help or ""),
+            "help": _HELP.get(name) or labelled(options[name].help or ""),
             **_kind(options[name]),
         }
         for name in names

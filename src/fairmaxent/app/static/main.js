@@ -67,7 +67,7 @@ function sized(file) {
 function show(newest) {
   state = newest;
   judging = {};
-  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, ...(state.options ?? {}) };
+  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
   pins = state.pins ?? [];
   files = state.files ?? [];

@@ -13,7 +13,7 @@ export function drawRake(section, { state, rake }) {
     column.choices.length <= MOST_LEVELS && column.values <= column.choices.length);
   const margins = columns.map((column) => knownShares([column]));
   const list = h("div", null, margins.map((one) => one.element));
-  const values = {};
+  const values = { random_state: 0 };
   const bounds = [factor("Smallest factor", 0, 1, 0.3), factor("Largest factor", 1, 1000, 3)];
   const limit = tick("Limit how much a weight may change");
   const numeric = state.look.columns.filter((column) => column.kind === "numeric");

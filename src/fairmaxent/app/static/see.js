@@ -13,11 +13,13 @@ export function drawSee(target, { answer, width }) {
     headline(see), spent(answer), warnings(see), rates(see), means(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see));
 }
 
+const named = (group) => `${group.column} = ${group.group}`;
+
 function headline(see) {
   const gains = see.groups.filter((group) => group.with_after - group.with_before >= 0.5);
   const most = gains.sort((a, b) => (b.with_after - b.with_before) - (a.with_after - a.with_before))[0];
   if (!most) return h("p", { class: "lede" }, "With this wish, no group gets the outcome more often.");
-  return h("p", { class: "lede" }, `${most.group} gains most: ${whole(most.with_after)} people instead of ` +
+  return h("p", { class: "lede" }, `${named(most)} gains most: ${whole(most.with_after)} people instead of ` +
     `${whole(most.with_before)} would have “${most.outcome}”, in a table of ${whole(see.rows)} people.`);
 }
 
@@ -50,7 +52,7 @@ function rates(see) {
 function people(see) {
   const rows = see.groups.slice(0, 4 * SHOWN).map((group) => {
     const change = group.with_after - group.with_before;
-    const row = [`${group.group}: ${group.outcome}`, whole(group.people_before), whole(group.people_after),
+    const row = [`${named(group)}: ${group.outcome}`, whole(group.people_before), whole(group.people_after),
       whole(group.with_before), whole(group.with_after), signed(change)];
     row.className = change >= 0.5 ? "up" : change <= -0.5 ? "down" : null;
     return row;
