@@ -77,10 +77,10 @@ def measure(sizes: Sizes) -> Outcome:
         from playwright.sync_api import sync_playwright
 
         program = find_browser()
-    except ImportError:
-        why = "playwright is not installed"
     except DependencyError as problem:
         why = str(problem)
+    except ImportError:
+        why = "playwright is not installed"
     else:
         with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -1,7 +1,8 @@
 """The app in a real Chromium, from the file to the download: by keyboard, in light and dark, on a desk and a phone.
 
 axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python.
-Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set.
+Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set; documentation.png among them is the picture
+docs/assets/app.png.
 """
 
 import importlib.util
@@ -16,7 +17,6 @@ from appserver import running
 from fairmaxent import DependencyError
 from fairmaxent.report import browser as browsers
 
-pytestmark = pytest.mark.slow
 WIDTHS = {"desk": 1280, "phone": 430}
 
 
@@ -36,8 +36,8 @@ def chromium():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     try:
         path = browsers.find_browser()
-    except DependencyError as problem:
-        pytest.skip(str(problem))
+    except DependencyError:
+        pytest.skip("the page is tried in Chromium, Chrome or Edge, and none of them is on the PATH")
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
@@ -53,7 +53,7 @@ def page(chromium):
     page.on("pageerror", lambda problem: page.problems.append(str(problem)))
     page.on("console", lambda message: message.type == "error" and page.problems.append(message.text))
     page.on("request", lambda asked: asked.url.startswith("http://127.0.0.1:") or page.foreign.append(asked.url))
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     yield page
     assert page.foreign == [] or all(url.startswith("data:") for url in page.foreign)
     context.close()
@@ -85,10 +85,10 @@ def answered(page):
     page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
 
 
-def shot(page, name):
+def shot(page, name, *, full_page=True):
     folder = os.environ.get("APP_SCREENSHOTS")
     if folder:
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
 
 
 def tab_to(page, selector, most=80):
@@ -139,6 +139,7 @@ def unfold(page):
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
 
 
+@pytest.mark.slow
 def test_every_control_asks_what_it_says(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)
@@ -210,6 +211,7 @@ def test_every_control_asks_what_it_says(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)
@@ -243,6 +245,7 @@ def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
     text = "a remark\n" + "f|n|1,5|yes\nm|s|2,5|no\nm|n|3,5|yes\n" * 40 + "sum of all\n"
     with running(tmp_path) as client:
@@ -267,6 +270,7 @@ def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
         assert page.locator("#problem").is_hidden()
 
 
+@pytest.mark.slow
 def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)
@@ -302,12 +306,12 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
         assert target.keys() == asked_for.keys()
         assert sum(target.values()) == pytest.approx(1)
-        page.get_by_label("Wanted of region").select_option("keep")
+        page.get_by_label("The shares of region are").select_option("keep")
         asked(page, target={"region": None})
         page.get_by_role("button", name="Do not ask for shares of region").click()
         asked(page, target=None)
         page.get_by_label("Choose the shares of").select_option("hired")
-        page.get_by_label("Wanted of hired").select_option("free")
+        page.get_by_label("The shares of hired are").select_option("free")
         asked(page, target={"hired": "free"})
         page.get_by_label("Choose the shares of").select_option("sex")
         asked(page, representation_rate=None)
@@ -316,6 +320,7 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 def test_a_private_result_waits_for_its_button(page, tmp_path):
     pytest.importorskip("opendp")
     with running(tmp_path, data=people(tmp_path / "people.csv", rows=2000)) as client:
@@ -341,6 +346,7 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
         assert all("422" in problem for problem in page.problems)  # before the button was pressed
 
 
+@pytest.mark.slow
 def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
     path = people(tmp_path / "people.csv", branch=np.tile(["x", "y"], 200))
     with running(tmp_path, data=path) as client:
@@ -377,6 +383,7 @@ def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
@@ -428,6 +435,31 @@ def check(page, name):
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in result["violations"]] == []
 
 
+@pytest.mark.slow
+def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.get_by_role("button", name="Income in the US census").click()
+        answered(page)
+        page.locator("#look").get_by_label("race", exact=True).uncheck()
+        page.get_by_label("Ask for equal group sizes of sex").check()
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
+        asked(page, representation_rate=None)
+        answered(page)
+        page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
+        page.set_viewport_size({"width": 1280, "height": 1290})
+        page.evaluate("document.getElementById('live').scrollIntoView()")
+        boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 20
+        shot(page, "documentation", full_page=False)
+        assert page.problems == []
+
+
+@pytest.mark.slow
 def test_markup_in_names_and_values_is_inert(page, tmp_path):
     evil = "<img src=x onerror=\"document.title='owned'\">"
     levels = ("<script>document.title='owned'</script>", "</td><svg onload=document.title='owned'>")
@@ -451,6 +483,7 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)

@@ -48,7 +48,8 @@ function rates(options, change, columns, name, title, help) {
       const box = h("input", { type: "checkbox", id, checked: present !== null, disabled: targeted(column),
         "aria-label": `Ask for ${title.toLowerCase()} of ${what}`,
         onchange: () => { range.disabled = !box.checked; set(column, box.checked ? Number(range.value) : null); } });
-      return h("div", { class: "wish" }, box, row);
+      return [h("div", { class: "wish" }, box, row),
+        targeted(column) && h("p", { class: "soft" }, `The shares of ${what} are chosen below.`)];
     }));
 }
 

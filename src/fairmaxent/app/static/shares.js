@@ -30,12 +30,12 @@ export function shares(state, options, change) {
 function one(options, column, wanted, set, remove) {
   const { name } = column;
   const isOutcome = name === options.outcome || name in (options.also ?? {});
-  const kinds = [["shares", "dragged"], ["keep", "as in the data"], ...(isOutcome ? [["free", "whatever comes"]] : [])];
+  const kinds = [["shares", "those that I drag"], ["keep", "as in the data"], ...(isOutcome ? [["free", "free to change"]] : [])];
   const kind = wanted === null ? "keep" : wanted === "free" ? "free" : "shares";
   const values = { shares: () => asInData(column), keep: () => null, free: () => "free" };
   const levels = column.shares.map(([level]) => level);
   return h("fieldset", null, h("legend", null, `Shares of ${name}`),
-    choose(`Wanted of ${name}`, kind, kinds, (chosen) => set(column, values[chosen](), true)),
+    choose(`The shares of ${name} are`, kind, kinds, (chosen) => set(column, values[chosen](), true)),
     kind === "shares" && [
       h("p", { class: "soft" }, "Drag a bar, or use the arrow keys (with Shift: small steps). The others follow."),
       drawBars(name, levels, levels.map((level) => wanted[level] ?? 0), (parts) => set(column, byLevel(column, parts)))],
