@@ -1,27 +1,33 @@
-"""How long the app takes from a slider to new numbers in a real Chromium, and from the command to the page.
+"""The app in a real Chromium: from the command to the page, and from a slider to new numbers.
 
-    python -m benchmarks.app [--rows 50000 1000000] [--moves 40]
-
-The tables are the census table Adult, repeated or cut to the number of rows, with five of its columns and with all. The
-slider is the one for equal outcomes; each move is timed from the event to the first change of the numbers. Needs
-playwright and a Chromium. On a busy machine, the CPU time that the server spends on a move says more than the clock.
+The tables are the census table Adult, drawn to the number of rows, with five of its columns and with all. The slider is
+the one for equal outcomes; each move is timed from the event to the first change of the numbers. On a busy machine, the
+CPU time that the server spends on a move says more than the clock.
 """
 
-import argparse
+from __future__ import annotations
+
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks.outcome import Bar, Outcome, Table
 from fairmaxent import datasets
+from fairmaxent.errors import DependencyError
 from fairmaxent.report.browser import find_browser
 
-FIVE = ["age", "education", "race", "sex", "income"]
+FIVE = ("age", "education", "race", "sex", "income")
+ALL = 15
+# Seconds to the page, and milliseconds in which 95 of 100 moves must be answered, by the number of columns.
+READY, ANSWERED = 2.0, {len(FIVE): 150.0, ALL: 700.0}
 
 MOVE = """(value) => new Promise((resolve) => {
   const slider = document.querySelector("#ask input[type=range]:enabled");
@@ -34,6 +40,86 @@ MOVE = """(value) => new Promise((resolve) => {
 })"""
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    rows: tuple[int, ...]
+    moves: int  # of the slider
+
+
+FULL = Sizes(rows=(50_000, 1_000_000), moves=42)
+QUICK = Sizes(rows=(5_000,), moves=12)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was measured with one table."""
+
+    rows: int
+    columns: int
+    ready: float  # seconds from the command to the page
+    first: float  # and to the first result
+    moves: tuple[float, ...]  # milliseconds of each
+    cpu: float  # milliseconds that the server spends on a move
+
+    @property
+    def late(self) -> float:
+        """The 95th percentile of the moves."""
+        return float(np.quantile(self.moves, 0.95))
+
+
+def measure(sizes: Sizes) -> Outcome:
+    """Measure each table; without a browser, say why nothing was measured."""
+    seen: list[Seen] = []
+    why = ""
+    try:
+        from playwright.sync_api import sync_playwright
+
+        program = find_browser()
+    except DependencyError as problem:
+        why = str(problem)
+    except ImportError:
+        why = "playwright is not installed"
+    else:
+        with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+            for rows, columns in itertools.product(sizes.rows, ANSWERED):
+                path = table(Path(folder), rows, columns)
+                seen.append(_seen(browser, path, rows, columns, sizes.moves))
+            browser.close()
+    return outcome(seen, sizes, why)
+
+
+def outcome(seen: list[Seen], sizes: Sizes, why: str) -> Outcome:
+    """What was measured, beside what was promised."""
+    late = {(one.rows, one.columns): one.late for one in seen}
+    return Outcome(
+        "The app",
+        "Adult in a real Chromium. Page: from the command until it can be used. Result: until the first numbers are "
+        f"there. Move: from an event of the slider to new numbers, {sizes.moves} moves. CPU: of the server, for one "
+        "move.",
+        (
+            Table(
+                "From the command, and from the slider",
+                ("rows", "columns", "page s", "result s", "move ms, median", "move ms, 95 %", "CPU ms"),
+                tuple(
+                    (one.rows, one.columns, one.ready, one.first, float(np.median(one.moves)), one.late, one.cpu)
+                    for one in seen
+                ),
+            ),
+        ),
+        (
+            Bar("Page ready", max((one.ready for one in seen), default=None), READY, "s", why=why),
+            *(
+                Bar(f"Slider, {columns} columns, {rows:,} rows: 95 %", late.get((rows, columns)), limit, "ms", why=why)
+                for rows in sizes.rows
+                for columns, limit in ANSWERED.items()
+            ),
+        ),
+    )
+
+
 def table(folder: Path, rows: int, columns: int) -> Path:
     """Write the table, as Parquet if it is large, and return its path."""
     adult = datasets.load("adult", library="polars").frame
@@ -44,11 +130,12 @@ def table(folder: Path, rows: int, columns: int) -> Path:
     return path
 
 
-def measure(browser: Browser, path: Path, moves: int) -> tuple[float, float, list[float], float]:
-    """Seconds to the page and to the first result, milliseconds of each move, and CPU milliseconds of the server."""
+def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen:
+    """Start the app on a table, and move its slider; the first two moves do not count."""
     began = time.monotonic()
     command = [sys.executable, "-m", "fairmaxent", "app", str(path), "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    assert process.stdout is not None
     try:
         address = process.stdout.readline().split()[1]
         page = browser.new_page()
@@ -58,44 +145,20 @@ def measure(browser: Browser, path: Path, moves: int) -> tuple[float, float, lis
         page.wait_for_selector("#answer .tiles", timeout=300_000)
         first = time.monotonic() - began
         values = 0.5 + 0.01 * np.random.default_rng(1).permutation(50)
-        spent = cpu_seconds(process.pid)
+        spent = _cpu_seconds(process.pid)
         times = [page.evaluate(MOVE, float(round(values[move % 50], 2))) for move in range(moves)]
-        spent = cpu_seconds(process.pid) - spent
+        spent = _cpu_seconds(process.pid) - spent
         page.close()
-        return ready, first, times[2:], 1000 * spent / moves
+        return Seen(rows, columns, ready, first, tuple(times[2:]), 1000 * spent / moves)
     finally:
         process.terminate()
         process.wait()
 
 
-def cpu_seconds(process: int) -> float:
+def _cpu_seconds(process: int) -> float:
     """CPU time of a process so far; only Linux tells."""
     stat = Path(f"/proc/{process}/stat")
     if not stat.exists():
         return float("nan")
     words = stat.read_text().rsplit(")", 1)[1].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def main() -> None:
-    """Print one line for each table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[50_000, 1_000_000])
-    parser.add_argument("--moves", type=int, default=42)
-    wanted = parser.parse_args()
-    print(f"{'rows':>10}{'columns':>9}{'page, s':>9}{'result, s':>11}{'median, ms':>12}{'95 %, ms':>10}{'CPU, ms':>9}")
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        for rows in wanted.rows:
-            for columns in (len(FIVE), 15):
-                ready, first, times, cpu = measure(browser, table(Path(name), rows, columns), wanted.moves)
-                middle, late = np.quantile(times, [0.5, 0.95])
-                print(
-                    f"{rows:>10,}{columns:>9}{ready:>9.1f}{first:>11.1f}{middle:>12.0f}{late:>10.0f}{cpu:>9.0f}",
-                    flush=True,
-                )
-        browser.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -18,6 +18,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from benchmarks import (
     alternatives,
+    app,
     claims,
     cluster,
     coverage,
@@ -48,6 +49,7 @@ SUBJECTS: Mapping[str, ModuleType] = {
     "cluster": cluster,
     "foresight": foresight,
     "coverage": coverage,
+    "app": app,
 }
 
 

@@ -1,7 +1,8 @@
 """The app in a real Chromium, from the file to the download: by keyboard, in light and dark, on a desk and a phone.
 
 axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python.
-Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set.
+Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set; documentation.png among them is the picture
+docs/assets/app.png.
 """
 
 import importlib.util
@@ -16,7 +17,6 @@ from appserver import running
 from fairmaxent import DependencyError
 from fairmaxent.report import browser as browsers
 
-pytestmark = pytest.mark.slow
 WIDTHS = {"desk": 1280, "phone": 430}
 
 
@@ -36,8 +36,8 @@ def chromium():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     try:
         path = browsers.find_browser()
-    except DependencyError as problem:
-        pytest.skip(str(problem))
+    except DependencyError:
+        pytest.skip("the page is tried in Chromium, Chrome or Edge, and none of them is on the PATH")
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
@@ -59,7 +59,7 @@ def page(chromium):
     context.close()
 
 
-def people(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", good="yes"):
+def people(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", good="yes", **more):
     rng = np.random.default_rng(5)
     sex = rng.choice(levels, rows, p=[0.3, 0.7])
     hired = np.where(rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no")
@@ -68,6 +68,7 @@ def people(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", goo
         "region": rng.choice(["n", "s", ""], rows),
         "age": rng.integers(18, 60, rows),
         outcome: hired,
+        **more,
     }
     polars.DataFrame(table).write_csv(path)
     return path
@@ -84,10 +85,10 @@ def answered(page):
     page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
 
 
-def shot(page, name):
+def shot(page, name, *, full_page=True):
     folder = os.environ.get("APP_SCREENSHOTS")
     if folder:
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
 
 
 def tab_to(page, selector, most=80):
@@ -124,59 +125,265 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
         assert page.problems == []
 
 
+def asked(page, **wanted):
+    """Wait until the server has answered a scenario with these options."""
+    page.wait_for_function(
+        "(wanted) => fetch('/api/state').then((answer) => answer.json()).then((state) => state.answer && "
+        "Object.entries(wanted).every(([name, value]) => "
+        "JSON.stringify(state.answer.scenario[name] ?? null) === JSON.stringify(value)))",
+        arg=wanted,
+    )
+
+
+def unfold(page):
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+
+
+@pytest.mark.slow
 def test_every_control_asks_what_it_says(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)
         answered(page)
-
-        def scenario(**wanted):
-            page.wait_for_function(
-                "(wanted) => fetch('/api/state').then((answer) => answer.json()).then((state) => state.answer && "
-                "Object.entries(wanted).every(([name, value]) => "
-                "JSON.stringify(state.answer.scenario[name]) === JSON.stringify(value)))",
-                arg=wanted,
-            )
-
         page.get_by_label("Ask for equal group sizes of sex").uncheck()
-        scenario(representation_rate=None)
+        asked(page, representation_rate=None)
         page.get_by_label("Ask for equal group sizes of sex").check()
-        scenario(representation_rate=1)
+        asked(page, representation_rate=1)
         page.get_by_label("Limit the largest weight").check()
-        scenario(largest_weight=10)
+        asked(page, largest_weight=10)
         page.get_by_label("Limit the largest weight").uncheck()
-        page.get_by_text("Wanted shares").click()
-        page.get_by_label("Choose them instead of equal sizes").check()
-        scenario(representation_rate=None, target={"sex": {"f": 0.3, "m": 0.7}})
-        page.get_by_label("Choose them instead of equal sizes").uncheck()
-        scenario(target=None)
-        page.locator("#ask summary", has_text="More").click()
-        page.locator("#ask").get_by_label("region").check()
-        scenario(within=["region"])
-        page.locator("#ask").get_by_label("region").uncheck()
-        scenario(within=[])
-        page.get_by_label("Compare missing values").check()
-        page.get_by_label("New combinations come from").select_option("product")
-        page.get_by_label("Seed").fill("7")
-        page.get_by_label("Seed").press("Tab")
-        scenario(compare_missing=True, base="product", seed=7)
-        page.get_by_label("What", exact=True).select_option("weights")
-        scenario(mode="weights")
+        unfold(page)
+        ask, take = page.locator("#ask"), page.locator("#take")
+        ask.get_by_role("group", name="Compare only within").get_by_label("region").check()
+        asked(page, within={"region": None})
+        ask.get_by_role("group", name="Only where region is").get_by_label("s", exact=True).check()
+        asked(page, within={"region": ["s"]})
+        ask.get_by_role("group", name="Compare only within").get_by_label("region").uncheck()
+        asked(page, within={})
+        ask.get_by_role("group", name="More outcomes").get_by_label("region").check()
+        ask.get_by_role("group", name="Good outcome of region is").get_by_label("n", exact=True).check()
+        asked(page, also={"region": ["n"]})
+        ask.get_by_role("group", name="More outcomes").get_by_label("region").uncheck()
+        ask.get_by_label("Column 1", exact=True).select_option("sex")
+        ask.get_by_label("Level of column 1").select_option("f")
+        ask.get_by_label("Column 2", exact=True).select_option("region")
+        ask.get_by_label("Level of column 2").select_option("s")
+        ask.get_by_role("button", name="Add this combination").click()
+        asked(page, forbid=[{"sex": "f", "region": "s"}])
+        ask.get_by_role("button", name="Allow sex = f, region = s").click()
+        asked(page, forbid=[], also={})
+        ask.get_by_label("Compare missing values").check()
+        ask.get_by_label("New combinations come from").select_option("product")
+        ask.get_by_label("Numbers in new rows").select_option("bins")
+        ask.get_by_label("Seed").fill("7")
+        ask.get_by_label("Seed").press("Tab")
+        asked(page, compare_missing=True, base="product", random_state=7, detail="bins")
+        take.get_by_label("How many rows").fill("50")
+        take.get_by_label("How many rows").press("Tab")
+        take.get_by_label("Draw rows independently").check()
+        take.get_by_label("Judge the rows in the report").check()
+        take.get_by_label("Author").fill("A. Author")
+        take.get_by_label("Author").press("Tab")
+        take.get_by_label("Also as PDF").check()
+        asked(page, rows=50, iid=True, evaluate=True, author="A. Author", pdf=True)
+        take.get_by_label("Also as PDF").uncheck()
+        take.get_by_label("What", exact=True).select_option("weights")
+        take.get_by_label("Name of the weights").fill("w")
+        take.get_by_label("Name of the weights").press("Tab")
+        asked(page, mode="weights", weight_name="w", rows=None)
+        ask.get_by_label("Design weights").select_option("age")
+        asked(page, weight="age")
+        ask.get_by_label("Design weights").select_option("")
         page.locator("#look").get_by_label("region", exact=True).check()
-        scenario(protected=["sex", "region"])
+        asked(page, protected=["sex", "region"], weight=None)
         page.get_by_label("Compare", exact=True).select_option("joint")
-        scenario(groups="joint")
+        asked(page, groups="joint")
         page.locator("#look").get_by_label("yes", exact=True).uncheck()
-        scenario(favourable=[])
+        asked(page, favourable=[])
         answered(page)
         assert page.locator("#problem").is_hidden()
+        unfold(page)
         shown = page.locator("#answer").inner_text()
         page.reload()
         answered(page)
+        unfold(page)
         assert page.locator("#answer").inner_text() == shown  # nothing is lost
-        assert page.get_by_label("Seed").input_value() == "7"
+        assert page.get_by_label("Seed").first.input_value() == "7"
         assert page.problems == []
 
 
+@pytest.mark.slow
+def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        unfold(page)
+        look = page.locator("#look")
+        look.get_by_label("Column", exact=True).select_option("age")
+        look.get_by_label("Bins of age").fill("18, 30, 60")
+        look.get_by_label("Bins of age").press("Tab")
+        asked(page, bins={"age": [18, 30, 60]})
+        page.wait_for_function("() => document.getElementById('look').innerText.includes('[18, 30)')")
+        look.get_by_label("Column", exact=True).select_option("region")
+        look.get_by_label("Order of the levels of region").fill("s, n")
+        look.get_by_label("Order of the levels of region").press("Tab")
+        asked(page, order={"region": ["s", "n"]})
+        look.get_by_label("Kind of region").select_option("categorical")
+        look.get_by_label("Most levels of a column").fill("12")
+        look.get_by_label("Most levels of a column").press("Tab")
+        asked(page, kinds={"region": "categorical"}, max_levels=12)
+        look.get_by_role("button", name="Read the bins of age as usual").click()
+        asked(page, bins=None)
+        look.get_by_role("button", name="Leave out region").click()
+        asked(page, drop=["region"], order=None, kinds=None)
+        assert page.locator("#problem").is_hidden()
+        assert look.get_by_role("columnheader", name="missing values").count() == 1
+        look.get_by_label("Marks of missing values").fill("f")
+        look.get_by_label("Rows to leave out at the end").fill("100")
+        look.get_by_role("button", name="Read the file again").click()
+        page.wait_for_function("() => document.getElementById('look').innerText.includes('300 rows')")
+        assert client.get("/api/state")[1]["table"]["reading"] == {"missing": ["", "f"], "skip_last": 100}
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
+    text = "a remark\n" + "f|n|1,5|yes\nm|s|2,5|no\nm|n|3,5|yes\n" * 40 + "sum of all\n"
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.locator("#open input[type=file]").set_input_files(
+            {"name": "odd.csv", "mimeType": "text/csv", "buffer": text.encode("utf-16")}
+        )
+        page.wait_for_selector("#problem:not([hidden])")
+        page.locator("#open summary", has_text="How the file is read").click()
+        given = {
+            "Separator": "|",
+            "Encoding": "utf-16",
+            "Lines above": "1",
+            "Rows to leave": "1",
+            "Names of": "a,b,c,d",
+        }
+        for label, value in given.items():
+            page.locator("#open").get_by_label(label).fill(value)
+        page.locator("#open").get_by_label("Decimal mark").select_option(",")
+        page.get_by_role("button", name="Read the file again").click()
+        page.wait_for_function("() => document.getElementById('look').innerText.includes('120 rows, 4 columns')")
+        assert page.locator("#problem").is_hidden()
+
+
+@pytest.mark.slow
+def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("region")
+        bar = page.get_by_role("slider", name="Share of region = n")
+        bar.wait_for()
+        others = page.get_by_role("slider", name="Share of region = s")
+        bar.scroll_into_view_if_needed()
+        box = bar.bounding_box()
+        page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=5)
+        page.mouse.up()
+        assert bar.get_attribute("aria-valuenow") == "60"
+        levels = {
+            one: float(page.get_by_role("slider", name=f"region = {one}").get_attribute("aria-valuenow"))
+            for one in "ns"
+        }
+        missing = float(page.get_by_role("slider", name="region = missing").get_attribute("aria-valuenow"))
+        assert sum(levels.values()) + missing == pytest.approx(100)
+        target = client.get("/api/state")[1]["options"]["target"]["region"]
+        others.focus()
+        for key in ("Home", "ArrowRight", "Shift+ArrowUp", "PageUp", "ArrowDown"):
+            page.keyboard.press(key)
+        assert others.get_attribute("aria-valuetext") == "10.1 %"
+        asked_for = {"n": None, "s": 0.101, "missing": None}
+        page.wait_for_function(
+            "() => fetch('/api/state').then((answer) => answer.json())"
+            ".then((state) => state.answer?.scenario.target?.region.s === 0.101)"
+        )
+        target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
+        assert target.keys() == asked_for.keys()
+        assert sum(target.values()) == pytest.approx(1)
+        page.get_by_label("The shares of region are").select_option("keep")
+        asked(page, target={"region": None})
+        page.get_by_role("button", name="Do not ask for shares of region").click()
+        asked(page, target=None)
+        page.get_by_label("Choose the shares of").select_option("hired")
+        page.get_by_label("The shares of hired are").select_option("free")
+        asked(page, target={"hired": "free"})
+        page.get_by_label("Choose the shares of").select_option("sex")
+        asked(page, representation_rate=None)
+        assert page.get_by_label("Ask for equal group sizes of sex").is_disabled()
+        assert page.locator("#problem").is_hidden()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_a_private_result_waits_for_its_button(page, tmp_path):
+    pytest.importorskip("opendp")
+    with running(tmp_path, data=people(tmp_path / "people.csv", rows=2000)) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Advanced").click()
+        page.get_by_label("Privacy budget ε").fill("8")
+        page.get_by_label("Privacy budget ε").press("Tab")
+        page.wait_for_selector("#problem:not([hidden])")
+        page.get_by_role("button", name="Draft them from this table").click()
+        area = page.get_by_label("Public values of every column")
+        page.wait_for_function("() => document.querySelector('textarea').value.includes('draft = true')")
+        area.fill(area.input_value().replace("draft = true", ""))
+        area.press("Tab")
+        page.get_by_role("button", name="Spend the budget (ε = 8)").click()
+        page.wait_for_function("() => document.getElementById('answer').innerText.includes('privately once')")
+        page.locator("#ask input[type=range]:enabled").first.press("ArrowLeft")
+        asked(page, statistical_rate=0.99)
+        assert page.locator("#problem").is_hidden()
+        page.get_by_role("button", name="Make the files").click()
+        page.wait_for_selector("#files a")
+        assert "Public values" in page.locator("#files").inner_text()
+        assert all("422" in problem for problem in page.problems)  # before the button was pressed
+
+
+@pytest.mark.slow
+def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
+    path = people(tmp_path / "people.csv", branch=np.tile(["x", "y"], 200))
+    with running(tmp_path, data=path) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("summary", has_text="Judge the new rows before sharing").click()
+        page.locator("#judge input[type=file]").set_input_files(
+            people(tmp_path / "others.csv", branch=["x", "y"] * 200)
+        )
+        page.wait_for_function("() => document.getElementById('judge').innerText.includes('others.csv: 400 rows')")
+        page.get_by_label("Tries of each attack").fill("100")
+        page.get_by_role("button", name="Judge the new rows").click()
+        page.wait_for_selector("#verdict table")
+        command = page.get_by_label("Command that judges the rows").inner_text()
+        assert "--control others.csv" in command
+        assert "--attacks 100" in command
+        page.locator("summary", has_text="Or weigh to known margins").click()
+        rake = page.locator("#rake")
+        rake.get_by_label("with").select_option("branch")
+        rake.get_by_role("button", name="Add their combinations").click()
+        fields = rake.get_by_label("f, x")
+        fields.fill("10")
+        rake.get_by_label("f, y").fill("40")
+        rake.get_by_label("sex × branch may be missed").check()
+        rake.locator("summary", has_text="Advanced").click()
+        rake.get_by_label("Replicate weights").fill("2")
+        rake.get_by_label("Design weights of the sample").select_option("age")
+        rake.get_by_role("button", name="Make the weights").click()
+        page.wait_for_selector("#raked table")
+        command = page.get_by_label("Command that rakes").inner_text()
+        for words in ("--relax sex,branch", "--replicates 2", "--weight age", "--seed 0"):
+            assert words in command
+        assert "10.0 %" in page.locator("#raked table").inner_text()
+        assert page.problems == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
@@ -190,11 +397,17 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         page.get_by_role("button", name="Pin this scenario").click()
         page.get_by_label("Ask for equal outcomes of sex").uncheck()
         answered(page)
-        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        unfold(page)
+        page.get_by_label("Choose the shares of").select_option("housing")
+        page.get_by_label("Rows to share").check()
+        page.get_by_role("slider", name="Share of housing").first.wait_for()
+        answered(page)
+        unfold(page)
         page.get_by_role("button", name="Show the trade-off").click()
         page.wait_for_selector("#curves svg")
         page.get_by_role("button", name="Judge the new rows").click()
         page.wait_for_selector("#verdict table")
+        page.get_by_role("button", name="Add their combinations").click()
         page.get_by_label("The shares of sex are known").check()
         page.get_by_role("button", name="Make the weights").click()
         page.wait_for_selector("#raked table")
@@ -222,13 +435,38 @@ def check(page, name):
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in result["violations"]] == []
 
 
+@pytest.mark.slow
+def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.get_by_role("button", name="Income in the US census").click()
+        answered(page)
+        page.locator("#look").get_by_label("race", exact=True).uncheck()
+        page.get_by_label("Ask for equal group sizes of sex").check()
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
+        asked(page, representation_rate=None)
+        answered(page)
+        page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
+        page.set_viewport_size({"width": 1280, "height": 1290})
+        page.evaluate("document.getElementById('live').scrollIntoView()")
+        boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 20
+        shot(page, "documentation", full_page=False)
+        assert page.problems == []
+
+
+@pytest.mark.slow
 def test_markup_in_names_and_values_is_inert(page, tmp_path):
     evil = "<img src=x onerror=\"document.title='owned'\">"
     levels = ("<script>document.title='owned'</script>", "</td><svg onload=document.title='owned'>")
     table = people(tmp_path / "evil.csv", column=evil, levels=levels, outcome="hired<b>", good=evil)
     with running(tmp_path) as client:
         enter(page, client)
-        page.locator("input[type=file]").set_input_files(
+        page.locator("#open input[type=file]").set_input_files(
             {"name": "<img src=x onerror=alert(1)>.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
         )
         page.wait_for_selector("#look fieldset")
@@ -236,7 +474,7 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         page.locator("#look").get_by_label(evil, exact=True).last.check()
         answered(page)
         page.get_by_role("button", name="Pin this scenario").click()
-        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        unfold(page)
         page.wait_for_selector("#pins table")
         assert "owned" not in page.title()
         assert page.locator("img, b, body script").count() == 0
@@ -245,6 +483,7 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         assert page.problems == []
 
 
+@pytest.mark.slow
 def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp_path):
     with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
         enter(page, client)
@@ -253,7 +492,7 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
         second.goto(page.url)
         answered(second)  # the cookie is enough
         second.locator("summary", has_text="Open another table").click()
-        second.locator("input[type=file]").set_input_files(
+        second.locator("#open input[type=file]").set_input_files(
             {"name": "broken.parquet", "mimeType": "x/y", "buffer": b"PAR1 this is none"}
         )
         second.wait_for_selector("#problem:not([hidden])")

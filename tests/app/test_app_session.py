@@ -21,6 +21,7 @@ from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.group import group as commands
 from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
 from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.report.browser import find_browser
 
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
 
@@ -31,6 +32,14 @@ def people(rows=600, **more):
     hired = np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no")
     age = rng.integers(18, 60, rows)
     return polars.DataFrame({"sex": sex, "region": region, "age": age, "hired": hired, **more})
+
+
+def staff(rows=600):
+    """The same people with a second outcome and a small number."""
+    rng = np.random.default_rng(4)
+    return people(rows).with_columns(
+        level=polars.Series(rng.integers(1, 4, rows)), promoted=polars.Series(rng.choice(["yes", "no"], rows))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +78,148 @@ def test_a_table_is_looked_at_and_roles_are_proposed(client):
         assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
         assert group["interval"][0] < group["rate"] < group["interval"][1]
     assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_missing_values_are_counted_by_group(client, groups):
+    frame = people().with_columns(
+        age=polars.when(polars.col("sex") == "f").then(None).otherwise(polars.col("age")),
+        region=polars.when(polars.int_range(600) % 3 == 0).then(None).otherwise(polars.col("region")),
+    )
+    state, _ = opened(client, frame=frame)
+    values = {**OPTIONS, "protected": ["sex", "region"], "groups": groups}
+    look = client.done("/api/look", {"table": state["table"]["number"], "options": values})["look"]
+    assert len(look["groupings"]) == (2 if groups == "each" else 1)
+    for grouping in look["groupings"]:
+        columns = [grouping["name"]] if groups == "each" else ["sex", "region"]
+        others = [name for name in frame.columns if name not in columns]
+        assert grouping["groups"]
+        for group in grouping["groups"]:
+            mine = frame.filter(
+                *(polars.col(name) == level for name, level in zip(columns, group["group"].split(" × "), strict=True))
+            )
+            counts = {name: mine[name].null_count() for name in others}
+            assert group["missing"]["share"] == pytest.approx(sum(counts.values()) / (len(mine) * len(others)))
+            worst = max(counts, key=counts.get)
+            if counts[worst]:
+                assert group["missing"]["most_in"] == worst
+                assert group["missing"]["most"] == pytest.approx(counts[worst] / len(mine))
+
+
+def test_the_shares_of_every_column_are_known(client):
+    state, _ = opened(client)
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    counts = people()["region"].value_counts(normalize=True).sort("region")
+    assert columns["region"]["shares"] == [[level, pytest.approx(share)] for level, share in counts.iter_rows()]
+    assert sum(share for _, share in columns["age"]["shares"]) == pytest.approx(1)
+    assert [level for level, _ in columns["age"]["shares"]] == columns["age"]["choices"]
+
+
+def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = people().iter_rows()
+    text = "a remark\n" + "".join(f"{sex}|{region}|{age},5|{hired}\n" for sex, region, age, hired in rows)
+    content = (text.replace("|w|", "|??|") + "sum of all\n").encode("utf-16")
+    (tmp_path / "odd.csv").write_bytes(content)
+    status, state = client.upload("odd.csv", content)
+    reading = {
+        "delimiter": "|",
+        "encoding": "utf-16",
+        "decimal": ",",
+        "skip_lines": 1,
+        "skip_last": 1,
+        "missing": ["", "??"],
+        "columns": "sex,region,age,hired",
+    }
+    assert status == 422, state  # it cannot be guessed at, but it is kept
+    number = client.get("/api/state")[1]["unread"]["number"]
+    state = client.done("/api/read", {"table": number, "options": reading})
+    assert state["table"]["reading"] == reading
+    assert state["unread"] is None
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["age"]["kind"] == "numeric"
+    assert columns["region"]["missing"] == len(people().filter(polars.col("region") == "w"))
+    answer = client.fit(state, **OPTIONS, representation_rate=None)
+    body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+    (tmp_path / "odd-fair.csv").unlink()
+    exec(compile(answer["python"], "snippet", "exec"), {})
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ({"encoding": "klingon"}, "klingon"),
+        ({"delimiter": 3}, "takes"),
+        ({"drop": ["sex"]}, "unknown option"),
+        ({"input_format": "exe"}, "Format of the file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_so_stays_as_it_was(client, reading, said):
+    state, _ = opened(client)
+    status, answer = client.post("/api/read", {"table": state["table"]["number"], "options": reading})
+    assert status == 422
+    assert said in answer["error"]
+    assert client.get("/api/state")[1]["table"] == state["table"]
+
+
+DOMAIN = """
+[levels]
+sex = ["f", "m"]
+region = ["n", "s", "w"]
+hired = ["no", "yes"]
+[edges]
+age = [18, 30, 45, 60]
+"""
+
+
+def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
+    pytest.importorskip("opendp")
+    state, _ = opened(client)
+    number = state["table"]["number"]
+    drafted = client.done("/api/draft", {"table": number, "options": OPTIONS})["text"]
+    assert "draft = true" in drafted
+    private = {**OPTIONS, "representation_rate": None, "epsilon": 5, "domain": DOMAIN}
+
+    def ask(spend=False, **more):
+        return client.post("/api/fit", {"table": number, "options": {**private, **more}, "spend": spend})
+
+    status, answer = ask()
+    assert status == 422
+    assert "Spend the budget" in answer["error"]
+    status, answer = ask(spend=True, domain=drafted)
+    assert status == 422
+    assert "draft" in answer["error"]
+    status, answer = ask(spend=True, representation_rate=None)
+    assert status == 200, answer
+    assert answer["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    seen = answer["answer"]["see"]["groups"]
+    status, moved = ask(statistical_rate=0.8)  # from what was measured already
+    assert status == 200, moved
+    assert moved["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    assert [group["rate_before"] for group in moved["answer"]["see"]["groups"]] == [
+        group["rate_before"] for group in seen
+    ]
+    assert ask(protected=["region"])[0] == 422  # which is another look
+    assert ask(epsilon=None)[0] == 200
+    assert ask()[0] == 200
+    status, again = ask(spend=True, epsilon=1, delta=1e-8)
+    assert status == 200
+    assert again["answer"]["spent"] == ["ε = 5, δ = 1e-09", "ε = 1, δ = 1e-08"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    files = {file["what"]: file["name"] for file in job["result"]["files"]}
+    assert files["Public values"] == "people-domain.toml"
+    bodies = downloaded(client, job["result"]["files"])
+    assert bodies["people-domain.toml"][2].decode() == DOMAIN
+    for words in ("--epsilon 1", "--delta 1e-08", "--domain people-domain.toml"):
+        assert words in again["answer"]["command"]
+    assert "read_domain('people-domain.toml')" in again["answer"]["python"]
+    assert "Privacy(delta=1e-08)" in again["answer"]["python"]
 
 
 def test_see_shows_what_debias_does(client):
@@ -125,7 +276,7 @@ CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
-    "fewer rows": {"rows": 50, "seed": 7, "base": "product", "base_share": 0.5},
+    "fewer rows": {"rows": 50, "random_state": 7, "base": "product", "base_share": 0.5},
     "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights"},
     "two columns": {
         "protected": ["sex", "region"],
@@ -135,10 +286,52 @@ CASES = {
         "drop": ["age"],
     },
     "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
-    "within": {"within": ["region"], "representation_rate": None},
+    "within": {"within": {"region": None}, "representation_rate": None},
+    "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
+    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep": []},
+    "numbers redrawn": {"detail": "bins", "representation_rate": None},
+    "columns read differently": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "order": {"region": ["w", "s", "n"]},
+        "max_levels": 30,
+        "representation_rate": None,
+    },
+    "fewer bins": {"bins": 4, "representation_rate": None, "weight": "level"},
+    "shares of another column": {
+        "target": {"region": {"n": 0.2, "s": 0.3, "w": 0.5}, "hired": None},
+        "representation_rate": None,
+    },
+    "several outcomes": {"also": {"promoted": ["yes"]}, "representation_rate": None, "favourable": ["yes"]},
+    "another outcome, all levels": {"also": {"promoted": None}, "representation_rate": None, "favourable": []},
+    "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
+    "named weights": {"mode": "weights", "weight_name": "w", "weight": "level", "representation_rate": None},
+    "judged in the report": {"evaluate": True, "representation_rate": None},
+    "public values": {
+        "share": True,
+        "domain": """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+levels.promoted = ["no", "yes"]
+levels.level = [1, 2, 3]
+edges.age = [18, 30, 45, 60]
+""",
+        "representation_rate": None,
+    },
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
     "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
+    "many at once": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "within": {"region": ["n", "s"]},
+        "also": {"promoted": ["yes"]},
+        "target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}},
+        "forbid": [{"level": "1", "region": "w"}],
+        "detail": "bins",
+        "representation_rate": None,
+        "purpose": "to see",
+    },
     "identifier": {"keep": ["person"], "representation_rate": None},
     "to share": {"share": True, "representation_rate": None},
 }
@@ -155,31 +348,42 @@ def asked_for(tokens):
 
 
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
-SCANNED = ("rows", "weights", "top-up", "relabelled", "to share")
+SCANNED = (
+    "rows",
+    "weights",
+    "top-up",
+    "relabelled",
+    "to share",
+    "columns read differently",
+    "fewer bins",
+    "public values",
+)
+QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
 REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
 
 
 @pytest.mark.parametrize(
     ("case", "suffix"),
-    [pytest.param(*one, marks=[pytest.mark.slow] if one[0] == "relabelled" else []) for one in REPEATED],
+    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED],
 )
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
-    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else None
+    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
     state, content = opened(client, f"people{suffix}", frame)
     (tmp_path / f"people{suffix}").write_bytes(content)
     answer = client.fit(state, **{**OPTIONS, **CASES[case]})
     job = client.work("take")
     assert job["state"] == "done", job
     files = {name: body for name, (status, _, body) in downloaded(client, job["result"]["files"]).items()}
-    assert [file["what"] for file in job["result"]["files"]][1:] == ["Model", "Report"]
+    assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
 
     tokens = shlex.split(answer["command"])
-    scenario = Scenario.from_json(client.get("/api/state")[1]["options"])
-    assert replace(asked_for(tokens), protected=list(scenario.protected)) == scenario.request(
-        client.session.opened.schema
-    )
+    scenario = Scenario.from_json(client.get("/api/state")[1]["options"], client.session.opened)
+    roles = {"protected": list(scenario.roles.protected), "favourable": scenario.request().favourable}
+    assert replace(asked_for(tokens), **roles) == scenario.request()
+    for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
+        (tmp_path / name).write_bytes(files[name])
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0
@@ -205,7 +409,7 @@ def test_a_download_is_never_a_page(client):
         assert status == 200
         assert lowered["content-disposition"].startswith("attachment")
         assert lowered["content-type"] == "application/octet-stream"
-    client.fit(state, representation_rate=None, seed=1)  # files of another scenario are not mixed up
+    client.fit(state, representation_rate=None, random_state=1)  # files of another scenario are not mixed up
     assert client.get("/api/state")[1]["files"] == []
     assert all(status == 404 for status, _, _ in downloaded(client, files).values())
 
@@ -221,7 +425,7 @@ def test_an_estimate_changes_the_command(client):
     seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
     assert seen[0] == "Accuracy"
     assert "--estimate rows" in answer["command"]
-    assert client.fit(state, representation_rate=None, seed=2)["see"]["estimate"] is None
+    assert client.fit(state, representation_rate=None, random_state=2)["see"]["estimate"] is None
 
 
 def test_the_new_rows_are_judged_as_evaluate_does(client):
@@ -238,18 +442,96 @@ def test_the_new_rows_are_judged_as_evaluate_does(client):
     assert "New rows" in client.work("evaluate")["error"]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_known_margins_are_raked_as_the_command_does(client, suffix, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    state, content = opened(client, f"people{suffix}")
-    (tmp_path / f"people{suffix}").write_bytes(content)
-    margins = {"sex": {"f": 0.51, "m": 0.49}, "region": {"n": 0.2, "s": 0.3, "w": 0.5}}
-    job = client.work("rake", table=state["table"]["number"], margins=margins, bounds=[0.3, 3])
+def test_rows_of_other_people_help_to_judge(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    others = people(900)[600:]
+    status, answer = client.upload("others.csv&as=control", others.write_csv().encode())
+    assert (status, answer["control"]) == (200, {"name": "others.csv", "rows": 300})
+    assert client.get("/api/state")[1]["control"] == answer["control"]
+    job = client.work("evaluate", control=True, options={"secrets": "hired", "attacks": 150, "random_state": 3})
     assert job["state"] == "done", job
-    for level in job["result"]["levels"]:
-        assert level["achieved"] == pytest.approx(margins[level["margin"]][level["level"]], abs=1e-9)
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    roles = {"outcome": "hired", "protected": ["sex"], "favourable": "yes"}
+    judged = fairmaxent.evaluate(
+        people(), fit.sample(600), control=others, secrets=["hired"], attacks=150, random_state=3, **roles
+    )
+    assert job["result"]["verdict"] == judged.verdict
+    assert [one["value"] for one in job["result"]["measures"]] == judged.to_frame()["value"].to_list()
+    assert "--control others.csv" in job["result"]["command"]
+    assert "--secrets hired" in job["result"]["command"]
+    assert client.upload("others.csv&as=control", b"")[0] == 422
+    state, _ = opened(client)
+    assert state["control"] is None  # another table has other people
+
+
+@pytest.mark.slow
+def test_the_report_is_also_a_pdf(client, tmp_path):
+    try:
+        find_browser()
+    except fairmaxent.DependencyError as problem:
+        pytest.skip(str(problem))
+    state, _ = opened(client)
+    answer = client.fit(state, representation_rate=None, pdf=True)
+    assert "--pdf people-report.pdf" in answer["command"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
+    assert body.startswith(b"%PDF")
+
+
+def test_without_a_browser_there_is_no_pdf(client, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("fairmaxent.report.browser._PATHS", ())
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None, pdf=True)
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "Chrom" in job["error"]
+
+
+SEX = {("sex",): {("f",): 0.51, ("m",): 0.49}}
+CROSSED = {("sex", "region"): {(sex, region): 1 / 6 for sex in "fm" for region in "nsw"}}
+RAKED = {
+    "bounded": ({**SEX, ("region",): {("n",): 0.2, ("s",): 0.3, ("w",): 0.5}}, {"bounds": "0.3,3"}),
+    "crossed": ({**CROSSED, ("promoted",): {("no",): 0.4, ("yes",): 0.6}}, {"weight": "level", "title": "A “t”"}),
+    "relaxed": ({**SEX, **CROSSED}, {"relax": [["sex", "region"]], "bounds": "none,3", "weight_name": "w"}),
+    "all relaxed": ({**SEX, **CROSSED}, {"relax": ["all"]}),
+    "replicated": (SEX, {"replicates": 3, "random_state": 4}),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "suffix"),
+    [
+        pytest.param(case, suffix, marks=[] if (case, suffix) == ("crossed", ".csv") else [pytest.mark.slow])
+        for case in RAKED
+        for suffix in (".csv", ".parquet")
+    ],
+)
+def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    state, content = opened(client, f"people{suffix}", staff())
+    (tmp_path / f"people{suffix}").write_bytes(content)
+    margins, options = RAKED[case]
+    sent = [
+        {"columns": list(names), "shares": [[list(at), share] for at, share in shares.items()]}
+        for names, shares in margins.items()
+    ]
+    job = client.work("rake", table=state["table"]["number"], margins=sent, options=options)
+    assert job["state"] == "done", job
+    if "relax" not in options:
+        reached = {(one["margin"], one["level"]): one["achieved"] for one in job["result"]["levels"]}
+        wanted = {
+            (" × ".join(names), ", ".join(at)): share
+            for names, shares in margins.items()
+            for at, share in shares.items()
+        }
+        assert reached == pytest.approx(wanted, abs=1e-9)
     files = {name: body for name, (_, _, body) in downloaded(client, job["result"]["files"]).items()}
-    (tmp_path / "people-margins.csv").write_bytes(files["people-margins.csv"])
+    for name in files:
+        if "-margins" in name:
+            (tmp_path / name).write_bytes(files[name])
     with pytest.raises(SystemExit) as ended:
         commands.main(shlex.split(job["result"]["command"])[1:], "fairmaxent")
     assert ended.value.code == 0
@@ -257,14 +539,21 @@ def test_known_margins_are_raked_as_the_command_does(client, suffix, tmp_path, m
         assert (tmp_path / name).read_bytes() == body, name
 
 
+HALVES = [[["f"], 0.5], [["m"], 0.5]]
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ({}, "at least one column"),
-        ({"margins": {"nothing": {"f": 1}}}, "make no sense"),
-        ({"margins": {"sex": {"f": "1"}}}, "make no sense"),
-        ({"margins": {"sex": {"f": 0.5, "m": 0.5}}, "bounds": [1]}, "make no sense"),
-        ({"margins": {"sex": {"f": 0.5, "m": 0.6}}}, "add up to 110.0%"),
+        ({"margins": {"sex": {"f": 1}}}, "at least one column"),
+        ({"margins": [{"columns": ["nothing"], "shares": [[["f"], 1]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex"], "shares": [[["f"], "1"]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex", "region"], "shares": [[["f"], 1]]}]}, "make no sense"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"bounds": "1"}}, "two numbers"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"output": "/x"}}, "unknown option"),
+        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"weight": "x"}}, "no column"),
+        ({"margins": [{"columns": ["sex"], "shares": [[["f"], 0.5], [["m"], 0.6]]}]}, "add up to 110.0%"),
     ],
 )
 def test_margins_that_make_no_sense_are_refused(client, values, said):
@@ -282,9 +571,9 @@ def test_a_trade_off_and_pins(client):
     assert {point["varied"] for point in points} == {"base_share", "rates"}
     assert sum(point["is_this_fit"] for point in points) >= 1
     for number in range(5):
-        client.fit(state, representation_rate=None, seed=number)
+        client.fit(state, representation_rate=None, random_state=number)
         pins = client.done("/api/pin", {})["pins"]
-    assert [pin["answer"]["scenario"]["seed"] for pin in pins] == [2, 3, 4]
+    assert [pin["answer"]["scenario"]["random_state"] for pin in pins] == [2, 3, 4]
     left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
     assert left == pins[1:] == client.get("/api/state")[1]["pins"]
 

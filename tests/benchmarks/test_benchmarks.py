@@ -22,6 +22,7 @@ from benchmarks.tables import OUTCOME, PROTECTED, correlated_codes, fair_frame
 
 from benchmarks import (
     alternatives,
+    app,
     cluster,
     coverage,
     engine,
@@ -38,6 +39,7 @@ from benchmarks import (
     stages,
     wide,
 )
+from fairmaxent import DependencyError
 
 # ---------------------------------------------------------------- the meter
 
@@ -398,6 +400,21 @@ def test_coverage_has_a_line_for_every_metric_size_and_weight():
     assert (line["metric"], line["rows"], line["weights"], line["lowest"]) == ("statistical rate", 10, "1:1", None)
     assert 0.5 < line["lowest, few rows"] <= line["highest, few rows"] <= 1
     assert 0 < line["width, few rows"] <= 1
+
+
+def test_the_app_without_a_browser_says_why_nothing_was_measured(monkeypatch):
+    monkeypatch.setattr(app, "find_browser", lambda: (_ for _ in ()).throw(DependencyError("no Chromium is here")))
+    pytest.importorskip("playwright")
+    outcome = app.measure(app.QUICK)
+    assert {bar.why for bar in outcome.bars} == {"no Chromium is here"}
+    assert not any(bar.met for bar in outcome.bars)
+    assert outcome.tables[0].rows == ()
+
+
+def test_the_app_is_measured_by_its_late_moves():
+    seen = app.Seen(5_000, 5, ready=1.5, first=2.0, moves=(*[100.0] * 90, *[400.0] * 10), cpu=9.0)
+    bars = app.outcome([seen], app.QUICK, "").bars
+    assert [(bar.measured, bar.met) for bar in bars] == [(1.5, True), (400.0, False), (None, False)]
 
 
 def test_numbers_are_shown_in_three_digits():

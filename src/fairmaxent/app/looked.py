@@ -4,24 +4,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from fairmaxent.app.gaps import gaps_by_group
+from fairmaxent.app.labels import as_labelled, labelled
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.problem_text import as_labelled
+from fairmaxent.app.page_options import page_options
+from fairmaxent.cli.commands.inspect import command as inspect_command
+from fairmaxent.cli.commands.inspect import domain_draft
+from fairmaxent.cli.options import DomainOptions
+from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
-from fairmaxent.inspection import Inspection
+from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.proxies import NOTABLE
 from fairmaxent.plain_text import visible
 
+ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
+COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
 
 
-def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
+def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Look at the table with the roles, and the ways to read its columns, that the page chose."""
+    frame, roles, domain = _looked_at(opened, asked)
+    inspection = inspect(
+        frame,
+        roles.outcome or None,
+        roles.protected or None,
+        favourable=roles.favoured,
+        groups=roles.groups,
+        weight=roles.weight,
+        domain=domain,
+    )
+    look = _looked(opened, inspection, frame, domain)
+    if asked:  # what nobody chose is not taken for granted
+        look |= {} if roles.outcome else {"outcome": None}
+        look |= {} if roles.protected else {"protected": []}
+    return look
+
+
+def drafted(opened: OpenedTable, asked: Mapping[str, Any]) -> str:
+    """A draft of the values that every column can have, as 'fairmaxent inspect --write-domain' writes it."""
+    return domain_draft(*_looked_at(opened, asked))
+
+
+def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
+    """The rows that Look shows, the roles of the columns, and their levels."""
+    names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
+    given = {name: value for name, value in asked.items() if name in names}
+    options = page_options(inspect_command, ["-"], given, names=names)
+    drop = options.context.params["drop"] or ()
+    roles = options.record(RoleOptions).checked(opened.file(drop), opened.typed)
+    return opened.looked_at(drop), roles, opened.levels(drop, options.record(DomainOptions), roles.weight)
+
+
+def _looked(opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
-    notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
+    notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
     notes += [spelled(hint.parts, as_labelled) for hint in inspection.hints]
     if opened.is_partly_looked_at:
         notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
@@ -39,6 +83,7 @@ def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
                 "missing": column.missing,
                 "levels": [cut(level) for level in column.shown[:_LEVELS]],
                 "choices": _choices(column),
+                "shares": _shares(column, domain),
                 "more": max(0, len(column.shown) - _LEVELS),
                 "identifier": column.identifier,
             }
@@ -48,7 +93,7 @@ def looked(opened: OpenedTable, inspection: Inspection) -> dict[str, Any]:
             {"role": one.role, "value": value_text(one.value), "reason": one.reason, "sure": one.confidence}
             for one in inspection.proposals
         ],
-        "groupings": [_grouping(grouping) for grouping in inspection.groupings],
+        "groupings": [_grouping(grouping, inspection.protected, frame, domain) for grouping in inspection.groupings],
         "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
         "notes": [visible(note) for note in notes],
         "cost": None if inspection.cost is None else inspection.cost.words,
@@ -61,24 +106,39 @@ def _choices(column: ColumnSummary) -> list[str]:
     return list(known) if len(known) <= _LEVELS else []
 
 
-def _grouping(grouping: GroupingRates) -> dict[str, Any]:
+def _shares(column: ColumnSummary, domain: Domain) -> list[tuple[str, float]]:
+    """The share of each level, missing too, if they are few."""
+    attribute = domain.attribute(column.name)
+    counts = attribute.level_counts()
+    if not _choices(column) or not counts.sum():
+        return []
+    return list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True))
+
+
+def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
     sizes = {group.group: group for group in grouping.representation.groups}
+    gaps = gaps_by_group(frame, domain, [grouping.name] if grouping.name in protected else protected)
     return {
         "name": grouping.name,
         "representation_rate": _known(grouping.representation.value),
         "statistical_rate": _known(grouping.statistical.value),
         "groups": [
             {
-                "group": " × ".join(map(value_text, group.group)),
+                "group": _group_text(group.group),
                 "outcome": value_text(group.outcome),
                 "rows": sizes[group.group].count,
                 "share": _known(sizes[group.group].rate),
                 "rate": _known(group.rate),
                 "interval": group.interval,
+                "missing": None if (known := gaps.get(_group_text(group.group))) is None else vars(known),
             }
             for group in grouping.statistical.groups
         ],
     }
+
+
+def _group_text(group: tuple[object, ...]) -> str:
+    return " × ".join(map(value_text, group))
 
 
 def _known(value: float) -> float | None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fairmaxent.app.looked import plain
-from fairmaxent.app.opened_table import AS_INFERRED, OpenedTable, reading_of
-from fairmaxent.cli.commands.rake import WEIGHT_NAME, RakeOptions, make_report
+from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.page_options import page_options
+from fairmaxent.app.repeat import typed_text
+from fairmaxent.cli.commands.rake import RakeOptions, make_report
+from fairmaxent.cli.commands.rake import command as rake_command
 from fairmaxent.cli.filing_options import FilingOptions
-from fairmaxent.cli.option_types import BOUNDS
-from fairmaxent.cli.options import source_of
+from fairmaxent.cli.options import DomainOptions, source_of
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.staging import Staging
@@ -22,61 +24,113 @@ from fairmaxent.files.tables import read_table, write_table
 from fairmaxent.progress import Progress
 from fairmaxent.raking.pipeline import rake
 
+RAKING_NAMES = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
+_NAMES = (*RAKING_NAMES, *(field.name for field in fields(FilingOptions)))
 _SLACK = 1e-6  # how far shares may be from adding up to 1
+_NO_SENSE = "the page sent margins that make no sense; reload it"
 
 
 @dataclass(frozen=True)
-class KnownMargins:
-    """Shares of the levels of some columns, and by how much a weight may change."""
+class SharesOf:
+    """The shares of the levels of a column, or of the combinations of crossed columns."""
 
-    shares: Mapping[str, Mapping[str, float]]
-    bounds: tuple[float, float] | None
+    columns: tuple[str, ...]
+    values: tuple[tuple[tuple[str, ...], float], ...]
 
     @classmethod
-    def from_json(cls, values: object, schema: Mapping[str, Any]) -> KnownMargins:
+    def from_json(cls, values: object, schema: Mapping[str, Any]) -> SharesOf:
+        """Read one margin that the page sent."""
+        given = values if isinstance(values, Mapping) else {}
+        columns, shares = given.get("columns"), given.get("shares")
+        if not (_is_texts(columns) and columns and all(name in schema for name in columns)):
+            raise InputError(_NO_SENSE)
+        if not isinstance(shares, list) or not all(_is_share(one, len(columns)) for one in shares):
+            raise InputError(_NO_SENSE)
+        total = sum(share for _, share in shares)
+        if abs(total - 1) > _SLACK:
+            name = " × ".join(columns)
+            raise InputError(f"the shares of {name!r} add up to {total:.1%}; they must add up to 100 %")
+        return cls(tuple(columns), tuple((tuple(levels), share) for levels, share in shares))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownMargins:
+    """What is known, and how it is to be reached."""
+
+    shares: tuple[SharesOf, ...]
+    options: RakeOptions
+    filing: FilingOptions
+    typed: tuple[str | None, ...]
+
+    @classmethod
+    def from_json(cls, values: object, table: OpenedTable) -> KnownMargins:
         """Read what the page sent."""
         given = values if isinstance(values, Mapping) else {}
-        shares, bounds = given.get("margins"), given.get("bounds")
-        if not isinstance(shares, Mapping) or not shares:
+        margins = given.get("margins")
+        if not isinstance(margins, list) or not margins:
             raise InputError("Choose at least one column whose shares are known.")
-        for column, levels in shares.items():
-            if column not in schema or not isinstance(levels, Mapping) or not all(map(_is_number, levels.values())):
-                raise InputError("the page sent margins that make no sense; reload it")
-            if abs(sum(levels.values()) - 1) > _SLACK:
-                raise InputError(
-                    f"the shares of {column!r} add up to {sum(levels.values()):.1%}; they must add up to 100 %"
-                )
-        if bounds is not None and not (isinstance(bounds, list) and len(bounds) == 2 and all(map(_is_number, bounds))):
-            raise InputError("the page sent bounds that make no sense; reload it")
-        return cls(shares, None if bounds is None else (float(bounds[0]), float(bounds[1])))
+        shares = tuple(SharesOf.from_json(one, table.schema) for one in margins)
+        asked = {"random_state": 0, **(given.get("options") or {})}
+        asked |= {} if asked.get("replicates") else {"random_state": None}  # which is about nothing else
+        options = page_options(rake_command, ["-", "--margins", "-"], asked, names=_NAMES)
+        wanted = options.record(RakeOptions)
+        if wanted.weight is not None and wanted.weight not in table.schema:
+            raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
+        return cls(shares, wanted, options.record(FilingOptions), options.typed)
 
-    def table(self) -> Any:
-        """The margins as the table that `rake` reads."""
-        rows = [(column, level, share) for column, levels in self.shares.items() for level, share in levels.items()]
-        return load_library("polars").DataFrame(rows, schema=["columns", "level", "value"], orient="row")
+    def tables(self) -> list[Any]:
+        """The margins as the tables that `rake` reads: one for all single columns, one for each crossing."""
+        polars = load_library("polars")
+        single = [one for one in self.shares if len(one.columns) == 1]
+        rows = [(*one.columns, *levels, share) for one in single for levels, share in one.values]
+        tables = [polars.DataFrame(rows, schema=["columns", "level", "value"], orient="row")] if rows else []
+        crossed = [one for one in self.shares if len(one.columns) > 1]
+        return tables + [
+            polars.DataFrame(
+                [(*levels, share) for levels, share in one.values], schema=[*one.columns, "value"], orient="row"
+            )
+            for one in crossed
+        ]
 
 
-def weigh(opened: OpenedTable, known: KnownMargins, folder: Path, progress: Progress) -> dict[str, Any]:
+def weigh(table: OpenedTable, known: KnownMargins, folder: Path, progress: Progress) -> dict[str, Any]:
     """Rake the table and write the files; return the margins before and after, and the command that repeats it."""
-    table, _, report, like_input = opened.file_names()
-    stem = os.path.basename(table).split("-fair")[0]
-    names = [f"{stem}-margins.csv", os.path.basename(table).replace("-fair", "-weighted", 1), os.path.basename(report)]
-    margins, weighted, written = (str(folder / name) for name in names)
-    write_table(known.table(), margins)
-    wanted = _options(known, margins, weighted, written, like_input=like_input)
-    source = opened.file()
+    written, _, report, like_input = table.file_names()
+    stem = os.path.basename(written).split("-fair")[0]
+    numbers = itertools.count(1)
+    margins = {f"{stem}-margins{'' if (n := next(numbers)) == 1 else f'-{n}'}.csv": one for one in known.tables()}
+    weighted, report = os.path.basename(written).replace("-fair", "-weighted", 1), os.path.basename(report)
+    for name, frame in margins.items():
+        write_table(frame, folder / name)
+    wanted = replace(
+        known.options,
+        margins=tuple(str(folder / name) for name in margins),
+        output=str(folder / weighted),
+        like_input=like_input,
+        report=str(folder / report),
+        force=True,
+    )
+    source = table.file(in_memory=bool(wanted.replicates))
     progress("raking", 0.1)
-    raking = rake(source.frame, [read_table(margins).frame], bounds=wanted.bounds)
+    raking = rake(
+        source.frame,
+        [read_table(path).frame for path in wanted.margins],
+        weight=wanted.weight,
+        bounds=wanted.bounds,
+        relax=wanted.relaxed,
+        replicates=wanted.replicates,
+        random_state=wanted.random_state,
+    )
     progress("writing", 0.5)
-    command = _command(opened, known, names, like_input=like_input)
+    command = _command(table, known, [*margins], weighted, report, like_input=like_input)
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
-        staging.write_table(raking.weigh(source.frame, name=WEIGHT_NAME), weighted, form=form)
-        origin = source_of(str(opened.path), reading_of(), AS_INFERRED, command)
-        origin = replace(origin, file=os.path.basename(opened.typed))
-        make_report(raking, wanted, FilingOptions(None, None, None), staging, origin, source.notes)
+        staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), wanted.output or "", form=form)
+        origin = source_of(str(table.path), table.reading(), _AS_INFERRED, command)
+        origin = replace(origin, file=os.path.basename(table.typed))
+        make_report(raking, wanted, known.filing, staging, origin, source.notes)
     certificate = raking.certificate
-    whats = ("Margins", "Your rows with weights", "Report")
+    whats = {**dict.fromkeys(margins, "Margins"), weighted: "Your rows with weights", report: "Report"}
     return {
         "levels": plain([{"margin": one.name, **vars(level)} for one in certificate.margins for level in one.levels]),
         "summary": certificate.summary(),
@@ -84,38 +138,34 @@ def weigh(opened: OpenedTable, known: KnownMargins, folder: Path, progress: Prog
         "command": command,
         "files": [
             {"name": name, "what": what, "bytes": os.path.getsize(folder / name), "folder": int(folder.name)}
-            for name, what in zip(names, whats, strict=True)
+            for name, what in whats.items()
         ],
     }
 
 
-def _options(known: KnownMargins, margins: str, weighted: str, report: str, *, like_input: bool) -> RakeOptions:
-    return RakeOptions(
-        margins=(margins,),
-        weight=None,
-        bounds=known.bounds,
-        relax=(),
-        replicates=0,
-        random_state=None,
-        output=weighted,
-        output_format=None,
-        like_input=like_input,
-        weight_name=WEIGHT_NAME,
-        report=report,
-        pdf=None,
-        readable_by_others=False,
-        force=True,
-        as_json=False,
+_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+
+
+def _command(
+    table: OpenedTable, known: KnownMargins, margins: list[str], weighted: str, report: str, *, like_input: bool
+) -> str:
+    tokens: list[str | None] = ["fairmaxent", "rake", table.typed]
+    for name in margins:
+        tokens += ["--margins", name]
+    tokens += [*known.typed, *table.reading_typed, "-o", weighted, *(["--like-input"] if like_input else [])]
+    return typed_text([*tokens, "--report", report])
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_share(value: object, columns: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and _is_texts(value[0])
+        and len(value[0]) == columns
+        and isinstance(value[1], int | float)
+        and not isinstance(value[1], bool)
     )
-
-
-def _command(opened: OpenedTable, known: KnownMargins, names: list[str], *, like_input: bool) -> str:
-    margins, weighted, report = names
-    tokens = ["fairmaxent", "rake", opened.typed, "--margins", margins]
-    tokens += [] if known.bounds is None else ["--bounds", str(BOUNDS.written(known.bounds))]
-    tokens += ["-o", weighted, *(["--like-input"] if like_input else []), "--report", report]
-    return shlex.join(tokens)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

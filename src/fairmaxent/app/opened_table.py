@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import narwhals
 
+from fairmaxent.app.page_options import page_options
+from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
-from fairmaxent.data.frames import load_library
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import load_library, open_frame
+from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy.frame import collect
 from fairmaxent.files.tables import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
 
-AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 
 
-def reading_of(drop: Sequence[str] = ()) -> ReadingOptions:
-    """How the app reads files: as the command line does if nothing else is said."""
-    nothing: dict[str, Any] = dict.fromkeys(
-        (
-            "input_format",
-            "sheet",
-            "skip_lines",
-            "skip_last",
-            "delimiter",
-            "encoding",
-            "decimal",
-            "date_order",
-            "columns",
-        )
-    )
-    return ReadingOptions(**nothing, missing=(), drop=list(drop) or None)
+def read_as(values: object) -> tuple[ReadingOptions, tuple[str | None, ...]]:
+    """How the page wants a file to be read, and how that is typed."""
+    options = page_options(inspect, ["-"], values, names=READING_NAMES)
+    return options.record(ReadingOptions), options.typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +42,29 @@ class OpenedTable:
     typed: str  # how a command names it: the path given to the app, or the name of the file that was uploaded
     title: str
     can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
+    asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
+
+    @cached_property
+    def _reading_and_typed(self) -> tuple[ReadingOptions, tuple[str | None, ...]]:
+        return read_as(self.asked)
+
+    def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
+        """How it is read, without some columns."""
+        return replace(self._reading_and_typed[0], drop=list(drop) or None)
+
+    @property
+    def reading_typed(self) -> tuple[str | None, ...]:
+        """How that is typed."""
+        return self._reading_and_typed[1]
 
     @cached_property
     def _scanned(self) -> TableFile | None:
-        return reading_of().scan(str(self.path))
+        return self.reading().scan(str(self.path))
 
     @cached_property
     def _read(self) -> TableFile:
         """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
-        table = reading_of().read(str(self.path))
+        table = self.reading().read(str(self.path))
         return replace(table, remarks=tuple(str(one).replace(str(self.path), self.typed) for one in table.remarks))
 
     @property
@@ -69,7 +75,7 @@ class OpenedTable:
     def file(self, drop: Sequence[str] = (), *, in_memory: bool = False) -> TableFile:
         """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
         whole = self._read if in_memory or self._scanned is None else self._scanned
-        return reading_of(drop).without_dropped(whole)
+        return self.reading(drop).without_dropped(whole)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -98,6 +104,24 @@ class OpenedTable:
     def looked_at(self, drop: Sequence[str]) -> Any:
         """The rows that Look shows: all of them, or some from all over a large Parquet file."""
         return self._looked_at.drop(list(drop))
+
+    def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
+        """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
+        key = (tuple(drop), columns_as, weight)
+        known = self._levels.get(repr(key))
+        if known is None:
+            frame = self.looked_at(drop)
+            known = columns_as.domain(frame, weight)
+            if known is None:
+                rows = frame if weight is None else frame.drop(weight)
+                known = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
+            self._levels.clear()
+            self._levels[repr(key)] = known
+        return known
+
+    @cached_property
+    def _levels(self) -> dict[str, Domain]:
+        return {}
 
     @property
     def is_partly_looked_at(self) -> bool:

@@ -19,3 +19,13 @@ class StoppedError(Exception):
 
 class TooLargeError(InputError):
     """What the browser sent is larger than the app takes."""
+
+
+class UnspentError(InputError):
+    """A private fit has to look at the table, and nobody has agreed yet to spend its budget."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A private result looks at the table once, which spends its budget. Press “Spend the budget” under "
+            "Privacy; after that, the rates can be moved freely."
+        )

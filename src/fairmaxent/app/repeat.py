@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,11 @@ from typing import Any
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
-from fairmaxent.cli.output_options import WEIGHT_NAME
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Estimate, Request
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import request_lines
+from fairmaxent.report.repeat_call import reading_lines, request_lines
+from fairmaxent.report.source import Source
 
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
 
@@ -27,122 +28,124 @@ class FileNames:
     model: str
     report: str
     like_input: bool
+    pdf: str | None = None
+    domain: str | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> FileNames:
+        """The names of what a scenario makes; a private table may not have the form of the file."""
+        table, model, report, like_input = scenario.table.file_names()
+        stem = os.path.splitext(report)[0]
+        return cls(
+            table,
+            model,
+            report,
+            like_input and not scenario.asked.private,
+            f"{stem}.pdf" if scenario.pdf else None,
+            None if scenario.domain_text is None else f"{stem.removesuffix('-report')}-domain.toml",
+        )
 
 
-def command_text(opened: OpenedTable, scenario: Scenario, names: FileNames, estimated: str | None) -> str:
+def command_text(scenario: Scenario, names: FileNames, estimated: str | None) -> str:
     """The command, on one line, or why there is none."""
-    return _typed(list(command_tokens(opened, scenario, names, estimated)))
+    return typed_text(list(command_tokens(scenario, names, estimated)))
 
 
-def evaluation_command(opened: OpenedTable, scenario: Scenario, names: FileNames) -> str:
+def evaluation_command(scenario: Scenario, names: FileNames, typed: Sequence[str | None]) -> str:
     """The command that judges the rows that the other command writes."""
-    tokens: list[str | None] = ["fairmaxent", "evaluate", opened.typed, names.table, "--outcome", scenario.outcome]
-    for name in scenario.protected:
-        tokens += ["--protected", name]
-    for level in scenario.favourable:
-        tokens += ["--favourable", option_types.LEVEL.written(level)]
+    table = scenario.table
+    tokens: list[str | None] = ["fairmaxent", "evaluate", table.typed, names.table, *typed, *table.reading_typed]
     tokens += ["--drop", option_types.NAMES.written(list(scenario.drop))] if scenario.drop else []
-    return _typed(tokens)
+    return typed_text(tokens)
 
 
-def _typed(tokens: Sequence[str | None]) -> str:
+def typed_text(tokens: Sequence[str | None]) -> str:
+    """A command on one line; or, if a part of it cannot be typed, that it cannot."""
     if None in tokens:
         return _UNTYPABLE
     text = shlex.join(token for token in tokens if token is not None)
     return text if visible(text) == text and "\n" not in text else _UNTYPABLE
 
 
-def command_tokens(
-    opened: OpenedTable, scenario: Scenario, names: FileNames, estimated: str | None
-) -> Iterator[str | None]:
+def command_tokens(scenario: Scenario, names: FileNames, estimated: str | None) -> Iterator[str | None]:
     """The words of the command; None stands for one that cannot be typed. What has its default is left out."""
-    yield from ("fairmaxent", "debias", opened.typed)
-    yield from _roles(scenario)
-    yield from _wishes(scenario)
-    yield from ("--seed", str(scenario.seed), "--estimate", estimated or "none")
-    yield from ("--mode", scenario.mode)
-    yield from () if scenario.rows is None else ("--rows", str(scenario.rows))
-    yield from ["--iid"] if scenario.iid else []
+    yield from ("fairmaxent", "debias", scenario.table.typed)
+    yield from scenario.typed
+    yield from scenario.table.reading_typed
+    yield from () if names.domain is None else ("--domain", names.domain)
+    yield from ("--estimate", estimated or "none")
     yield from ("-o", names.table)
     yield from ["--like-input"] if names.like_input else []
     yield from ("--model", names.model, "--report", names.report)
-    for name in ("title", "author", "purpose"):
-        text = getattr(scenario, name)
-        yield from (f"--{name}", text) if text else ()
+    yield from () if names.pdf is None else ("--pdf", names.pdf)
 
 
-def _roles(scenario: Scenario) -> Iterator[str | None]:
-    yield from ("--outcome", scenario.outcome)
-    for name in scenario.protected:
-        yield from ("--protected", name)
-    for level in scenario.favourable:
-        yield from ("--favourable", option_types.LEVEL.written(level))
-    yield from ("--groups", scenario.groups) if scenario.groups != "each" else ()
-    yield from ("--weight", scenario.weight) if scenario.weight is not None else ()
-    for name in ("drop", "keep"):
-        names = getattr(scenario, name)
-        yield from (f"--{name}", option_types.NAMES.written(list(names))) if names else ()
-
-
-def _wishes(scenario: Scenario) -> Iterator[str | None]:
-    usual = Scenario("", ())
-    for name in ("representation_rate", "statistical_rate"):
-        rate = getattr(scenario, name)
-        if rate != getattr(usual, name):
-            yield from (f"--{name.replace('_', '-')}", option_types.RATE.written(rate))
-    if scenario.within:
-        yield from ("--within", option_types.WITHIN.written(dict.fromkeys(scenario.within)))
-    for column, shares in (scenario.target or {}).items():
-        yield from ("--target", option_types.TARGET.written((column, shares)))
-    for name in ("relabel", "base"):
-        if getattr(scenario, name) != getattr(usual, name):
-            yield from (f"--{name}", getattr(scenario, name))
-    if scenario.relabels and scenario.threshold != usual.threshold:
-        yield from ("--threshold", str(scenario.threshold))
-    for name in ("base_share", "largest_weight"):
-        if getattr(scenario, name) != getattr(usual, name):
-            yield from (f"--{name.replace('_', '-')}", str(getattr(scenario, name)))
-    for name in ("compare_missing", "share"):
-        yield from [f"--{name.replace('_', '-')}"] if getattr(scenario, name) else []
-
-
-def python_text(opened: OpenedTable, scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) -> str:
+def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) -> str:
     """The Python that writes the same table."""
-    reading, writing = _file_functions(opened, scenario, names)
+    reading, writing = _file_functions(scenario, names)
     request = fit.request
     assert isinstance(request, Request)
     plan = "None" if estimated is None else f"fairmaxent.Estimate(output={Estimate(output=estimated).output!r})"
     options = [line for line in request_lines(request) if not line.strip().startswith("estimate=")]
-    lines = ["import fairmaxent", *reading]
-    fitted = f"table.drop({list(scenario.drop)!r})" if scenario.drop else "table"
-    lines += ["fit = fairmaxent.debias(", f"    {fitted},", *options, f"    estimate={plan},", ")"]
-    return "\n".join([*lines, *_made(opened, scenario, fit), *writing, ""])
+    narrowed = list(_domain_lines(scenario, fit, names))
+    has_domain = any(line.startswith("domain =") for line in narrowed)
+    lines = ["import fairmaxent", *reading, *(["frame = table"] if narrowed else []), *narrowed]
+    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options]
+    lines += [*(["    domain=domain,"] if has_domain else []), f"    estimate={plan},", ")"]
+    return "\n".join([*lines, *_made(scenario, fit), *writing, ""])
 
 
-def _file_functions(opened: OpenedTable, scenario: Scenario, names: FileNames) -> tuple[list[str], list[str]]:
+def _domain_lines(scenario: Scenario, fit: Fit, names: FileNames) -> Iterator[str]:
+    """From the table in the file to the one that is fitted, and to its domain."""
+    said = scenario.columns_as.said
+    is_lazy = _is_lazy(scenario)
+    own_way = names.domain is not None or (is_lazy and said)  # what `Domain.infer` cannot do
+    yield from reading_lines(fit, Source(dropped=scenario.drop, domain={} if own_way else said))
+    if names.domain is not None:
+        yield f"domain = read_domain({names.domain!r})"
+    elif own_way:
+        yield f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
+
+
+def _is_lazy(scenario: Scenario) -> bool:
+    return scenario.table.is_lazy and not scenario.needs_rows_in_memory
+
+
+def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], list[str]]:
     """From the file to the table, and from the result to the file."""
-    if not opened.is_lazy or scenario.needs_rows_in_memory:
-        imports = ["from fairmaxent.files.tables import read_table, write_table", ""]
+    typed, is_lazy = scenario.table.typed, _is_lazy(scenario)
+    imports = ["import polars"] if is_lazy else []
+    imports += ["from fairmaxent.cli.domain_file import read_domain"] if names.domain is not None else []
+    imports += ["from fairmaxent.cli.options import DomainOptions"] if is_lazy and scenario.columns_as.said else []
+    if not is_lazy:
+        imports += ["from fairmaxent.files.tables import read_table, write_table", ""]
         form = ", form=file.form" if names.like_input else ""
-        read = [f"file = read_table({opened.typed!r})", "table = file.frame"]
+        read = [f"file = read_table({typed!r}{_reading_text(scenario.table)})", "table = file.frame"]
         return [*imports, *read], [f"write_table(result, {names.table!r}{form})"]
-    read = [f"table = polars.scan_parquet({opened.typed!r})"]
+    read = [f"table = polars.scan_parquet({typed!r})"]
     if scenario.mode != "rows":
-        imports = ["import polars", "from fairmaxent.files.tables import write_table", ""]
+        imports += ["from fairmaxent.files.tables import write_table", ""]
         return [*imports, *read], [f"write_table(result, {names.table!r})"]
-    imports = ["import polars", "from fairmaxent.cli.streaming import write_drawn"]
+    imports += ["from fairmaxent.cli.streaming import write_drawn"]
     imports += ["from fairmaxent.files.staging import Staging", ""]
-    drawing = ", iid=True" if scenario.iid else ""
+    drawing = ", iid=True" if scenario.wanted.iid else ""
     write = f"    write_drawn(fit, rows, staging, {names.table!r}, format=None{drawing})  # in pieces"
     return [*imports, *read], [f"with Staging([{names.table!r}]) as staging:", write]
 
 
-def _made(opened: OpenedTable, scenario: Scenario, fit: Fit) -> list[str]:
+def _reading_text(table: OpenedTable) -> str:
+    """The options of `read_table` that were given."""
+    given = {**vars(table.reading()), "drop": None}
+    given["format"] = given.pop("input_format")
+    return "".join(f", {name}={value!r}" for name, value in given.items() if value not in (None, ()))
+
+
+def _made(scenario: Scenario, fit: Fit) -> list[str]:
     if scenario.mode == "weights":
-        return [f"result = fit.weigh(table, name={WEIGHT_NAME!r})"]
+        return [f"result = fit.weigh(table, name={scenario.wanted.weight_name!r})"]
     if scenario.mode == "top-up":
         return ["result = fit.top_up()"]
-    rows = fit.table.size if scenario.rows is None else scenario.rows
-    if opened.is_lazy and not scenario.needs_rows_in_memory:
+    rows = fit.table.size if scenario.wanted.rows is None else scenario.wanted.rows
+    if _is_lazy(scenario):
         return [f"rows = {rows}"]
-    return [f"result = fit.sample({rows}{', iid=True' if scenario.iid else ''})"]
+    return [f"result = fit.sample({rows}{', iid=True' if scenario.wanted.iid else ''})"]

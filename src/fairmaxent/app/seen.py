@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.looked import plain
-from fairmaxent.app.problem_text import as_labelled
 from fairmaxent.errors import spelled
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
@@ -27,6 +27,7 @@ def seen(fit: Fit) -> dict[str, Any]:
         "rows": rows,
         "rates": list(_rates(fit)),
         "groups": [plain(_group(change, rows)) for change in changes_of(fit)],
+        "means": [plain(asdict(mean)) for mean in certificate.means],
         "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share,
@@ -45,17 +46,16 @@ def seen(fit: Fit) -> dict[str, Any]:
 
 def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
     certificate = fit.certificate
-    for kind, names in certificate.wanted.items():
-        for name, wanted in names.items():
-            yield plain(
-                {
-                    "kind": kind,
-                    "name": name,
-                    "wanted": wanted,
-                    "before": certificate.before[kind][name],
-                    "after": certificate.achieved[kind][name],
-                }
-            )
+    for kind, name in certificate.rates_shown:
+        yield plain(
+            {
+                "kind": kind,
+                "name": name,
+                "wanted": certificate.wanted[kind][name],
+                "before": certificate.before[kind][name],
+                "after": certificate.achieved[kind][name],
+            }
+        )
 
 
 def _group(change: GroupChange, rows: int) -> dict[str, Any]:

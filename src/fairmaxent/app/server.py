@@ -54,6 +54,7 @@ class _Routes:
     def all(self) -> list[Route]:
         """Every path, with its method."""
         posts = {"upload": self._upload, "demo": self._demo, "look": self._look, "fit": self._fit}
+        posts |= {"read": self._read, "draft": self._draft}
         posts |= {"pin": self._pin, "unpin": self._unpin, "job": self._start, "stop": self._stop}
         return [
             Route("/", self._page),
@@ -92,10 +93,22 @@ class _Routes:
         target = session.folder / f"upload-{os.urandom(8).hex()}"
         try:
             await _receive(request.stream(), target, self._most_bytes, request.headers.get("content-length"))
-            state = await run_in_threadpool(session.open_uploaded, name, target)
+            keep = session.set_control if request.query_params.get("as") == "control" else session.open_uploaded
+            state = await run_in_threadpool(keep, name, target)
         finally:
             target.unlink(missing_ok=True)
         return JSONResponse({**state, **self._about()})
+
+    async def _read(self, session: Session, request: Request) -> Response:
+        """Read the open file in another way."""
+        values = await _values(request)
+        state = await run_in_threadpool(session.read_again, values.get("table"), _options(values))
+        return JSONResponse({**state, **self._about()})
+
+    async def _draft(self, session: Session, request: Request) -> Response:
+        """Draft a declared domain, to be edited."""
+        values = await _values(request)
+        return JSONResponse(await run_in_threadpool(session.draft, values.get("table"), _options(values)))
 
     async def _demo(self, session: Session, request: Request) -> Response:
         values = await _values(request)
@@ -115,7 +128,7 @@ class _Routes:
         number, options = values.get("table"), _options(values)
 
         def work(progress: Progress) -> dict[str, Any]:
-            return session.fit(number, options, progress)
+            return session.fit(number, options, progress, spend=values.get("spend") is True)
 
         return JSONResponse(await asyncio.wrap_future(session.live.submit(work)))
 
@@ -131,7 +144,7 @@ class _Routes:
         values = await _values(request)
         works: dict[object, Callable[[Progress], dict[str, Any]]] = {
             "estimate": session.estimate,
-            "evaluate": session.evaluate,
+            "evaluate": partial(session.evaluate, values),
             "rake": partial(session.rake, values),
             "take": session.take,
             "trade-off": session.trade_off,
@@ -181,9 +194,11 @@ def _shown(job: Job | None) -> Response:
 
 
 def _failed(problem: Exception, *, hide: str) -> Response:
+    from click import ClickException
+
     from fairmaxent.app.problem_text import problem_text
 
-    known = isinstance(problem, FairMaxEntError | OSError | MemoryError)
+    known = isinstance(problem, FairMaxEntError | OSError | MemoryError | ClickException)
     status = 413 if isinstance(problem, TooLargeError) else 422 if known else 500
     text = problem_text(problem, hide=hide)
     return JSONResponse({"error": f"{text[:1].upper()}{text[1:]}"}, status_code=status)

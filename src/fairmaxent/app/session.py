@@ -12,27 +12,24 @@ from time import perf_counter
 from typing import Any
 
 from fairmaxent.app.examples import EXAMPLES
+from fairmaxent.app.forms import forms
 from fairmaxent.app.jobs import Jobs
+from fairmaxent.app.judging import Judging, judge
 from fairmaxent.app.latest_only import LatestOnly
-from fairmaxent.app.looked import looked, plain
+from fairmaxent.app.looked import drafted, look_at, plain
 from fairmaxent.app.margins import KnownMargins, weigh
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.problem_text import problem_text
+from fairmaxent.app.readings import Readings
 from fairmaxent.app.refusals import StaleError
-from fairmaxent.app.repeat import FileNames, command_text, evaluation_command, python_text
+from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import seen
 from fairmaxent.app.taking import take
-from fairmaxent.cli.role_options import typed_level
-from fairmaxent.data.reading import Reading
 from fairmaxent.errors import InputError, StorageError
-from fairmaxent.evaluation.pipeline import evaluate
-from fairmaxent.files.tables import as_polars
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.pipeline import fit_rows, read_frame, with_estimate
-from fairmaxent.fit.request import Estimate, Request
-from fairmaxent.inspection import inspect
-from fairmaxent.plain_text import visible
+from fairmaxent.fit.pipeline import fit_rows, with_estimate
+from fairmaxent.fit.request import Estimate
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
@@ -57,6 +54,7 @@ class Session:
         self.live = LatestOnly("fit")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
+        self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
         self.problem: str | None = None  # why the file that the command named could not be opened
         self._lock = threading.Lock()
         self._look: dict[str, Any] | None = None
@@ -64,7 +62,8 @@ class Session:
         self._fitted: Fitted | None = None
         self._answer: dict[str, Any] | None = None
         self._pins: list[dict[str, Any]] = []
-        self._reading: tuple[object, Reading] | None = None
+        self._readings = Readings()
+        self._control: OpenedTable | None = None  # rows of other people, to judge the new ones by
         self._files: list[dict[str, Any]] = []
         self._raked_files: list[dict[str, Any]] = []
         self._numbers = 0
@@ -98,12 +97,36 @@ class Session:
         write_table(demo.frame, target)
         return self._open(target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
 
+    def read_again(self, number: object, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the same file in another way, e.g. with another separator."""
+        unread = self._unread
+        opened = unread if unread is not None and unread.number == number else self._known(number)
+        return self._show(replace(opened, number=self._next(), asked=dict(values)))
+
+    def set_control(self, name: str, uploaded: Path) -> dict[str, Any]:
+        """Take rows of other people, which are read like the table."""
+        opened = self.opened
+        if opened is None:
+            raise InputError("open a table first")
+        shown = safe_name(name)
+        target = self._new_folder() / shown
+        os.rename(uploaded, target)
+        control = OpenedTable(0, target, shown, shown, asked=opened.asked)
+        rows = control.rows  # which reads it, and refuses what is no table
+        with self._lock:
+            self._control = control
+        return {"control": {"name": shown, "rows": rows}}
+
     def _open(self, path: Path, *, typed: str, title: str, can_be_taken: bool = False) -> dict[str, Any]:
-        opened = OpenedTable(self._next(), path, typed, title, can_be_taken)
-        look = looked(opened, inspect(opened.looked_at(())))
+        return self._show(OpenedTable(self._next(), path, typed, title, can_be_taken))
+
+    def _show(self, opened: OpenedTable) -> dict[str, Any]:
+        self._unread = opened  # until it is read
+        look = look_at(opened, {})
         with self._lock:
             self.jobs.stop_all()
-            self.opened, self._look, self._reading = opened, look, None
+            self._unread = None
+            self.opened, self._look, self._readings, self._control = opened, look, Readings(), None
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {
                 "outcome": look["outcome"] or "",
@@ -127,12 +150,18 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Everything that the page shows."""
-        opened = self.opened
+        opened, unread, control = self.opened, self._unread, self._control
+        known = {"unread": None if unread is None else _named(unread), "forms": forms()}
         if opened is None:
-            return {"table": None, "problem": self.problem}
-        table = {"number": opened.number, "title": opened.title, "name": opened.typed, "offered": opened.can_be_taken}
+            return {"table": None, "problem": self.problem, **known}
         return {
-            "table": table,
+            **known,
+            "table": {
+                **_named(opened),
+                "title": opened.title,
+                "offered": opened.can_be_taken,
+            },
+            "control": None if control is None else {"name": control.typed, "rows": control.rows},
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
@@ -142,63 +171,45 @@ class Session:
 
     def look(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
         """Inspect the table again with the roles that the page chose."""
-        opened = self._known(number)
-        roles = Scenario.from_json({**options, "outcome": options.get("outcome") or " ", "protected": ["?"]})
-        frame = opened.looked_at(roles.drop)
-        outcome, protected = options.get("outcome") or None, list(options.get("protected") or []) or None
-        for name in [outcome, *(protected or []), roles.weight]:
-            if name is not None and name not in opened.schema:
-                raise InputError(f"the table has no column {name!r}; reload the page")
-        levels = [typed_level(level, opened.schema[str(outcome)]) for level in roles.favourable] if outcome else []
-        inspection = inspect(
-            frame, outcome, protected, favourable=levels or None, groups=roles.groups, weight=roles.weight
-        )
-        look = looked(opened, inspection)
-        if not (outcome and protected):  # nobody chose them, so they are not taken for granted
-            look |= {} if outcome else {"outcome": None}
-            look |= {} if protected else {"protected": []}
+        look = look_at(self._known(number), options)
         with self._lock:
             self._look, self._options = look, dict(options)
         return {"look": look}
 
-    def fit(self, number: object, options: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Fit the scenario, and return what See shows."""
+    def draft(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Draft a declared domain from the table, to be read and edited."""
+        return {"text": drafted(self._known(number), options)}
+
+    def fit(
+        self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False
+    ) -> dict[str, Any]:
+        """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""
         began = perf_counter()
-        opened, scenario = self._known(number), Scenario.from_json(options)
+        opened = self._known(number)
         with self._lock:
-            self._options = scenario.to_json()
-        request = replace(scenario.request(opened.schema), progress=progress)
-        data = self._read(opened, scenario, request)
+            self._options = dict(options)
+        scenario = Scenario.from_json(options, opened)
+        request = replace(scenario.request(), progress=progress)
+        data = self._readings.get(scenario, request, spend=spend)
         fitted = Fitted(scenario, fit_rows(data, request.kept(), progress))
         progress("done", 1.0)
         return self._answered(opened, fitted, perf_counter() - began)
 
     def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> dict[str, Any]:
-        names = FileNames(*opened.file_names())
+        scenario, names = fitted.scenario, FileNames.of(fitted.scenario)
         answer = {
-            "scenario": fitted.scenario.to_json(),
+            "scenario": scenario.to_json(),
             "see": seen(fitted.fit),
-            "command": command_text(opened, fitted.scenario, names, fitted.estimated),
-            "python": python_text(opened, fitted.scenario, fitted.fit, names, fitted.estimated),
+            "command": command_text(scenario, names, fitted.estimated),
+            "python": python_text(scenario, fitted.fit, names, fitted.estimated),
             "seconds": seconds,
+            "spent": self._readings.spent if scenario.asked.private else [],
         }
         with self._lock:
             if self.opened is not opened:
                 raise StaleError
             self._fitted, self._answer, self._files = fitted, plain(answer), []
         return {"answer": self._answer}
-
-    def _read(self, opened: OpenedTable, scenario: Scenario, request: Request) -> Reading:
-        """The rows in codes; read once for all scenarios that need the same of them."""
-        in_memory = scenario.needs_rows_in_memory
-        key = (
-            *(opened.number, scenario.drop, in_memory, request.outcome, tuple(request.protected_names)),
-            *(tuple(request.within_names), request.weight, tuple(sorted(request.named_columns)), request.share),
-        )
-        if self._reading is None or self._reading[0] != key:
-            self._reading = None  # two tables need not be in memory at once
-            self._reading = key, read_frame(opened.file(scenario.drop, in_memory=in_memory).frame, request)
-        return self._reading[1]
 
     def _known(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
@@ -223,41 +234,24 @@ class Session:
         curve = trade_off(fitted.fit, progress=progress)
         return {"points": plain([vars(point) for point in curve.points]), "skipped": curve.skipped}
 
-    def evaluate(self, progress: Progress) -> dict[str, Any]:
-        """Judge the new rows before they are shared, as 'fairmaxent evaluate' does."""
-        opened, fitted = self._current()
-        scenario, fit = fitted.scenario, fitted.fit
-        if scenario.mode != "rows":
-            raise InputError("Only new rows can be judged; choose “New rows” under Take.")
-        real = opened.file(scenario.drop, in_memory=True).frame
-        new = as_polars(fit.sample(fit.table.size if scenario.rows is None else scenario.rows, iid=scenario.iid))
-        judged = evaluate(
-            real,
-            new,
-            outcome=scenario.outcome,
-            protected=list(scenario.protected),
-            favourable=fit.request.favourable,
-            progress=progress,
-        )
+    def evaluate(self, values: object, progress: Progress) -> dict[str, Any]:
+        """Judge the new rows before they are shared."""
+        _, fitted = self._current()
+        asked = values.get("options") if isinstance(values, Mapping) else None
+        control = self._control if isinstance(values, Mapping) and values.get("control") else None
+        result = judge(fitted.scenario, fitted.fit, Judging.from_json(asked, fitted.scenario, control), progress)
         self._still(fitted)
-        measures = judged.to_frame().iter_rows(named=True)
-        names = FileNames(*opened.file_names())
-        return {
-            "verdict": visible(judged.verdict),
-            "measures": plain(list(measures)),
-            "command": evaluation_command(opened, scenario, names),
-        }
+        return result
 
     def take(self, progress: Progress) -> dict[str, Any]:
         """Write the files to take."""
-        opened, fitted = self._current()
+        _, fitted = self._current()
         answer = self._answer or {}
         files = take(
-            opened,
             fitted.scenario,
             fitted.fit,
             folder=(folder := self._new_folder()),
-            names=FileNames(*opened.file_names()),
+            names=FileNames.of(fitted.scenario),
             command=str(answer.get("command")),
             estimated=fitted.estimated,
             progress=progress,
@@ -270,7 +264,7 @@ class Session:
     def rake(self, values: object, progress: Progress) -> dict[str, Any]:
         """Weigh the table so that it has known margins, and write the files."""
         opened = self._known(values.get("table") if isinstance(values, Mapping) else None)
-        result = weigh(opened, KnownMargins.from_json(values, opened.schema), self._new_folder(), progress)
+        result = weigh(opened, KnownMargins.from_json(values, opened), self._new_folder(), progress)
         with self._lock:
             self._raked_files = result["files"]
         return result
@@ -314,6 +308,10 @@ class Session:
         """Stop all work."""
         self.live.stop()
         self.jobs.stop_all()
+
+
+def _named(opened: OpenedTable) -> dict[str, Any]:
+    return {"number": opened.number, "name": opened.typed, "reading": dict(opened.asked)}
 
 
 def safe_name(name: str) -> str:

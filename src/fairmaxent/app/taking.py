@@ -7,22 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.opened_table import AS_INFERRED, OpenedTable, reading_of
 from fairmaxent.app.repeat import FileNames
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.before_after import measure, measure_data
 from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
 from fairmaxent.cli.debias_result import Result
-from fairmaxent.cli.filing_options import FilingOptions
 from fairmaxent.cli.options import source_of
-from fairmaxent.cli.output_options import WEIGHT_NAME, OutputOptions
+from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.files.staging import Staging
 from fairmaxent.fit.fit import Fit
 from fairmaxent.progress import Progress
+from fairmaxent.report.browser import find_browser
 
 
 def take(
-    opened: OpenedTable,
     scenario: Scenario,
     fit: Fit,
     *,
@@ -33,18 +31,26 @@ def take(
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """Write the files into the folder; return their names, sizes, and what they are."""
+    if scenario.pdf:
+        find_browser()  # refuses, before any work, if there is none
     wanted = _wanted(folder, scenario, names, estimated)
-    source = opened.file(scenario.drop, in_memory=scenario.needs_rows_in_memory)
+    table = scenario.table
+    source = table.file(scenario.drop, in_memory=scenario.needs_rows_in_memory)
     wanted = wanted.in_form(source)
     progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
         result = _result(fit, source, wanted, staging, progress)
         progress("writing the report", 0.6)
-        origin = source_of(str(opened.path), reading_of(scenario.drop), AS_INFERRED, command)
-        origin = replace(origin, file=os.path.basename(opened.typed))
-        make_report(result, wanted, _filing(scenario), staging, origin)
+        origin = source_of(str(table.path), table.reading(scenario.drop), scenario.columns_as, command)
+        origin = replace(origin, file=os.path.basename(table.typed))
+        make_report(result, wanted, scenario.filing, staging, origin)
         progress("writing the report", 0.95)
     whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}
+    whats |= {wanted.pdf: "Report as PDF"}
+    if names.domain is not None and scenario.domain_text is not None:
+        domain = folder / os.path.basename(names.domain)
+        domain.write_text(scenario.domain_text, encoding="utf-8")
+        whats |= {str(domain): "Public values"}
     return [
         {"name": os.path.basename(path), "what": what, "bytes": os.path.getsize(path)}
         for path, what in whats.items()
@@ -55,29 +61,21 @@ def take(
 _WHATS = {"rows": "New rows", "weights": "Your rows with weights", "top-up": "Rows to add"}
 
 
-def _filing(scenario: Scenario) -> FilingOptions:
-    return FilingOptions(scenario.title or None, scenario.author or None, scenario.purpose or None)
-
-
 def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str | None) -> OutputOptions:
-    table, model, report = (str(folder / os.path.basename(name)) for name in (names.table, names.model, names.report))
-    return OutputOptions(
-        output=table,
-        output_format=None,
+    """What is written, in the folder instead of beside the data."""
+
+    def here(name: str | None) -> str | None:
+        return None if name is None else str(folder / os.path.basename(name))
+
+    return replace(
+        scenario.wanted,
+        output=here(names.table),
         like_input=names.like_input,
-        mode=scenario.mode,
-        rows=scenario.rows,
-        iid=scenario.iid,
-        weight_name=WEIGHT_NAME,
         estimate=estimated or "none",  # type: ignore[arg-type]
-        model=model,
-        report=report,
-        evaluate=False,
-        pdf=None,
-        scheduler=None,
-        readable_by_others=False,
+        model=here(names.model),
+        report=here(names.report),
+        pdf=here(names.pdf),
         force=True,
-        as_json=False,
     )
 
 

@@ -46,21 +46,29 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    accepted = _keys(ctx.command)
     values = {_SPELLINGS.get(name, name): value for name, value in _read(path).items()}
+    ctx.default_map = option_values(ctx.command, values, path)
+    ctx.meta[CONFIG_KEYS] = frozenset(values)
+
+
+def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Values from a file, or from the page of the app, as a command takes them; those of other commands are left out.
+
+    ``where`` they are from begins each message.
+    """
+    accepted = _keys(command)
     for name in values:
         if name in _NOT_IN_A_FILE:
             option = name.replace("as_", "").replace("_", "-")
-            raise InputError(f"{path}: {name!r} cannot be set in a config file; pass --{option} on the command line")
+            raise InputError(f"{where}: {name!r} cannot be set in a config file; pass --{option} on the command line")
         if name in RENAMED:
-            raise InputError(f"{path}: {name!r} is no longer an option; use {RENAMED[name]}")
+            raise InputError(f"{where}: {name!r} is no longer an option; use {RENAMED[name]}")
         if name not in (*accepted, *_KEYS):
-            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
-    ctx.meta[CONFIG_KEYS] = frozenset(values)
-    taken = {name: _as_option(name, value, path) for name, value in values.items() if name in accepted}
+            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
+    taken = {name: _as_option(name, value, where) for name, value in values.items() if name in accepted}
     for name, value in taken.items():
-        _check_kind(accepted[name], values[name], value, path)
-    ctx.default_map = taken
+        _check_kind(accepted[name], values[name], value, where)
+    return taken
 
 
 def _keys(command: click.Command) -> dict[str, click.Option]:

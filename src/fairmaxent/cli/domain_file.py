@@ -31,15 +31,22 @@ draft = true"""
 
 def read_domain(path: str) -> Declaration:
     """Read a declared domain."""
-    from fairmaxent.data.domain import Domain
-
     try:
-        record = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as problem:
-        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
         raise StorageError(f"cannot read the domain {path}: {reason}; check the path and its permissions") from problem
+    return declared(text, path)
+
+
+def declared(text: str, path: str) -> Declaration:
+    """The domain that a text declares; ``path`` is how messages name it."""
+    from fairmaxent.data.domain import Domain
+
+    try:
+        record = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
     for name in record:
         if name not in _KEYS:
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
@@ -54,8 +61,8 @@ def read_domain(path: str) -> Declaration:
     if not isinstance(draft, bool):
         raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
     try:
-        declared = Domain.declare(levels=record.get("levels"), edges=record.get("edges"), missing=missing)
-        return replace(declared, draft=draft)
+        declaration = Domain.declare(levels=record.get("levels"), edges=record.get("edges"), missing=missing)
+        return replace(declaration, draft=draft)
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 

@@ -20,7 +20,7 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     given = request_lines(fit.request)
     private = fit.request.privacy is not None
     given += ["    domain=domain,"] if source.domain or private else []
-    read = list(_reading(fit, source))
+    read = list(reading_lines(fit, source))
     return "\n".join(
         [
             "import fairmaxent",
@@ -44,7 +44,7 @@ def request_lines(request: Request | PaperRequest) -> list[str]:
     ]
 
 
-def _reading(fit: Fit, source: Source) -> Iterator[str]:
+def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
     """From the table in the file to the one that was fitted, and to its domain."""
     if source.dropped:
         yield f"frame = {_without(fit, list(source.dropped))}"

@@ -29,8 +29,8 @@ async function ask(path, options) {
 export const get = (path) => ask(path);
 export const post = (path, values) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values ?? {}) });
-export const upload = (file) =>
-  ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+export const upload = (file, as = "table") =>
+  ask(`/api/upload?name=${encodeURIComponent(file.name)}&as=${as}`, { method: "POST", body: file });
 
 // Start slow work, and call `watch` until it ends.
 export async function work(kind, watch, values = {}) {

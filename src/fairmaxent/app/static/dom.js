@@ -15,6 +15,7 @@ function fill(element, attributes, children) {
 
 export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const refill = (element, ...children) => { element.replaceChildren(); fill(element, null, children); };
 export const byId = (id) => document.getElementById(id);
 
 let numbers = 0;

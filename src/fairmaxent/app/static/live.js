@@ -14,8 +14,8 @@ export class Live {
     this.waiting = null;
   }
 
-  ask(table, options) {
-    this.waiting = { table, options };
+  ask(table, options, spend = false) {
+    this.waiting = { table, options, spend };
     if (this.since === null) this.send();
     else if (performance.now() - this.since > LONG) this.send();
     else {

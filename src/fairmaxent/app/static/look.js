@@ -1,19 +1,23 @@
 // Look: what is in the table, who is compared, and how unequal the groups are.
 
 import { groupLine } from "./charts.js";
-import { h, newId, table } from "./dom.js";
+import { drawColumns } from "./columns.js";
+import { h, newId, refill, table } from "./dom.js";
+import { checks } from "./form.js";
 import { percent, rate, whole } from "./format.js";
+import { drawReading } from "./reading.js";
 
 const SHOWN = 40;
 
-export function drawLook(section, { state, options, change, width }) {
+export function drawLook(section, { state, options, change, again, readAgain, width }) {
   const { look } = state;
   const parts = [h("h2", { id: "look-title" }, "Look"),
     h("p", null, `${state.table.name}: ${whole(look.rows)} rows, ${look.columns.length} columns.`,
       state.table.offered && [" ", h("a", { href: `/files/0/${encodeURIComponent(state.table.name)}`, download: "" },
         "Download this table"), "."])];
-  parts.push(roles(look, options, change), reasons(look), groups(look, width), notes(look), columns(look, options, change));
-  section.replaceChildren(...parts.flat(9).filter(Boolean));
+  parts.push(roles(look, options, change), reasons(look), groups(look, width), notes(look),
+    drawColumns(state, options, change, again), drawReading(state.forms, state.table, readAgain));
+  refill(section, parts);
 }
 
 function roles(look, options, change) {
@@ -28,26 +32,15 @@ function roles(look, options, change) {
   return h("div", { class: "roles" },
     h("div", null, h("label", { for: outcomeId }, "Outcome"), outcome),
     chosen && chosen.choices.length > 0 && checks("Good outcome", chosen.choices, options.favourable ?? [],
-      (favourable) => change({ favourable }), "None is chosen: every outcome is compared."),
+      (favourable) => change({ favourable }), { ifNone: "None is chosen: every outcome is compared." }),
     protectedColumns(usable, options, change));
 }
 
 function protectedColumns(usable, options, change) {
   const possible = usable.filter((column) => column.name !== options.outcome && !column.identifier &&
-    column.name !== options.weight && !(options.within ?? []).includes(column.name));
+    column.name !== options.weight && !(column.name in (options.within ?? {})) && !(column.name in (options.also ?? {})));
   return checks("Groups to compare", possible.map((column) => column.name), options.protected,
-    (chosen) => change({ protected: chosen }), "Choose at least one column.");
-}
-
-function checks(title, names, chosen, change, ifNone) {
-  return h("fieldset", null, h("legend", null, title),
-    h("div", { class: "checks" }, names.map((name) => {
-      const id = newId("check");
-      const box = h("input", { type: "checkbox", id, checked: chosen.includes(name), onchange: () =>
-        change(box.checked ? [...chosen, name] : chosen.filter((other) => other !== name)) });
-      return h("span", null, box, h("label", { for: id }, name));
-    })),
-    chosen.length === 0 && h("p", { class: "soft" }, ifNone));
+    (chosen) => change({ protected: chosen }), { ifNone: "Choose at least one column." });
 }
 
 function reasons(look) {
@@ -76,9 +69,21 @@ function groups(look, width) {
         rows.slice(0, SHOWN).map((group) => groupLine({
           name: `${group.group} (${whole(group.rows)} rows, ${percent(group.share)})`,
           before: group.rate, low: group.interval?.[0], high: group.interval?.[1], most, width })),
-        rows.length > SHOWN && h("p", { class: "soft" }, `and ${rows.length - SHOWN} more groups`));
+        rows.length > SHOWN && h("p", { class: "soft" }, `and ${rows.length - SHOWN} more groups`),
+        numbers(grouping.name, outcome, rows));
     });
   });
+}
+
+// The same in numbers, with what is missing; open if anything is.
+function numbers(name, outcome, rows) {
+  const caption = `Groups of ${name}`;
+  const range = (group) => (group.interval ? `${percent(group.interval[0])} to ${percent(group.interval[1])}` : "–");
+  const most = (gaps) => (gaps?.most_in ? `${gaps.most_in}: ${percent(gaps.most)}` : "–");
+  return h("details", { open: rows.some((group) => group.missing?.share > 0) }, h("summary", null, `${caption} in numbers: ${outcome}`),
+    table(caption, ["Group", "rows", "share", `“${outcome}”`, "95 % interval", "missing values", "most missing"],
+      rows.map((group) => [group.group, whole(group.rows), percent(group.share), percent(group.rate), range(group),
+        percent(group.missing?.share ?? null), most(group.missing)]), [1, 2, 3, 4, 5]));
 }
 
 function notes(look) {
@@ -87,26 +92,4 @@ function notes(look) {
   look.proxies.length > 0 && h("details", null, h("summary", null, "Columns that predict a group"),
     table("Columns that predict a group", ["Column", "predicts", "how well"],
       look.proxies.map((proxy) => [proxy.column, proxy.protected, percent(proxy.strength)]), [2]))];
-}
-
-function columns(look, options, change) {
-  const dropped = options.drop ?? [];
-  const taken = [options.outcome, options.weight, ...options.protected, ...(options.within ?? [])];
-  const kept = options.keep ?? [];
-  const identifier = (column) => `looks like an identifier: ${kept.includes(column.name) ? "kept, as you asked" : "left out"}`;
-  const keep = (name) => (kept.includes(name)
-    ? h("button", { type: "button", "aria-label": `Do not keep ${name}`,
-      onclick: () => change({ keep: kept.filter((other) => other !== name) }) }, "Do not keep")
-    : h("button", { type: "button", "aria-label": `Keep ${name}`, onclick: () => change({ keep: [...kept, name] }) }, "Keep"));
-  const rows = look.columns.map((column) => [column.name, column.kind, whole(column.values), whole(column.missing),
-    column.identifier ? identifier(column) :
-      column.levels.join(", ") + (column.more ? `, and ${column.more} more` : ""),
-    taken.includes(column.name) ? "" : column.identifier ? keep(column.name) :
-      h("button", { type: "button", "aria-label": `Leave out ${column.name}`,
-        onclick: () => change({ drop: [...dropped, column.name] }) }, "Leave out")]);
-  return h("details", null, h("summary", null, `All ${look.columns.length} columns`),
-    table("Columns", ["Column", "kind", "values", "missing", "levels", "leave out"], rows, [2, 3], 4),
-    dropped.length > 0 && h("p", null, "Left out: ", dropped.map((name) => [
-      h("button", { type: "button", "aria-label": `Put ${name} back`,
-        onclick: () => change({ drop: dropped.filter((other) => other !== name) }) }, `${name} – put back`), " "])));
 }

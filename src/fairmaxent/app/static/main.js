@@ -3,11 +3,12 @@
 import { get, post, stop, upload, work } from "./api.js";
 import { drawAsk } from "./ask.js";
 import { byId, h } from "./dom.js";
+import { drawJudge, drawVerdict } from "./judge.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { drawPins, drawSee, drawTradeOff, drawVerdict } from "./see.js";
+import { drawPins, drawSee, drawTradeOff } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -16,6 +17,7 @@ let answer = null;
 let pins = [];
 let files = [];
 let looking = 0;
+let judging = {};
 
 const live = new Live({
   answered: (newest) => { answer = newest; files = []; fail(null); drawAnswer(); },
@@ -41,6 +43,7 @@ async function opening(what, text) {
     byId("look").scrollIntoView();
   } catch (problem) {
     fail(problem);
+    await get("/api/state").then((newest) => { state = { ...state, unread: newest.unread, forms: newest.forms }; }, () => {});
   }
   drawOpenPart();
 }
@@ -48,17 +51,23 @@ async function opening(what, text) {
 function drawOpenPart(busy) {
   redraw(byId("open"), () => drawOpen(byId("open"), {
     examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
-    openFile: (file) => opening(() => {
-      if (file.size > state.most_bytes) throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
-      return upload(file);
-    }, `Reading ${file.name}…`),
+    unread: state.unread, forms: state.forms, readAgain,
+    openFile: (file) => opening(() => sized(file) && upload(file), `Reading ${file.name}…`),
     openDemo: (name) => opening(() => post("/api/demo", { name }), "Reading the example…"),
   }));
 }
 
+const readAgain = (number, options) => opening(() => post("/api/read", { table: number, options }), "Reading the file again…");
+
+function sized(file) {
+  if (file.size <= state.most_bytes) return true;
+  throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
+}
+
 function show(newest) {
   state = newest;
-  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, ...(state.options ?? {}) };
+  judging = {};
+  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
   pins = state.pins ?? [];
   files = state.files ?? [];
@@ -90,9 +99,11 @@ function changeRoles(values) {
   const protectedNow = values.protected ?? options.protected;
   const rate = (name) => options[name] !== null && typeof options[name] === "object"
     ? Object.values(options[name]).find((one) => one !== null) ?? null : options[name];
+  const others = (columns) => Object.fromEntries(Object.entries(columns ?? {}).filter(([name]) =>
+    !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
   const fresh = values.protected || values.outcome
     ? { target: null, representation_rate: rate("representation_rate"), statistical_rate: rate("statistical_rate"),
-        within: (options.within ?? []).filter((name) => !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)),
+        within: others(options.within), also: others(options.also), equal_means: values.outcome ? null : options.equal_means,
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...values, ...fresh }, { look: true, draw: true });
   drawLookPart();
@@ -111,7 +122,7 @@ async function lookAgain() {
 }
 
 // Which control of a part has the focus, by its place, so that drawing the part again does not lose it.
-const controls = (part) => [...part.querySelectorAll("input, select, button, summary, a")];
+const controls = (part) => [...part.querySelectorAll("input, select, textarea, button, summary, a, [role=slider]")];
 const focusIn = (part) => controls(part).indexOf(document.activeElement);
 const restore = (part, index) => index >= 0 && controls(part)[index]?.focus();
 
@@ -129,7 +140,7 @@ function redraw(part, draw) {
 
 function drawLookPart() {
   const part = byId("look");
-  redraw(part, () => drawLook(part, { state, options, change: changeRoles, width: room("look") }));
+  redraw(part, () => drawLook(part, { state, options, change: changeRoles, again: drawLookPart, readAgain, width: room("look") }));
 }
 
 function drawRest() {
@@ -137,10 +148,11 @@ function drawRest() {
   Object.assign(shared, options);
   const ask = byId("ask"), take = byId("take");
   redraw(ask, () => {
-    if (isReady()) drawAsk(ask, { state, options: shared, change });
+    if (isReady()) drawAsk(ask, { state, options: shared, change, actions: { draft, spend } });
     else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
   });
   if (!byId("answer")) drawSeeFrame();
+  drawJudgePart();
   redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
   drawAnswer();
 }
@@ -153,9 +165,25 @@ function drawSeeFrame() {
     h("p", { class: "buttons" },
       h("button", { type: "button", id: "estimate", onclick: () => slow("estimate") }, "Estimate what a model will do"),
       h("button", { type: "button", id: "trade-off", onclick: () => slow("trade-off") }, "Show the trade-off"),
-      h("button", { type: "button", id: "evaluate", onclick: () => slow("evaluate") }, "Judge the new rows before sharing"),
       h("button", { type: "button", id: "pin", onclick: pin }, "Pin this scenario")),
-    h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "verdict" }));
+    h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "judge" }), h("div", { id: "verdict" }));
+}
+
+function drawJudgePart() {
+  const part = byId("judge");
+  redraw(part, () => drawJudge(part, { forms: state.forms.judging, control: state.control, values: judging,
+    judge: (values) => slow("evaluate", values),
+    addControl: async (file) => {
+      fail(null);
+      try {
+        sized(file);
+        const { control } = await upload(file, "control");
+        state = { ...state, control };
+        drawJudgePart();
+      } catch (problem) {
+        fail(problem);
+      }
+    } }));
 }
 
 function drawAnswer() {
@@ -166,7 +194,7 @@ function drawAnswer() {
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
   byId("verdict").replaceChildren();
-  byId("evaluate").hidden = answer.scenario.mode !== "rows";
+  byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
   byId("command").textContent = answer.command;
   byId("python").textContent = answer.python;
@@ -192,10 +220,21 @@ async function watched(kind, target, values) {
   }
 }
 
-async function slow(kind) {
+async function draft() {
+  try {
+    return (await post("/api/draft", { table: state.table.number, options })).text;
+  } catch (problem) {
+    fail(problem);
+    return null;
+  }
+}
+
+const spend = () => live.ask(state.table.number, options, true);
+
+async function slow(kind, values) {
   fail(null);
   try {
-    const result = await watched(kind, byId("slow"));
+    const result = await watched(kind, byId("slow"), values);
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
     if (kind === "evaluate") return drawVerdict(byId("verdict"), result);

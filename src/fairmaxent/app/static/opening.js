@@ -2,8 +2,9 @@
 
 import { h, newId } from "./dom.js";
 import { size } from "./format.js";
+import { drawReading } from "./reading.js";
 
-export function drawOpen(section, { examples, most, opened, openFile, openDemo, busy }) {
+export function drawOpen(section, { examples, most, opened, unread, forms, openFile, openDemo, readAgain, busy }) {
   const id = newId("file");
   const input = h("input", {
     type: "file", id, class: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz,.zst",
@@ -24,11 +25,12 @@ export function drawOpen(section, { examples, most, opened, openFile, openDemo, 
   const buttons = h("p", { class: "examples" }, h("span", { class: "soft" }, "Or try an example: "),
     Object.entries(examples).map(([name, title]) =>
       h("button", { type: "button", onclick: () => openDemo(name) }, title)));
+  const again = unread ? [drawReading(forms, unread, readAgain)] : [];
   const status = h("p", { role: "status", class: "soft" }, busy ?? "");
   if (opened) {
-    section.replaceChildren(h("details", null, h("summary", null, h("h2", { id: "open-title" }, "Open another table")),
-      drop, buttons, status));
+    section.replaceChildren(h("details", { open: Boolean(unread) }, h("summary", null, h("h2", { id: "open-title" }, "Open another table")),
+      drop, buttons, ...again, status));
   } else {
-    section.replaceChildren(h("h2", { id: "open-title" }, "Open a table"), drop, buttons, status);
+    section.replaceChildren(h("h2", { id: "open-title" }, "Open a table"), drop, buttons, ...again, status);
   }
 }

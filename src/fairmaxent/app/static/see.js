@@ -1,7 +1,7 @@
 // See: who gains and who loses, in people, and what it costs.
 
 import { curve, groupLine } from "./charts.js";
-import { h, table } from "./dom.js";
+import { h, refill, table } from "./dom.js";
 import { percent, rate, signed, times, whole } from "./format.js";
 
 const SHOWN = 40;
@@ -9,17 +9,30 @@ const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equ
 
 export function drawSee(target, { answer, width }) {
   const { see } = answer;
-  target.replaceChildren(...[
-    headline(see), warnings(see), rates(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see),
-  ].flat(9).filter(Boolean));
+  refill(target,
+    headline(see), spent(answer), warnings(see), rates(see), means(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see));
 }
+
+const named = (group) => `${group.column} = ${group.group}`;
 
 function headline(see) {
   const gains = see.groups.filter((group) => group.with_after - group.with_before >= 0.5);
   const most = gains.sort((a, b) => (b.with_after - b.with_before) - (a.with_after - a.with_before))[0];
   if (!most) return h("p", { class: "lede" }, "With this wish, no group gets the outcome more often.");
-  return h("p", { class: "lede" }, `${most.group} gains most: ${whole(most.with_after)} people instead of ` +
+  return h("p", { class: "lede" }, `${named(most)} gains most: ${whole(most.with_after)} people instead of ` +
     `${whole(most.with_before)} would have “${most.outcome}”, in a table of ${whole(see.rows)} people.`);
+}
+
+// What private looks at the table have spent together.
+function spent(answer) {
+  return answer.spent.length > 0 && h("p", { class: "notes" }, `This page has looked at the table privately ` +
+    `${answer.spent.length === 1 ? "once" : `${answer.spent.length} times`} (${answer.spent.join("; ")}). ` +
+    "Whatever you share of it adds up.");
+}
+
+function means(see) {
+  return see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
+    see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]);
 }
 
 function warnings(see) {
@@ -39,7 +52,7 @@ function rates(see) {
 function people(see) {
   const rows = see.groups.slice(0, 4 * SHOWN).map((group) => {
     const change = group.with_after - group.with_before;
-    const row = [`${group.group}: ${group.outcome}`, whole(group.people_before), whole(group.people_after),
+    const row = [`${named(group)}: ${group.outcome}`, whole(group.people_before), whole(group.people_after),
       whole(group.with_before), whole(group.with_after), signed(change)];
     row.className = change >= 0.5 ? "up" : change <= -0.5 ? "down" : null;
     return row;
@@ -129,17 +142,8 @@ export function drawPins(target, pins, answer, { unpin }) {
     ...names.map((name) => [name, ...all.map((pin) => rate(found(pin, name)?.after))]),
     ["Effective rows", ...all.map((pin) => whole(pin.answer.see.effective_rows))],
     ["Largest weight", ...all.map((pin) => times(pin.answer.see.largest_weight))],
-    ["How rows change", ...all.map((pin) => ({ none: "reweigh", probabilities: "relabel (probabilities)", predictions: "relabel (decisions)" })[pin.answer.scenario.relabel])],
-    ["New combinations", ...all.map((pin) => percent(pin.answer.scenario.base_share))],
+    ["How rows change", ...all.map((pin) => ({ none: "reweigh", probabilities: "relabel (probabilities)", predictions: "relabel (decisions)" })[pin.answer.scenario.relabel ?? "none"])],
+    ["New combinations", ...all.map((pin) => percent(pin.answer.scenario.base_share ?? 0.2))],
   ];
   target.replaceChildren(table("Scenarios compared", ["", ...all.map(head)], rows, all.map((_, index) => index + 1)));
-}
-
-// What 'fairmaxent evaluate' says of the new rows.
-export function drawVerdict(target, result) {
-  const range = (one) => (one.low === null ? "" : `${rate(one.low)} to ${rate(one.high)}`);
-  target.replaceChildren(h("h3", null, "May the new rows be shared?"), h("p", null, result.verdict),
-    table("What was measured", ["", "about", "value", "95 % interval"],
-      result.measures.map((one) => [one.measure, one.about, rate(one.value), range(one)]), [2, 3]),
-    h("p", { class: "soft" }, "The same on the command line, once the files are there:"), h("pre", { tabindex: "0", "aria-label": "Command that judges the rows" }, result.command));
 }

@@ -1,25 +1,30 @@
 // Take: the files, and the command and the Python that make them again.
 
-import { choose, flag, number, text } from "./ask.js";
-import { h } from "./dom.js";
+import { h, refill } from "./dom.js";
+import { choose, flag, form, number } from "./form.js";
 import { size } from "./format.js";
 
 export function drawTake(section, { state, options, change, make, files }) {
   const modes = [["rows", "New rows"], ["weights", "Your rows with a column of weights"], ["top-up", "Only the rows to add to yours"]];
   const mode = options.mode ?? "rows";
-  section.replaceChildren(
+  const isNew = options.share || options.epsilon; // then nobody's row may be handed on
+  refill(section,
     h("h2", { id: "take-title" }, "Take"),
-    choose("What", mode, options.share ? modes.slice(0, 1) : modes,
-      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null, iid: false }) }, { draw: true })),
-    mode === "rows" && number("How many rows (empty: as many as in the data)", options.rows, 1, 1e9, (rows) => change({ rows })),
+    choose("What", mode, isNew ? modes.slice(0, 1) : modes,
+      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null, iid: null }) }, { draw: true })),
+    mode === "rows" && number("How many rows (empty: as many as in the data)", options.rows, { min: 1, max: 1e9 }, (rows) => change({ rows })),
     mode === "rows" && flag("Draw rows independently; their rates then vary by chance", options.iid ?? false, (iid) => change({ iid })),
-    h("details", null, h("summary", null, "What the report is filed under"),
-      ["title", "author", "purpose"].map((name) => text(name[0].toUpperCase() + name.slice(1), options[name], (value) => change({ [name]: value })))),
+    form(state.forms.take.filter((one) => one.name === (mode === "weights" ? "weight_name" : mode === "rows" && !options.epsilon ? "evaluate" : "")), options, change),
+    h("details", { open: Boolean(options.pdf) }, h("summary", null, "The report"),
+      form(state.forms.report, options, change),
+      flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
     h("h3", null, "Do it again"),
-    h("p", { class: "soft" }, "These write the same table, byte for byte; the command also writes the same model and report."),
+    h("p", { class: "soft" }, options.epsilon
+      ? "These make another private result: its noise differs, and what it spends adds up with what was spent here."
+      : "These write the same table, byte for byte; the command also writes the same model and report."),
     snippet("Command", "command"), snippet("Python", "python"));
   drawFiles(files);
 }

@@ -100,7 +100,7 @@ def command(
             config = _config(inspection, roles, reading, columns_as)
             write_private(staging.path_for(write_config), config.encode())
         if write_domain:
-            write_private(staging.path_for(write_domain), _domain_draft(table.frame, roles, domain).encode())
+            write_private(staging.path_for(write_domain), domain_draft(table.frame, roles, domain).encode())
     if as_json:
         echo(to_json({**_record(inspection), "reading": table.notes}))
     else:
@@ -119,7 +119,7 @@ def command(
         echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
 
 
-def _domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
+def domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
     """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
     from fairmaxent.cli.domain_file import domain_text
     from fairmaxent.data.domain import Domain

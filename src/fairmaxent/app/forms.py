@@ -1,0 +1,29 @@
+"""Forms: the options that the page draws from the records of the commands, instead of controls written by hand."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fairmaxent.app.judging import JUDGING_NAMES
+from fairmaxent.app.opened_table import READING_NAMES
+from fairmaxent.app.page_options import option_records
+from fairmaxent.app.scenario import FILING_NAMES
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.commands.evaluate import command as evaluate
+from fairmaxent.cli.commands.rake import command as rake
+
+
+@cache
+def forms() -> dict[str, list[dict[str, Any]]]:
+    """The controls of each part of the page, by the name of the form."""
+    return {
+        "reading": option_records(debias, READING_NAMES),
+        "columns": option_records(debias, ("max_levels",)),
+        "ask": option_records(debias, ("equal_means", "compare_missing", "base", "detail", "random_state")),
+        "privacy": option_records(debias, ("share", "epsilon", "delta")),
+        "take": option_records(debias, ("weight_name", "evaluate")),
+        "report": option_records(debias, FILING_NAMES),
+        "judging": option_records(evaluate, JUDGING_NAMES),
+        "raking": option_records(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
+    }

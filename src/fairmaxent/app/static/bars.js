@@ -1,0 +1,70 @@
+// Bars: shares that are dragged, or moved with the arrow keys; together they are always the whole.
+
+import { h, s } from "./dom.js";
+
+const WHOLE = 1000; // tenths of a percent
+const WIDTH = 320, HEIGHT = 28;
+const STEPS = { ArrowRight: 10, ArrowUp: 10, ArrowLeft: -10, ArrowDown: -10, PageUp: 100, PageDown: -100 };
+const shown = (part) => `${(part / 10).toFixed(1)} %`;
+
+// Whole tenths of a percent that add up to 100 %, by largest remainders.
+function rounded(shares, whole = WHOLE) {
+  const sum = shares.reduce((total, share) => total + share, 0);
+  const exact = shares.map((share) => (sum > 0 ? (whole * share) / sum : whole / shares.length));
+  const result = exact.map(Math.floor);
+  const order = exact.map((_, index) => index).sort((a, b) => (exact[b] % 1) - (exact[a] % 1));
+  for (let left = whole - result.reduce((total, part) => total + part, 0), turn = 0; left > 0; left -= 1, turn += 1) {
+    result[order[turn % order.length]] += 1;
+  }
+  return result;
+}
+
+export const wholeShares = (shares) => rounded(shares).map((part) => part / WHOLE);
+
+// Move one bar; the others keep their proportions.
+function moved(parts, index, wanted) {
+  const value = Math.min(WHOLE, Math.max(0, Math.round(wanted)));
+  const others = rounded(parts.filter((_, other) => other !== index), WHOLE - value);
+  return [...others.slice(0, index), value, ...others.slice(index)];
+}
+
+// `change` is called with the shares, which add up to 1, while the hand moves.
+export function drawBars(column, levels, shares, change) {
+  let parts = rounded(shares);
+  const rows = levels.map((level, index) => bar(`Share of ${column} = ${level}`, level,
+    () => parts[index], (wanted) => { parts = moved(parts, index, wanted); show(); change(parts.map((part) => part / WHOLE)); }));
+  const show = () => rows.forEach((row) => row.show());
+  show();
+  return h("div", { class: "bars" }, rows.map((row) => row.element));
+}
+
+function bar(spoken, level, get, set) {
+  const fill = s("rect", { class: "fill", x: 0, y: 4, height: HEIGHT - 8, width: 0 });
+  const grip = s("rect", { class: "grip", y: 0, height: HEIGHT, width: 10, rx: 3 });
+  const output = h("span");
+  const at = (event) => {
+    const box = picture.getBoundingClientRect();
+    set(10 * Math.round((100 * (event.clientX - box.left)) / box.width));
+  };
+  const picture = s("svg", { class: "bar", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "slider",
+    tabindex: "0", "aria-label": spoken, "aria-valuemin": 0, "aria-valuemax": 100,
+    onpointerdown: (event) => { picture.setPointerCapture(event.pointerId); picture.focus(); at(event); },
+    onpointermove: (event) => picture.hasPointerCapture(event.pointerId) && at(event),
+    onkeydown: (event) => {
+      const step = (STEPS[event.key] ?? 0) / (event.shiftKey ? 10 : 1);
+      const wanted = event.key === "Home" ? 0 : event.key === "End" ? WHOLE : step ? get() + step : null;
+      if (wanted === null) return;
+      event.preventDefault();
+      set(wanted);
+    } },
+    s("rect", { class: "room", x: 0, y: 4, width: WIDTH, height: HEIGHT - 8 }), fill, grip);
+  const show = () => {
+    const x = (WIDTH * get()) / WHOLE;
+    fill.setAttribute("width", x);
+    grip.setAttribute("x", Math.min(WIDTH - 10, Math.max(0, x - 5)));
+    picture.setAttribute("aria-valuenow", get() / 10);
+    picture.setAttribute("aria-valuetext", shown(get()));
+    output.textContent = shown(get());
+  };
+  return { show, element: h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, level), output), picture) };
+}
