@@ -291,7 +291,7 @@ CASES = {
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
     "fewer rows": {"rows": 50, "random_state": 7, "base": "product", "base_share": 0.5},
-    "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights"},
+    "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights", "blind": True},
     "two columns": {
         "protected": ["sex", "region"],
         "representation_rate": {"sex": 0.9, "region": None},
@@ -431,14 +431,16 @@ def test_a_download_is_never_a_page(client):
 @pytest.mark.slow
 def test_an_estimate_changes_the_command(client):
     state, _ = opened(client)
-    client.fit(state, representation_rate=None)
-    seen = []
+    client.fit(state, representation_rate=None, student="tree")
     job = client.work("estimate")
     assert job["state"] == "done", job
     answer = job["result"]["answer"]
     seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
     assert seen[0] == "Accuracy"
+    assert "rooted tree" in str(answer["see"]["estimate"])
+    assert "--student tree" in answer["command"]
     assert "--estimate rows" in answer["command"]
+    assert "estimate=fairmaxent.Estimate(student='tree')" in answer["python"]
     assert client.fit(state, representation_rate=None, random_state=2)["see"]["estimate"] is None
 
 

@@ -13,6 +13,8 @@ from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.commands.evaluate import command as evaluate
 from fairmaxent.cli.commands.rake import command as rake
 
+_WISHES = ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
+
 
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
@@ -20,7 +22,9 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     return {
         "reading": option_records(debias, READING_NAMES),
         "columns": option_records(debias, ("max_levels",)),
-        "ask": option_records(debias, ("equal_means", "compare_missing", "base", "detail", "random_state")),
+        "ask": option_records(
+            debias, ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
+        ),
         "privacy": option_records(debias, ("share", "epsilon", "delta")),
         "take": option_records(debias, ("weight_name", "evaluate")),
         "report": option_records(debias, FILING_NAMES),

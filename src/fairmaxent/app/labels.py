@@ -22,6 +22,8 @@ LABELS = {
     "equal_means": "Equal means",
     "relabel": "How rows change",
     "threshold": "Decision threshold",
+    "student": "The model that you will train",
+    "blind": "It does not see the groups",
     "target": "Wanted shares",
     "compare_missing": "Compare missing values as a group",
     "largest_weight": "Largest weight",

@@ -12,9 +12,9 @@ from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import reading_lines, request_lines
+from fairmaxent.report.repeat_call import as_python, reading_lines, request_lines
 from fairmaxent.report.source import Source
 
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
@@ -85,7 +85,7 @@ def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) 
     reading, writing = _file_functions(scenario, names)
     request = fit.request
     assert isinstance(request, Request)
-    plan = "None" if estimated is None else f"fairmaxent.Estimate(output={Estimate(output=estimated).output!r})"
+    plan = "None" if estimated is None else as_python(scenario.asked.trial_of(estimated))
     options = [line for line in request_lines(request) if not line.strip().startswith("estimate=")]
     narrowed = list(_domain_lines(scenario, fit, names))
     has_domain = any(line.startswith("domain =") for line in narrowed)

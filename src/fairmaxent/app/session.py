@@ -29,7 +29,7 @@ from fairmaxent.app.taking import take
 from fairmaxent.errors import InputError, StorageError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
-from fairmaxent.fit.request import Estimate
+from fairmaxent.fit.request import OutputOption
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
@@ -221,9 +221,9 @@ class Session:
     def estimate(self, progress: Progress) -> dict[str, Any]:
         """Estimate what a model trained on the result will do."""
         opened, fitted = self._current()
-        output = "weights" if fitted.scenario.mode == "weights" else "rows"
+        output: OutputOption = "weights" if fitted.scenario.mode == "weights" else "rows"
         began = perf_counter()
-        plan = Estimate(output=output)  # type: ignore[arg-type]
+        plan = fitted.scenario.asked.trial_of(output)
         known = replace(fitted, fit=with_estimate(fitted.fit, plan, progress=progress), estimated=output)
         self._still(fitted)
         return self._answered(opened, known, perf_counter() - began)

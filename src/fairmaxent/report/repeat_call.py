@@ -38,7 +38,7 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
 def request_lines(request: Request | PaperRequest) -> list[str]:
     """Return the options of a request as lines of a call; those at their defaults are left out."""
     return [
-        f"    {option.name}={_shown(value)},"
+        f"    {option.name}={as_python(value)},"
         for option in fields(request)
         if option.repr and not _is_default(value := getattr(request, option.name), option.default)
     ]
@@ -75,7 +75,7 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
     return f"{drawing}({', '.join(filter(None, options))}){unknown}"
 
 
-def _shown(value: object) -> str:
+def as_python(value: object) -> str:
     """Write a value as Python; a plan as its class, with models, which have no text, by the name of their option."""
     if not isinstance(value, Relabel | Estimate | Privacy):
         return repr(value)
