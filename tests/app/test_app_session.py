@@ -222,6 +222,20 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     assert "Privacy(delta=1e-08)" in again["answer"]["python"]
 
 
+def test_the_declared_kind_decides_how_a_column_is_read(client):
+    """Without the level "none", the regions of the file look like numbers."""
+    state, _ = opened(client, frame=people().with_columns(polars.col("region").replace({"n": "1", "s": "2", "w": "3"})))
+    declared = DOMAIN.replace('["n", "s", "w"]', '["1", "2", "3", "none"]')
+    asked = {**OPTIONS, "protected": ["region"], "representation_rate": None, "share": True, "domain": declared}
+    answer = client.fit(state, **asked)
+    assert {group["group"] for group in answer["see"]["groups"]} >= {"1", "2", "3"}
+    assert "texts=('region',)" in answer["python"]
+    job = client.work("take")
+    rows = next(file for file in job["result"]["files"] if file["what"] == "New rows")
+    taken = polars.read_csv(downloaded(client, [rows])[rows["name"]][2], infer_schema=False)
+    assert set(taken["region"]) <= {"1", "2", "3", "none"}
+
+
 def test_see_shows_what_debias_does(client):
     state, _ = opened(client)
     answer = client.fit(state, statistical_rate=0.9, representation_rate=None)

@@ -63,8 +63,11 @@ class OpenedTable:
 
     @cached_property
     def _read(self) -> TableFile:
+        return self._read_with(())
+
+    def _read_with(self, texts: Sequence[str]) -> TableFile:
         """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
-        table = self.reading().read(str(self.path))
+        table = self.reading().read(str(self.path), texts=texts)
         return replace(table, remarks=tuple(str(one).replace(str(self.path), self.typed) for one in table.remarks))
 
     @property
@@ -72,10 +75,20 @@ class OpenedTable:
         """Whether the rows stay in the file."""
         return self._scanned is not None
 
-    def file(self, drop: Sequence[str] = (), *, in_memory: bool = False) -> TableFile:
-        """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
+    def file(self, drop: Sequence[str] = (), *, in_memory: bool = False, texts: Sequence[str] = ()) -> TableFile:
+        """The table without some columns; a Parquet file is scanned unless it has to be in memory.
+
+        ``texts`` are columns that were declared as text; if they were read as anything else, they are read again.
+        """
         whole = self._read if in_memory or self._scanned is None else self._scanned
+        if self._scanned is None and self.not_text(texts):
+            whole = self._read_with(texts)
         return self.reading(drop).without_dropped(whole)
+
+    def not_text(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the columns that hold anything but text, as the file was read."""
+        text = load_library("polars").String
+        return tuple(name for name in names if self.schema.get(name, text) != text)
 
     @cached_property
     def schema(self) -> dict[str, Any]:

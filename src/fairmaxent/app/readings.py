@@ -49,7 +49,7 @@ class Readings:
 
 
 def _read(scenario: Scenario, request: Request) -> Reading:
-    frame = scenario.table.file(scenario.drop, in_memory=scenario.needs_rows_in_memory).frame
+    frame = scenario.file.frame
     return read_frame(frame, scenario.with_domain(request, frame))
 
 

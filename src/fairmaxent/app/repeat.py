@@ -120,7 +120,8 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     if not is_lazy:
         imports += ["from fairmaxent.files.tables import read_table, write_table", ""]
         form = ", form=file.form" if names.like_input else ""
-        read = [f"file = read_table({typed!r}{_reading_text(scenario.table)})", "table = file.frame"]
+        texts = f", texts={scenario.texts!r}" if scenario.texts else ""
+        read = [f"file = read_table({typed!r}{_reading_text(scenario.table)}{texts})", "table = file.frame"]
         return [*imports, *read], [f"write_table(result, {names.table!r}{form})"]
     read = [f"table = polars.scan_parquet({typed!r})"]
     if scenario.mode != "rows":

@@ -19,6 +19,7 @@ from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError
+from fairmaxent.files.tables import TableFile
 from fairmaxent.fit.request import Request
 
 OUTPUT_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate")
@@ -75,7 +76,7 @@ class Scenario:
         return cls(
             values,
             table,
-            roles.checked(table.file(drop), table.typed),
+            roles.checked(table.file(drop, texts=_texts(text)), table.typed),
             asked,
             wanted,
             options.record(FilingOptions),
@@ -109,7 +110,17 @@ class Scenario:
             raise InputError(
                 "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
             )
-        return declared(self.domain_text, "The list of public values")
+        return _declared(self.domain_text)
+
+    @property
+    def file(self) -> TableFile:
+        """The table as it is fitted."""
+        return self.table.file(self.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that were declared as text, though the file looks different."""
+        return () if self.table.is_lazy else self.table.not_text(_texts(self.domain_text))
 
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
@@ -120,3 +131,11 @@ class Scenario:
         if request.domain is not None:
             return request
         return replace(request, domain=self.columns_as.domain(frame, self.roles.weight))
+
+
+def _declared(text: str) -> Declaration:
+    return declared(text, "The list of public values")
+
+
+def _texts(text: str | None) -> tuple[str, ...]:
+    return () if not text else _declared(text).texts

@@ -35,7 +35,7 @@ def take(
         find_browser()  # refuses, before any work, if there is none
     wanted = _wanted(folder, scenario, names, estimated)
     table = scenario.table
-    source = table.file(scenario.drop, in_memory=scenario.needs_rows_in_memory)
+    source = scenario.file
     wanted = wanted.in_form(source)
     progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
