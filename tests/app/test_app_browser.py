@@ -306,7 +306,7 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
         assert target.keys() == asked_for.keys()
         assert sum(target.values()) == pytest.approx(1)
-        page.get_by_label("The shares of region are").select_option("keep")
+        page.get_by_label("The shares of region are", exact=True).select_option("keep")
         asked(page, target={"region": None})
         page.get_by_role("button", name="Do not ask for shares of region").click()
         asked(page, target=None)
