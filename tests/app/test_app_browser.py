@@ -311,7 +311,7 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         page.get_by_role("button", name="Do not ask for shares of region").click()
         asked(page, target=None)
         page.get_by_label("Choose the shares of").select_option("hired")
-        page.get_by_label("The shares of hired are").select_option("free")
+        page.get_by_label("The shares of hired are", exact=True).select_option("free")
         asked(page, target={"hired": "free"})
         page.get_by_label("Choose the shares of").select_option("sex")
         asked(page, representation_rate=None)
