@@ -246,6 +246,22 @@ def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_being_typed_outlives_drawing(page, tmp_path):
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#take summary", has_text="The report").click()
+        author = page.locator("#take").get_by_label("Author")
+        author.press_sequentially("Ada")
+        author.evaluate("(field) => { field.dataset.old = 'yes'; }")
+        page.locator("#ask").get_by_label("Compare missing values").evaluate("(box) => box.click()")  # draws all again
+        page.wait_for_selector("[data-old]", state="detached")
+        assert author.input_value() == "Ada"
+        page.keyboard.press("Tab")
+        asked(page, author="Ada", compare_missing=True)
+
+
+@pytest.mark.slow
 def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
     text = "a remark\n" + "f|n|1,5|yes\nm|s|2,5|no\nm|n|3,5|yes\n" * 40 + "sum of all\n"
     with running(tmp_path) as client:

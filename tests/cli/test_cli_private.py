@@ -182,6 +182,10 @@ def test_a_domain_file_that_makes_no_sense(tmp_path, text, why):
 def test_rows_to_share(files):
     said = run("debias", "data.csv", *ROLES, "-o", "new.csv")
     assert "are copies of rows of the data, and sharing them means sharing real people; for rows to share" in said
+    polars.read_csv(files / "data.csv").write_parquet(files / "data.parquet")
+    said = run("debias", "data.parquet", *ROLES, "-o", "redrawn.csv", "--report", "redrawn.md")
+    assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
+    assert "sharing them can still give real people away" in (files / "redrawn.md").read_text()
     said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--share", "--report", "r.md")
     assert "sharing real people" not in said
     real, shared = (polars.read_csv(files / name) for name in ("data.csv", "shared.csv"))

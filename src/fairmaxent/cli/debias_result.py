@@ -13,7 +13,7 @@ from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.next_step import free_name, next_step, outputs
 from fairmaxent.cli.text import cell_text, counted
 from fairmaxent.errors import spelled
-from fairmaxent.fit.sharing_text import SHARING_PEOPLE, privacy_lines
+from fairmaxent.fit.sharing_text import copies_of, privacy_lines
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
@@ -127,10 +127,10 @@ def sharing_text(result: Result) -> Iterator[str]:
     if certificate.privacy is not None:
         yield from (line[:1].upper() + line[1:] for line in privacy_lines(certificate.privacy))
     elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
-        copies = round(certificate.copied_share * result.delivered.rows)
+        count, copies = result.delivered.rows, copies_of(redrawn=certificate.redrawn is not None)
         yield (
-            f"About {copies:,} of the {counted(result.delivered.rows, 'new row')} are copies of rows of the data, and "
-            f"{SHARING_PEOPLE}; for rows to share, add --share."
+            f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
+            f"{copies.are}, and {copies.mean}; for rows to share, add --share."
         )
 
 

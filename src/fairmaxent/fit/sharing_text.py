@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fairmaxent.errors import Option
 from fairmaxent.fit.cost_remarks import Remark
@@ -10,15 +11,34 @@ from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.share_text import percent
 from fairmaxent.privacy.ledger import Ledger
 
-SHARING_PEOPLE = "sharing them means sharing real people"
+
+@dataclass(frozen=True)
+class Copies:
+    """What drawn rows that come from a real one are, and what that means for who shares them."""
+
+    are: str
+    mean: str
+
+
+_EXACT = Copies("rows of the data", "sharing them means sharing real people")
+_REDRAWN = Copies(
+    "rows of the data but for their numbers, which are redrawn within bins",
+    "sharing them can still give real people away",
+)
+
+
+def copies_of(*, redrawn: bool) -> Copies:
+    """The words for copies, with their exact numbers or with others from the same bins."""
+    return _REDRAWN if redrawn else _EXACT
 
 
 def copies_line(facts: Facts) -> Remark:
     """How many drawn rows are copies of real rows; nothing if none is copied on purpose."""
     if not facts.copied_share:
         return ()
+    copies = copies_of(redrawn=facts.redrawn is not None)
     return (
-        f"copies: about {percent(facts.copied_share)} of drawn rows are rows of the data, and {SHARING_PEOPLE}; "
+        f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
         "for rows to share, use ",
         Option("share", value=True),
     )

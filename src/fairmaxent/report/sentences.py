@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairmaxent.fit.cost_text import worst_groups
 from fairmaxent.fit.share_text import percent
-from fairmaxent.fit.sharing_text import SHARING_PEOPLE
+from fairmaxent.fit.sharing_text import copies_of
 from fairmaxent.report.build import Report
 from fairmaxent.report.number_text import more
 from fairmaxent.report.rates import Reached
@@ -130,7 +130,8 @@ def sharing(report: Report) -> str:
     share = report.certificate["copied_share"]
     if not share or report.mode != "rows":
         return ""
-    return f"About {round(share * report.new_rows):,} of them are copies of rows of the data: {SHARING_PEOPLE}."
+    copies = copies_of(redrawn=report.certificate["redrawn"] is not None)
+    return f"About {round(share * report.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
 
 
 def verdict(report: Report) -> str:
@@ -145,8 +146,8 @@ def verdict(report: Report) -> str:
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
     if exactly == len(asked):
-        short = f"the {rows} meet {met or 'none'} of {len(asked)}{_gap(report, asked)}"
-        return f"{which} met by the distribution; {short}{reminder}."
+        some = f"meet {met} of them" if met else "come close"
+        return f"{which} met by the distribution; the {rows} {some}{_gap(report, asked)}{reminder}."
     return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
 
 
