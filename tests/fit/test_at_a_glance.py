@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,7 +17,7 @@ from fairmaxent.fit import group_plot, pipeline
 from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 
-mpl.use("Agg")
+pytest.importorskip("matplotlib", reason="it draws the plots").use("Agg")
 
 HOSTILE = "<script>alert(1)</script>$\\frac{$ \u202e&\x1b[31m"
 

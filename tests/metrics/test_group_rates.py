@@ -294,3 +294,13 @@ def test_a_fit_and_its_domain_go_together():
     assert float(representation_rate(fit, "age", domain=fit.domain)) == pytest.approx(1, abs=1e-8)
     floats = people().assign(code=people()["code"].astype(float))
     assert float(statistical_rate(floats, "code", "sex", favourable="1")) == pytest.approx(0.5)
+
+
+def test_columns_that_no_row_has_both_of_are_refused():
+    frame = pl.DataFrame({"hired": ["no", "yes", None], "sex": [None, None, "F"], "team": ["a", "a", "b"]})
+    with pytest.raises(LevelError, match="no row has both an outcome and a group of 'sex'"):
+        group_rates.statistical_rate(frame, "hired", "sex")
+    with pytest.raises(LevelError, match="no stratum has rows of more than one group"):
+        group_rates.statistical_rate(frame, "hired", "sex", within="team")
+    with pytest.raises(LevelError, match="no row has a group of 'sex'"):
+        group_rates.representation_rate(frame[:2], "sex")

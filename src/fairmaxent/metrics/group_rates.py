@@ -244,6 +244,8 @@ def _refuse_nobody(levels: Levels, weights: Reals, favourable: object) -> None:
 def compare(parts: list[GroupedTable], confidence: float) -> Rate:
     """Take the worst pair over all groupings, strata and favourable outcomes."""
     check_confidence(confidence)
+    parts = [part for part in parts if part.table.any() or not part.stratum]
+    _refuse_no_rows(parts)
     alone = [part for part in parts if part.stratum and np.count_nonzero(~np.isnan(part.rates[0])) < 2]
     parts = [part for part in parts if part not in alone]
     if not parts:
@@ -269,6 +271,15 @@ def compare(parts: list[GroupedTable], confidence: float) -> Rate:
             *(group for part in alone for group in _group_rates(part, confidence)),
         ),
     )
+
+
+def _refuse_no_rows(parts: list[GroupedTable]) -> None:
+    """Refuse groupings of which no row that counts has a group, or none an outcome beside it."""
+    empty = next((part for part in parts if not part.table.any()), None)
+    if empty is not None:
+        names = " × ".join(map(repr, empty.columns))
+        what = f"a group of {names}" if empty.is_of_shares else f"both an outcome and a group of {names}"
+        raise LevelError(f"no row has {what}, so there is nothing to compare; name other columns, or fill their gaps")
 
 
 def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
