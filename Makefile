@@ -15,8 +15,9 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 # The core of the suite, and what it needs beside the extras that users install.
-CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py
-CORE_NEEDS := '.[cli,distributed,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
+CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py \
+        tests/app tests/privacy tests/raking
+CORE_NEEDS := '.[app,cli,distributed,experiments,private,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
 NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
