@@ -337,6 +337,35 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
 
 
 @pytest.mark.slow
+def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = f").press("Home")
+        page.wait_for_selector("#problem:not([hidden])")
+        shot(page, "outdated")
+        for _ in range(2):  # also after a reload
+            for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+                assert page.get_by_role("button", name=name).is_disabled()
+            assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+            assert page.locator("#command").inner_text() == ""
+            page.reload()
+            page.wait_for_selector("#problem:not([hidden])")
+        page.locator("#take").get_by_label("How many rows").fill("50")
+        page.get_by_role("slider", name="Share of sex = f").press("End")
+        page.get_by_role("slider", name="Share of sex = f").press("PageDown")
+        page.wait_for_selector("#outdated", state="hidden")
+        page.locator("#take").get_by_label("How many rows").fill("60")
+        page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+        page.wait_for_selector("#files a")
+        with page.expect_download() as event:
+            page.locator("#files a").first.click()
+        assert len(polars.read_csv(event.value.path())) == 60
+
+
+@pytest.mark.slow
 def test_a_private_result_waits_for_its_button(page, tmp_path):
     pytest.importorskip("opendp")
     with running(tmp_path, data=people(tmp_path / "people.csv", rows=2000)) as client:

@@ -284,6 +284,28 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     assert "“New combinations” is -1" in answer["error"]
 
 
+def test_group_sizes_are_kept_unless_asked(client):
+    frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
+    state, _ = opened(client, frame=frame)
+    assert "representation_rate" not in state["options"]
+    answer = client.fit(state)
+    assert {one["kind"]: one["wanted"] for one in answer["see"]["rates"]}["representation_rate"] is None
+
+
+def test_an_older_result_is_not_taken_for_a_newer_wish(client):
+    state, _ = opened(client)
+    client.fit(state)
+    assert client.get("/api/state")[1]["outdated"] is False
+    wish = {**OPTIONS, "base_share": -1}
+    assert client.post("/api/fit", {"table": state["table"]["number"], "options": wish})[0] == 422
+    assert client.get("/api/state")[1]["outdated"] is True
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "what you asked for last" in job["error"]
+    client.fit(state)
+    assert client.work("take")["state"] == "done"
+
+
 # ---------------------------------------------------------------- take
 
 CASES = {

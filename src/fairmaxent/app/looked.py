@@ -74,7 +74,6 @@ def _looked(opened: OpenedTable, inspection: Inspection, frame: Any, domain: Dom
         "outcome": inspection.outcome,
         "favourable": [value_text(level) for level in inspection.favourable],
         "protected": list(inspection.protected),
-        "representation_rate": inspection.representation_rate,
         "columns": [
             {
                 "name": column.name,

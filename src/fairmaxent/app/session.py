@@ -132,7 +132,6 @@ class Session:
                 "outcome": look["outcome"] or "",
                 "protected": look["protected"],
                 "favourable": look["favourable"],
-                "representation_rate": look["representation_rate"],
             }
         return self.state()
 
@@ -165,6 +164,7 @@ class Session:
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
+            "outdated": self._is_outdated(),
             "pins": self._pins,
             "files": self._files,
         }
@@ -272,7 +272,13 @@ class Session:
     def _current(self) -> tuple[OpenedTable, Fitted]:
         if self.opened is None or self._fitted is None:
             raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
+        if self._is_outdated():
+            raise InputError("there is no result for what you asked for last; change it, and try again")
         return self.opened, self._fitted
+
+    def _is_outdated(self) -> bool:
+        """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
+        return self._answer is not None and self._answer["scenario"] != plain(self._options)
 
     def _still(self, fitted: Fitted) -> None:
         if self._fitted is not fitted:

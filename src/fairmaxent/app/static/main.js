@@ -18,10 +18,11 @@ let pins = [];
 let files = [];
 let looking = 0;
 let judging = {};
+let outdated = null; // why the newest wish has no result, if it has none
 
 const live = new Live({
-  answered: (newest) => { answer = newest; files = []; fail(null); drawAnswer(); },
-  failed: (problem) => fail(problem),
+  answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); drawAnswer(); },
+  failed: (problem) => { outdated = problem.message; fail(problem); drawAnswer(); },
   busy: (is) => byId("see").setAttribute("aria-busy", String(is)),
 });
 
@@ -31,6 +32,7 @@ function fail(problem) {
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
+const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
 // ---------------------------------------------------------------- opening
@@ -69,6 +71,7 @@ function show(newest) {
   judging = {};
   options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
+  outdated = null;
   pins = state.pins ?? [];
   files = state.files ?? [];
   for (const id of ["look", "live", "take", "rake", "parts"]) byId(id).hidden = !state.table;
@@ -78,7 +81,7 @@ function show(newest) {
   drawLookPart();
   drawRest();
   drawRake(byId("rake"), { state, rake });
-  if (!answer && isReady()) live.ask(state.table.number, options);
+  if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
 }
 
 // ---------------------------------------------------------------- changing
@@ -90,6 +93,7 @@ function change(values, { look = false, draw = false } = {}) {
   if (draw) drawRest();
   if (look) lookAgain();
   if (isReady()) live.ask(state.table.number, options);
+  else if (answer) { outdated = NOT_READY; drawAnswer(); }
 }
 
 // The controls read the newest wish even if they were drawn before.
@@ -159,7 +163,7 @@ function drawRest() {
   const ask = byId("ask"), take = byId("take");
   redraw(ask, () => {
     if (isReady()) drawAsk(ask, { state, options: shared, change, actions: { draft, spend } });
-    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
+    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
   });
   if (!byId("answer")) drawSeeFrame();
   drawJudgePart();
@@ -170,6 +174,7 @@ function drawRest() {
 function drawSeeFrame() {
   byId("see").replaceChildren(h("h2", { id: "see-title" }, "See"),
     h("p", { id: "spoken", class: "soft", role: "status" }),
+    h("p", { id: "outdated", class: "warnings", hidden: true }),
     h("div", { id: "pins" }),
     h("div", { id: "answer" }),
     h("p", { class: "buttons" },
@@ -198,17 +203,20 @@ function drawJudgePart() {
 
 function drawAnswer() {
   const known = Boolean(answer);
-  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known;
-  byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || outdated !== null;
+  byId("outdated").hidden = byId("not-made").hidden = outdated === null || !known;
+  byId("outdated").textContent = `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
+  byId("answer").classList.toggle("outdated", outdated !== null);
+  byId("spoken").textContent = known && outdated === null ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
   byId("verdict").replaceChildren();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
-  byId("command").textContent = answer.command;
-  byId("python").textContent = answer.python;
-  drawFiles(files);
+  byId("command").textContent = outdated === null ? answer.command : "";
+  byId("python").textContent = outdated === null ? answer.python : "";
+  drawFiles(outdated === null ? files : []);
 }
 
 // ---------------------------------------------------------------- slow work
@@ -241,8 +249,15 @@ async function draft() {
 
 const spend = () => live.ask(state.table.number, options, true);
 
+// Wait for the fit that is under way; only the result of the newest wish is worked with.
+async function isCurrent() {
+  await live.settled();
+  if (outdated === null) fail(null);
+  return outdated === null;
+}
+
 async function slow(kind, values) {
-  fail(null);
+  if (!await isCurrent()) return;
   try {
     const result = await watched(kind, byId("slow"), values);
     if (result === null) return;
@@ -256,7 +271,7 @@ async function slow(kind, values) {
 }
 
 async function make() {
-  fail(null);
+  if (!await isCurrent()) return;
   try {
     const result = await watched("take", byId("making"));
     if (result === null) return;
@@ -279,6 +294,7 @@ async function rake(values) {
 }
 
 async function pin() {
+  if (!await isCurrent()) return;
   try {
     ({ pins } = await post("/api/pin"));
     drawPins(byId("pins"), pins, answer, { unpin });
