@@ -284,6 +284,33 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     assert "“New combinations” is -1" in answer["error"]
 
 
+@pytest.mark.parametrize("more", [{}, {"groups": "joint"}], ids=["each", "joint"])
+def test_people_are_counted_as_in_the_file(client, more):
+    rng = np.random.default_rng(8)
+    gaps = polars.Series(rng.random(600) < 0.2)
+    frame = people().with_columns(
+        hired=polars.when(gaps).then(None).otherwise(polars.col("hired")),
+        sex=polars.when(gaps.shift(7, fill_value=False)).then(None).otherwise(polars.col("sex")),
+    )
+    state, _ = opened(client, frame=frame)
+    answer = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"], **more})
+    groups = [one for one in answer["see"]["groups"] if "missing" not in one["group"]]
+    assert len(groups) > 4
+    for one in groups:
+        levels = one["group"].split(" × ")
+        mine = frame.filter(
+            *(polars.any_horizontal(polars.col("sex", "region") == level) for level in levels if level in "fmnsw")
+        )
+        assert one["people_before"] == pytest.approx(len(mine))
+        assert one["with_before"] == pytest.approx((mine["hired"] == "yes").sum())
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    for one in groups:
+        if one["column"] == "sex":
+            assert (made.filter(polars.col("sex") == one["group"])["hired"] == "yes").sum() == pytest.approx(
+                one["with_after"], abs=3
+            )
+
+
 def test_group_sizes_are_kept_unless_asked(client):
     frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
     state, _ = opened(client, frame=frame)

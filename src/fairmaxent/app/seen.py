@@ -6,27 +6,31 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.looked import plain
 from fairmaxent.errors import spelled
+from fairmaxent.fairness.rates import group_table, outcome_axis
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import GroupChange
+from fairmaxent.fit.group_changes import GroupChange, group_label
 from fairmaxent.fit.group_changes import group_changes as changes_of
 from fairmaxent.fit.remarks import other_remarks
 from fairmaxent.plain_text import visible
 from fairmaxent.report import model_estimate
+from fairmaxent.report.delivered import data_table
 
 
 def seen(fit: Fit) -> dict[str, Any]:
     """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
     certificate, rows = fit.certificate, fit.table.size
-    costs = certificate.costs
+    costs, shares = certificate.costs, dict(_outcome_shares(fit))
     return {
         "rows": rows,
         "rates": list(_rates(fit)),
-        "groups": [plain(_group(change, rows)) for change in changes_of(fit)],
+        "groups": [plain(_group(change, rows, shares)) for change in changes_of(fit)],
         "means": [plain(asdict(mean)) for mean in certificate.means],
         "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
         "effective_rows": certificate.effective_rows,
@@ -58,19 +62,34 @@ def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
         )
 
 
-def _group(change: GroupChange, rows: int) -> dict[str, Any]:
+_Shares = dict[tuple[str, str, str], tuple[float, float]]
+
+
+def _outcome_shares(fit: Fit) -> Iterator[tuple[tuple[str, str, str], tuple[float, float]]]:
+    """The share of all rows that are in a group and have an outcome, before and after, as counting rows gives it.
+
+    A rate is about those whose outcome is known, so a rate times the size of its group would be too much.
+    """
+    measure = fit.certificate.measure
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
+        labels = fit.roles.attributes[outcome_axis(axes)].labels
+        for group in np.ndindex(before.shape[1:]):
+            for level in measure.favourable_of(axes):
+                key = (name, group_label(fit, axes, group), labels[level])
+                yield key, (float(before[level][group]), float(after[level][group]))
+
+
+def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
     """One group and one outcome, with how many people of a table of the same size have it, before and after."""
+    before, after = shares[change.column, change.group, change.outcome]
     return {
         **asdict(change),
         "people_before": change.share_before * rows,
         "people_after": change.share_after * rows,
-        "with_before": _product(change.share_before, change.rate_before) * rows,
-        "with_after": _product(change.share_after, change.rate_after) * rows,
+        "with_before": before * rows,
+        "with_after": after * rows,
     }
-
-
-def _product(share: float, rate: float) -> float:
-    return 0.0 if share == 0 else share * rate
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
