@@ -324,7 +324,7 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         assert sum(target.values()) == pytest.approx(1)
         page.get_by_label("The shares of region are", exact=True).select_option("keep")
         asked(page, target={"region": None})
-        page.get_by_role("button", name="Do not ask for shares of region").click()
+        page.get_by_role("button", name="Remove the shares of region").click()
         asked(page, target=None)
         page.get_by_label("Choose the shares of").select_option("hired")
         page.get_by_label("The shares of hired are", exact=True).select_option("free")
@@ -333,6 +333,38 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         asked(page, representation_rate=None)
         assert page.get_by_label("Ask for equal group sizes of sex").is_disabled()
         assert page.locator("#problem").is_hidden()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
+    branch = np.random.default_rng(6).choice(["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1])
+    with running(tmp_path, data=people(tmp_path / "people.csv", branch=branch)) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("branch")
+
+        def field(level):
+            return page.get_by_label(f"Share of branch = {level}, in percent")
+
+        def type_in(level, share):
+            field(level).fill(str(share))
+            field(level).press("Tab")
+            values = {one: float(field(one).input_value()) for one in "abcd"}
+            assert values[level] == share
+            assert sum(values.values()) == pytest.approx(100)
+            return values
+
+        type_in("a", 45)
+        values = type_in("b", 45)
+        assert values["a"] == 45
+        assert 0 < values["d"] < values["c"] < 10
+        type_in("c", 6)
+        assert type_in("d", 4) == {"a": 45, "b": 45, "c": 6, "d": 4}
+        assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows
+        asked(page, target={"branch": {"a": 0.44, "b": 0.45, "c": 0.06, "d": 0.05}})
+        shot(page, "shares")
         assert page.problems == []
 
 
