@@ -7,6 +7,7 @@ docs/assets/app.png.
 
 import importlib.util
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -395,6 +396,31 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
         with page.expect_download() as event:
             page.locator("#files a").first.click()
         assert len(polars.read_csv(event.value.path())) == 60
+
+
+@pytest.mark.slow
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+    from fairmaxent.app.session import Session
+
+    usual = Session.fit
+    monkeypatch.setattr(Session, "fit", lambda *args, **more: time.sleep(2) or usual(*args, **more))
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        page.wait_for_selector("#outdated:not([hidden])")
+        assert page.get_by_role("button", name="Make the files").is_disabled()
+        page.wait_for_selector("#slow progress")
+        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        page.reload()
+        page.wait_for_selector("#slow progress")
+        page.wait_for_function("() => document.getElementById('answer').innerText.includes('What a model will do')")
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        page.wait_for_selector("#slow progress")
+        page.get_by_label("Ask for equal outcomes of sex").check()
+        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
+        assert page.problems == []
 
 
 @pytest.mark.slow

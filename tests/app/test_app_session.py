@@ -311,6 +311,28 @@ def test_people_are_counted_as_in_the_file(client, more):
             )
 
 
+def test_an_estimate_lasts_while_only_the_files_change(client):
+    state, _ = opened(client)
+    client.fit(state, statistical_rate=1)
+    known = client.work("estimate")["result"]["answer"]["see"]["estimate"]
+    assert client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"]["estimate"] == known
+    assert client.fit(state, statistical_rate=1, mode="top-up")["see"]["estimate"] == known
+    assert client.fit(state, statistical_rate=1, mode="weights")["see"]["estimate"] is None  # it was about new rows
+    assert client.fit(state, statistical_rate=0.9)["see"]["estimate"] is None
+
+
+def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client):
+    state, _ = opened(client)
+    client.fit(state)
+    job = client.done("/api/job", {"kind": "estimate"})
+    assert [one["number"] for one in client.get("/api/state")[1]["jobs"]] == [job["number"]]
+    client.fit(state, statistical_rate=0.9)
+    _, job = client.get(f"/api/job/{job['number']}")
+    assert job["state"] == "failed"
+    assert "changed meanwhile" in job["error"]
+    assert client.get("/api/state")[1]["jobs"] == []
+
+
 def test_group_sizes_are_kept_unless_asked(client):
     frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
     state, _ = opened(client, frame=frame)

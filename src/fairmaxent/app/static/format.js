@@ -9,5 +9,9 @@ export const signed = (value) => {
   const size = whole(Math.abs(value));
   return size === "0" ? "0" : `${value > 0 ? "+" : "−"}${size}`;
 };
+export const duration = (seconds) => {
+  if (seconds >= 60) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return seconds >= 1 ? `${seconds.toFixed(1)} s` : `${Math.max(1, Math.round(1000 * seconds))} ms`;
+};
 export const size = (bytes) =>
   bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} bytes`;

@@ -1,8 +1,9 @@
 // The page: one state, which the server keeps; each part draws itself from it.
 
-import { get, post, stop, upload, work } from "./api.js";
+import { follow, get, post, stop, upload, work } from "./api.js";
 import { drawAsk } from "./ask.js";
 import { byId, h } from "./dom.js";
+import { duration } from "./format.js";
 import { drawJudge, drawVerdict } from "./judge.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
@@ -19,11 +20,19 @@ let files = [];
 let looking = 0;
 let judging = {};
 let outdated = null; // why the newest wish has no result, if it has none
+let refitting = false; // whether the newest wish has been waited for a while
+let late;
+const LATE = 700; // milliseconds
 
 const live = new Live({
   answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); drawAnswer(); },
   failed: (problem) => { outdated = problem.message; fail(problem); drawAnswer(); },
-  busy: (is) => byId("see").setAttribute("aria-busy", String(is)),
+  busy: (is) => {
+    byId("see").setAttribute("aria-busy", String(is));
+    clearTimeout(late);
+    if (is) late = setTimeout(() => { refitting = true; drawAnswer(); }, LATE);
+    else if (refitting) { refitting = false; drawAnswer(); }
+  },
 });
 
 function fail(problem) {
@@ -32,6 +41,7 @@ function fail(problem) {
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
+const STAGES = { downstream: "trying out a model" };
 const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
@@ -81,6 +91,7 @@ function show(newest) {
   drawLookPart();
   drawRest();
   drawRake(byId("rake"), { state, rake });
+  for (const job of state.jobs ?? []) resume(job);
   if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
 }
 
@@ -141,7 +152,7 @@ const isTyped = (control) => control?.matches("input[type=text], input[type=numb
 
 // Draw a part again, with the same focus, and with open what was open.
 function redraw(part, draw) {
-  const title = (one) => one.querySelector("summary").textContent;
+  const title = (one) => one.querySelector("summary").textContent.replace(/\d+/g, "");
   const index = focusIn(part);
   const typed = index >= 0 && isTyped(document.activeElement) ? { type: document.activeElement.type, value: document.activeElement.value } : null;
   const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
@@ -167,7 +178,7 @@ function drawRest() {
   });
   if (!byId("answer")) drawSeeFrame();
   drawJudgePart();
-  redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
+  redraw(take, () => drawTake(take, { state, options: shared, change, make: () => make(), files }));
   drawAnswer();
 }
 
@@ -202,39 +213,48 @@ function drawJudgePart() {
 }
 
 function drawAnswer() {
-  const known = Boolean(answer);
-  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || outdated !== null;
-  byId("outdated").hidden = byId("not-made").hidden = outdated === null || !known;
-  byId("outdated").textContent = `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
-  byId("answer").classList.toggle("outdated", outdated !== null);
-  byId("spoken").textContent = known && outdated === null ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
+  const known = Boolean(answer), isOld = outdated !== null || refitting;
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || isOld;
+  byId("outdated").hidden = byId("not-made").hidden = !isOld || !known;
+  byId("outdated").textContent = refitting ? "Fitting again: until that is done, what you see here is the earlier result."
+    : `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
+  byId("not-made").textContent = refitting ? "The newest result is on its way; you can take it when it is there."
+    : "There is no result for what you asked for last, so there is nothing to take yet.";
+  byId("answer").classList.toggle("outdated", isOld);
+  byId("spoken").textContent = known && !isOld ? `Fitted in ${duration(answer.seconds)}.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   byId("curves").replaceChildren();
   byId("verdict").replaceChildren();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
-  byId("command").textContent = outdated === null ? answer.command : "";
-  byId("python").textContent = outdated === null ? answer.python : "";
-  drawFiles(outdated === null ? files : []);
+  byId("command").textContent = isOld ? "" : answer.command;
+  byId("python").textContent = isOld ? "" : answer.python;
+  drawFiles(isOld ? [] : files);
 }
 
 // ---------------------------------------------------------------- slow work
 
-async function watched(kind, target, values) {
+// Work that is begun, or that a page before this one has begun (`job`), with its progress.
+async function watched(kind, target, values, job) {
   const bar = h("progress", { max: 1, "aria-label": kind });
   const stage = h("span", { role: "status" }, "starting");
   let number = null;
   target.replaceChildren(h("p", { class: "working" }, bar, " ", stage, " ",
     h("button", { type: "button", onclick: () => number !== null && stop(number) }, "Stop")));
   try {
-    return await work(kind, (job) => {
-      number = job.number;
-      bar.value = job.share;
-      if (stage.textContent !== job.stage && job.stage) stage.textContent = job.stage;
-    }, values);
-  } finally {
-    target.replaceChildren();
+    const watch = ({ number: known, share, stage: text }) => {
+      number = known;
+      bar.value = share;
+      const said = STAGES[text] ?? text;
+      if (said && stage.textContent !== said) stage.textContent = said;
+    };
+    const result = await (job ? follow(job, watch) : work(kind, watch, values));
+    target.replaceChildren(...(result === null ? [h("p", { role: "status" }, "Stopped.")] : []));
+    return result;
+  } catch (problem) {
+    target.replaceChildren(h("p", { class: "warnings", role: "status" }, problem.message));
+    throw problem;
   }
 }
 
@@ -256,10 +276,10 @@ async function isCurrent() {
   return outdated === null;
 }
 
-async function slow(kind, values) {
-  if (!await isCurrent()) return;
+async function slow(kind, values, job) {
+  if (!job && !await isCurrent()) return;
   try {
-    const result = await watched(kind, byId("slow"), values);
+    const result = await watched(kind, byId("slow"), values, job);
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
     if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
@@ -270,10 +290,10 @@ async function slow(kind, values) {
   }
 }
 
-async function make() {
-  if (!await isCurrent()) return;
+async function make(job) {
+  if (!job && !await isCurrent()) return;
   try {
-    const result = await watched("take", byId("making"));
+    const result = await watched("take", byId("making"), {}, job);
     if (result === null) return;
     files = result.files;
     drawFiles(files);
@@ -283,14 +303,21 @@ async function make() {
   }
 }
 
-async function rake(values) {
+async function rake(values, job) {
   fail(null);
   try {
-    const result = await watched("rake", byId("raking"), { table: state.table.number, ...values });
+    const result = await watched("rake", byId("raking"), { table: state.table.number, ...values }, job);
     if (result !== null) drawRaked(byId("raked"), result);
   } catch (problem) {
     fail(problem);
   }
+}
+
+// Go on with what was under way when the page was loaded.
+function resume(job) {
+  if (job.kind === "take") make(job);
+  else if (job.kind === "rake") rake({}, job);
+  else slow(job.kind, {}, job);
 }
 
 async function pin() {

@@ -19,7 +19,7 @@ export function drawTake(section, { state, options, change, make, files }) {
       form(state.forms.report, options, change),
       flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
-    h("p", { id: "not-made", class: "warnings", hidden: true }, "There is no result for what you asked for last, so there is nothing to take yet."),
+    h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
     h("h3", null, "Do it again"),
