@@ -228,11 +228,11 @@ def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
         look.get_by_label("Order of the levels of region").fill("s, n")
         look.get_by_label("Order of the levels of region").press("Tab")
         asked(page, order={"region": ["s", "n"]})
-        look.get_by_label("Kind of region").select_option("categorical")
+        look.get_by_label("Read region as").select_option("categorical")
         look.get_by_label("Most levels of a column").fill("12")
         look.get_by_label("Most levels of a column").press("Tab")
         asked(page, kinds={"region": "categorical"}, max_levels=12)
-        look.get_by_role("button", name="Read the bins of age as usual").click()
+        look.get_by_role("button", name="Read the bins of age automatically").click()
         asked(page, bins=None)
         look.get_by_role("button", name="Leave out region").click()
         asked(page, drop=["region"], order=None, kinds=None)
@@ -482,7 +482,7 @@ def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
         command = page.get_by_label("Command that rakes").inner_text()
         for words in ("--relax sex,branch", "--replicates 2", "--weight age", "--seed 0"):
             assert words in command
-        assert "10.0 %" in page.locator("#raked table").inner_text()
+        assert "10.0\u00a0%" in page.locator("#raked table").inner_text()
         assert page.problems == []
 
 

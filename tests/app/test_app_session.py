@@ -333,6 +333,56 @@ def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client
     assert client.get("/api/state")[1]["jobs"] == []
 
 
+def test_an_identifier_that_is_kept_is_said_to_be(client):
+    frame = people().with_columns(person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000))
+    state, _ = opened(client, "people.parquet", frame)
+    assert any("'person'" in note and "left out" in note for note in state["look"]["notes"])
+    asked = {**OPTIONS, "keep": ["person"]}
+    notes = client.done("/api/look", {"table": state["table"]["number"], "options": asked})["look"]["notes"]
+    assert not any("left out" in note for note in notes)
+    assert any("'person'" in note and "people they do not belong to" in note for note in notes)
+
+
+def test_the_rates_of_new_rows_are_foreseen(client):
+    state, _ = opened(client)
+    client.fit(state, rows=90)
+    values = client.done("/api/expected", {})
+    fit = client.session._fitted.fit
+    ranges = fit.certificate.interval(90)
+    assert values["rows"] == 90
+    assert {(one["kind"], one["name"]): tuple(one["range"]) for one in values["rates"]} == {
+        (kind, name): span for kind, by in ranges.items() for name, span in by.items()
+    }
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    rates = made.group_by("sex").agg((polars.col("hired") == "yes").mean())["hired"]
+    low, high = ranges["statistical_rate"]["sex"]
+    assert low - 1e-9 <= rates.min() / rates.max() <= high + 1e-9
+    client.fit(state, mode="weights")
+    assert client.done("/api/expected", {})["rates"] == []  # weights have them exactly
+
+
+def test_relabelling_has_its_price_and_a_model_its_warnings(client):
+    state, _ = opened(client, frame=staff())
+    assert client.fit(state)["see"]["changed_people"] == 0
+    see = client.fit(state, protected=["sex", "region"], relabel="probabilities")["see"]
+    assert 10 < see["changed_people"] < 600
+    client.fit(state, drop=["age", "level", "promoted", "region"])
+    see = client.work("estimate")["result"]["answer"]["see"]
+    assert see["estimate"]["same_for_all"] == pytest.approx((people()["hired"] == "no").mean())
+    assert see["about_models"]
+    assert not set(see["about_models"]) & set(see["notes"])
+
+
+def test_files_are_named_by_what_they_are(client):
+    state, _ = opened(client)
+    names = []
+    for mode in ("rows", "weights", "top-up"):
+        answer = client.fit(state, mode=mode)
+        names.append(client.work("take")["result"]["files"][0]["name"])
+        assert names[-1] in answer["command"]
+    assert names == ["people-fair.csv", "people-fair-weights.csv", "people-fair-added.csv"]
+
+
 def test_group_sizes_are_kept_unless_asked(client):
     frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
     state, _ = opened(client, frame=frame)

@@ -24,7 +24,7 @@ from fairmaxent.app.readings import Readings
 from fairmaxent.app.refusals import StaleError
 from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.app.seen import seen
+from fairmaxent.app.seen import expected, seen
 from fairmaxent.app.taking import take
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
@@ -226,6 +226,13 @@ class Session:
                 raise StaleError
             self._fitted, self._answer, self._files = fitted, plain(answer), []
         return {"answer": self._answer}
+
+    def expected(self) -> dict[str, Any]:
+        """What rates new rows will have, which takes longer than a slider may."""
+        _, fitted = self._current()
+        wanted = fitted.scenario.wanted
+        rates = [] if fitted.scenario.mode != "rows" else expected(fitted.fit, wanted.rows, iid=wanted.iid)
+        return {"rows": wanted.rows or fitted.fit.table.size, "rates": rates}
 
     def _known(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:

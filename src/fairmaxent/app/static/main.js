@@ -3,13 +3,13 @@
 import { follow, get, post, stop, upload, work } from "./api.js";
 import { drawAsk } from "./ask.js";
 import { byId, h } from "./dom.js";
-import { duration } from "./format.js";
+import { duration, withMerging } from "./format.js";
 import { drawJudge, drawVerdict } from "./judge.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { drawPins, drawSee, drawTradeOff } from "./see.js";
+import { drawExpected, drawPins, drawSee, drawTradeOff } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -23,6 +23,9 @@ let outdated = null; // why the newest wish has no result, if it has none
 let refitting = false; // whether the newest wish has been waited for a while
 let late;
 const LATE = 700; // milliseconds
+const QUIET = 500;
+let expecting;
+let expected = { of: null, values: null };
 
 const live = new Live({
   answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); drawAnswer(); },
@@ -36,7 +39,7 @@ const live = new Live({
 });
 
 function fail(problem) {
-  byId("problem").textContent = problem ? problem.message : "";
+  byId("problem").textContent = problem ? withMerging([problem.message]).join(" ") : "";
   byId("problem").hidden = !problem;
 }
 
@@ -98,11 +101,11 @@ function show(newest) {
 // ---------------------------------------------------------------- changing
 
 // Every change of a wish or a role; `look`: the table is looked at again, `draw`: other controls depend on it.
-function change(values, { look = false, draw = false } = {}) {
+function change(values, { look = false, draw = false, guess = false } = {}) {
   options = { ...options, ...values };
   Object.assign(shared, options);
   if (draw) drawRest();
-  if (look) lookAgain();
+  if (look) lookAgain(guess);
   if (isReady()) live.ask(state.table.number, options);
   else if (answer) { outdated = NOT_READY; drawAnswer(); }
 }
@@ -120,16 +123,18 @@ function changeRoles(values) {
     ? { target: null, representation_rate: rate("representation_rate"), statistical_rate: rate("statistical_rate"),
         within: others(options.within), also: others(options.also), equal_means: values.outcome ? null : options.equal_means,
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
-  change({ ...values, ...fresh }, { look: true, draw: true });
+  change({ ...values, ...fresh }, { look: true, draw: true, guess: values.outcome !== undefined });
   drawLookPart();
 }
 
-async function lookAgain() {
+// `guess`: the outcome is another one, so its good level is guessed.
+async function lookAgain(guess) {
   const number = ++looking;
   try {
     const { look } = await post("/api/look", { table: state.table.number, options });
     if (number !== looking) return;
     state = { ...state, look };
+    if (guess && look.favourable.length) change({ favourable: look.favourable });
     drawLookPart();
   } catch (problem) {
     if (number === looking) fail(problem);
@@ -228,9 +233,24 @@ function drawAnswer() {
   byId("verdict").replaceChildren();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
+  clearTimeout(expecting);
+  if (!isOld) expecting = setTimeout(expect, QUIET);
   byId("command").textContent = isOld ? "" : answer.command;
   byId("python").textContent = isOld ? "" : answer.python;
   drawFiles(isOld ? [] : files);
+}
+
+// What new rows will have takes too long for a moving slider, so it is asked for when the hand rests.
+async function expect() {
+  const of = answer;
+  if (expected.of !== of) {
+    try {
+      expected = { of, values: await post("/api/expected") };
+    } catch {
+      return; // another fit is under way; its answer asks again
+    }
+  }
+  if (answer === of && byId("expected")) drawExpected(byId("expected"), of.see, expected.values);
 }
 
 // ---------------------------------------------------------------- slow work
@@ -325,6 +345,7 @@ async function pin() {
   try {
     ({ pins } = await post("/api/pin"));
     drawPins(byId("pins"), pins, answer, { unpin });
+    byId("pins").scrollIntoView({ block: "nearest" });
   } catch (problem) {
     fail(problem);
   }
@@ -343,6 +364,9 @@ addEventListener("resize", () => {
   resized = setTimeout(() => { if (state?.table) { drawLookPart(); drawAnswer(); } }, 150);
 });
 
+addEventListener("pagehide", () => sessionStorage.setItem("scrolled", String(scrollY)));
+const scrolled = Number(sessionStorage.getItem("scrolled"));
+
 try {
   show(await get("/api/first"));
   drawOpenPart(state.starting ? "Starting…" : "");
@@ -351,6 +375,7 @@ try {
     show(await get("/api/state"));
     drawOpenPart();
   }
+  if (state.table && scrolled) scrollTo(0, scrolled); // as before a reload
   if (state.problem) fail(new Error(state.problem));
 } catch (problem) {
   fail(problem);
