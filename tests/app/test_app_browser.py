@@ -7,6 +7,7 @@ docs/assets/app.png.
 
 import importlib.util
 import os
+import re
 import time
 from pathlib import Path
 
@@ -128,12 +129,14 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
 
 def asked(page, **wanted):
     """Wait until the server has answered a scenario with these options."""
-    page.wait_for_function(
-        "(wanted) => fetch('/api/state').then((answer) => answer.json()).then((state) => state.answer && "
-        "Object.entries(wanted).every(([name, value]) => "
-        "JSON.stringify(state.answer.scenario[name] ?? null) === JSON.stringify(value)))",
-        arg=wanted,
-    )
+    end = time.monotonic() + 60
+    while True:
+        state = page.evaluate("fetch('/api/state').then((answer) => answer.json())")
+        scenario = (state["answer"] or {}).get("scenario", {})
+        if all(scenario.get(name) == value for name, value in wanted.items()):
+            return
+        assert time.monotonic() < end, (wanted, scenario)
+        page.wait_for_timeout(50)
 
 
 def unfold(page):
@@ -315,13 +318,10 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         for key in ("Home", "ArrowRight", "Shift+ArrowUp", "PageUp", "ArrowDown"):
             page.keyboard.press(key)
         assert others.get_attribute("aria-valuetext") == "10.1 %"
-        asked_for = {"n": None, "s": 0.101, "missing": None}
-        page.wait_for_function(
-            "() => fetch('/api/state').then((answer) => answer.json())"
-            ".then((state) => state.answer?.scenario.target?.region.s === 0.101)"
-        )
+        answered(page)
         target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
-        assert target.keys() == asked_for.keys()
+        assert target.keys() == {"n", "s", "missing"}
+        assert target["s"] == 0.101
         assert sum(target.values()) == pytest.approx(1)
         page.get_by_label("The shares of region are", exact=True).select_option("keep")
         asked(page, target={"region": None})
@@ -366,6 +366,56 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
         assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows
         asked(page, target={"branch": {"a": 0.44, "b": 0.45, "c": 0.06, "d": 0.05}})
         shot(page, "shares")
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
+    rng = np.random.default_rng(9)
+    town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
+    path = people(tmp_path / "people.csv", town=town)
+    rows = polars.read_csv(path)
+    hired = polars.when(polars.int_range(400) % 9 == 0).then(None).otherwise(polars.col("hired"))
+    rows.with_columns(hired=hired).write_csv(path)
+    with running(tmp_path, data=path) as client:
+        enter(page, client)
+        answered(page)
+        see = page.locator("#see")
+        lede = see.locator(".lede").inner_text()
+        assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
+        assert "sex = m loses most" in lede
+        table = see.get_by_role("region", name="Who gains and who loses")
+        cells = {
+            row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+            for row in table.locator("tbody tr").all()
+        }
+        known = {
+            sex: (len(part), (part["hired"] == "yes").sum()) for (sex,), part in polars.read_csv(path).group_by("sex")
+        }
+        for sex, (everybody, with_it) in known.items():
+            count, before, after, change = re.match(
+                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", "~".join(cells[f"sex = {sex}"])
+            ).groups()
+            assert (int(count), int(before)) == (everybody, with_it)
+            assert int(after) - int(before) == int(change.replace("−", "-"))
+            assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('A file of 400 new rows')")
+        ticks = see.locator(".axis").first.locator("text").all_text_contents()
+        assert ticks[0] == "0 %"
+        assert len(ticks) > 2
+        page.locator("#look").get_by_label("sex", exact=True).uncheck()
+        page.locator("#look").get_by_label("town", exact=True).check()
+        asked(page, protected=["town"])
+        page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
+        assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        page.locator("#look").get_by_label("town", exact=True).uncheck()
+        page.locator("#look").get_by_label("sex", exact=True).check()
+        asked(page, protected=["sex"])
+        page.locator("#look").get_by_label("Outcome").select_option("region")
+        asked(page, outcome="region")
+        page.locator("#look").get_by_label("Outcome").select_option("hired")
+        asked(page, outcome="hired", favourable=["yes"])  # what is guessed is chosen
+        assert page.locator("#look").get_by_label("yes", exact=True).is_checked()
         assert page.problems == []
 
 

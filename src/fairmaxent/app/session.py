@@ -229,7 +229,9 @@ class Session:
 
     def expected(self) -> dict[str, Any]:
         """What rates new rows will have, which takes longer than a slider may."""
-        _, fitted = self._current()
+        fitted = self._fitted
+        if fitted is None or self._is_outdated():  # the page asks again when the newest result is there
+            return {"rows": 0, "rates": []}
         wanted = fitted.scenario.wanted
         rates = [] if fitted.scenario.mode != "rows" else expected(fitted.fit, wanted.rows, iid=wanted.iid)
         return {"rows": wanted.rows or fitted.fit.table.size, "rates": rates}
