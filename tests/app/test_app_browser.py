@@ -566,6 +566,11 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         page.wait_for_selector("#raked table")
         page.get_by_role("button", name="Make the files").click()
         page.wait_for_selector("#files a")
+        assert page.locator("#curves svg").count() > 0
+        page.set_viewport_size({"width": WIDTHS[width], "height": 800})  # nothing is lost by that
+        page.wait_for_timeout(400)
+        assert page.locator("#curves svg").count() > 0
+        assert page.locator("#verdict table").count() == 1
         check(page, f"all-{width}-{'dark' if dark else 'light'}")
 
 
@@ -602,6 +607,7 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
         page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
         asked(page, representation_rate=None)
         answered(page)
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
         page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
         page.set_viewport_size({"width": 1280, "height": 1290})
         page.evaluate("document.getElementById('live').scrollIntoView()")

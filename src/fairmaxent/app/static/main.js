@@ -28,7 +28,7 @@ let expecting;
 let expected = { of: null, values: null };
 
 const live = new Live({
-  answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); drawAnswer(); },
+  answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); clearResults(); drawAnswer(); },
   failed: (problem) => { outdated = problem.message; fail(problem); drawAnswer(); },
   busy: (is) => {
     byId("see").setAttribute("aria-busy", String(is));
@@ -93,6 +93,7 @@ function show(newest) {
   if (!state.table) return;
   drawLookPart();
   drawRest();
+  clearResults();
   drawRake(byId("rake"), { state, rake });
   for (const job of state.jobs ?? []) resume(job);
   if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
@@ -217,6 +218,11 @@ function drawJudgePart() {
     } }));
 }
 
+// What slow work showed about a fit goes with it.
+function clearResults() {
+  for (const id of ["curves", "verdict"]) byId(id).replaceChildren();
+}
+
 function drawAnswer() {
   const known = Boolean(answer), isOld = outdated !== null || refitting;
   for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || isOld;
@@ -229,8 +235,7 @@ function drawAnswer() {
   byId("spoken").textContent = known && !isOld ? `Fitted in ${duration(answer.seconds)}.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
-  byId("curves").replaceChildren();
-  byId("verdict").replaceChildren();
+  if (isOld) clearResults();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
   clearTimeout(expecting);
