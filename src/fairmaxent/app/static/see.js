@@ -15,8 +15,9 @@ export function drawSee(target, { answer, width }) {
 }
 
 const named = (group) => `${group.column} = ${group.group}`;
-const rise = (group) => (group.rate_before === null || group.rate_after === null ? 0 : group.rate_after - group.rate_before);
-const SMALL = 0.0005; // a change of a rate that is not shown
+// How much a rate changes, in the digits that are shown.
+const rise = ({ rate_before: before, rate_after: after }) =>
+  (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
 
 // Those that change most, in their order, if there are too many.
 function mostChanged(groups, most) {
@@ -31,7 +32,7 @@ function headline(see) {
   const best = sorted[0], worst = sorted.at(-1);
   const said = (group, what) => `${named(group)} ${what} most: ${percent(group.rate_after)} instead of ` +
     `${percent(group.rate_before)} get “${group.outcome}” (${whole(group.with_after)} people instead of ${whole(group.with_before)}). `;
-  const words = [best && rise(best) > SMALL && said(best, "gains"), worst && rise(worst) < -SMALL && said(worst, "loses")].filter(Boolean);
+  const words = [best && rise(best) > 0 && said(best, "gains"), worst && rise(worst) < 0 && said(worst, "loses")].filter(Boolean);
   return h("p", { class: "lede" }, words.length ? words : "With this wish, no group gets the outcome more or less often than before.");
 }
 
@@ -67,7 +68,7 @@ function people(see) {
   const both = (before, after) => (before === after ? before : `${before} →\u00a0${after}`);
   const rows = shown.map((group) => {
     const change = Math.round(group.with_after) - Math.round(group.with_before); // that of the numbers beside it
-    const isUp = rise(group) > SMALL, isDown = rise(group) < -SMALL;
+    const isUp = rise(group) > 0, isDown = rise(group) < 0;
     const row = [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
       both(whole(group.with_before), whole(group.with_after)) + (change ? ` (${signed(change)})` : ""),
@@ -157,11 +158,12 @@ export function drawTradeOff(target, result, width) {
   if (result.skipped) return target.replaceChildren(h("p", null, `There is no trade-off curve: ${result.skipped}.`));
   const titles = { base_share: "Other shares of new combinations", rates: "Other rates" };
   const across = { base_share: "share of new combinations", rates: "rate asked for" };
+  const words = { base_share: "share of new combinations", rates: "rate" };
   target.replaceChildren(...Object.keys(titles).map((varied) => {
     const points = result.points.filter((point) => point.varied === varied && point.effective_rows !== null)
       .map((point) => ({ x: point.value, y: point.effective_rows, here: point.is_this_fit, text: `${whole(point.effective_rows)} effective rows` }));
     return points.length > 1 && h("div", null, curve({ title: `${titles[varied]}: effective rows`, across: across[varied], up: whole, points, width }),
-      h("p", null, conclusion(points, across[varied])));
+      h("p", null, conclusion(points, words[varied])));
   }).filter(Boolean));
 }
 
