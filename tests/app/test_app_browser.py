@@ -7,6 +7,8 @@ docs/assets/app.png.
 
 import importlib.util
 import os
+import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -127,12 +129,14 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
 
 def asked(page, **wanted):
     """Wait until the server has answered a scenario with these options."""
-    page.wait_for_function(
-        "(wanted) => fetch('/api/state').then((answer) => answer.json()).then((state) => state.answer && "
-        "Object.entries(wanted).every(([name, value]) => "
-        "JSON.stringify(state.answer.scenario[name] ?? null) === JSON.stringify(value)))",
-        arg=wanted,
-    )
+    end = time.monotonic() + 60
+    while True:
+        state = page.evaluate("fetch('/api/state').then((answer) => answer.json())")
+        scenario = (state["answer"] or {}).get("scenario", {})
+        if all(scenario.get(name) == value for name, value in wanted.items()):
+            return
+        assert time.monotonic() < end, (wanted, scenario)
+        page.wait_for_timeout(50)
 
 
 def unfold(page):
@@ -227,11 +231,11 @@ def test_columns_and_the_file_are_read_as_asked(page, tmp_path):
         look.get_by_label("Order of the levels of region").fill("s, n")
         look.get_by_label("Order of the levels of region").press("Tab")
         asked(page, order={"region": ["s", "n"]})
-        look.get_by_label("Kind of region").select_option("categorical")
+        look.get_by_label("Read region as").select_option("categorical")
         look.get_by_label("Most levels of a column").fill("12")
         look.get_by_label("Most levels of a column").press("Tab")
         asked(page, kinds={"region": "categorical"}, max_levels=12)
-        look.get_by_role("button", name="Read the bins of age as usual").click()
+        look.get_by_role("button", name="Read the bins of age automatically").click()
         asked(page, bins=None)
         look.get_by_role("button", name="Leave out region").click()
         asked(page, drop=["region"], order=None, kinds=None)
@@ -314,17 +318,14 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         for key in ("Home", "ArrowRight", "Shift+ArrowUp", "PageUp", "ArrowDown"):
             page.keyboard.press(key)
         assert others.get_attribute("aria-valuetext") == "10.1 %"
-        asked_for = {"n": None, "s": 0.101, "missing": None}
-        page.wait_for_function(
-            "() => fetch('/api/state').then((answer) => answer.json())"
-            ".then((state) => state.answer?.scenario.target?.region.s === 0.101)"
-        )
+        answered(page)
         target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
-        assert target.keys() == asked_for.keys()
+        assert target.keys() == {"n", "s", "missing"}
+        assert target["s"] == 0.101
         assert sum(target.values()) == pytest.approx(1)
         page.get_by_label("The shares of region are", exact=True).select_option("keep")
         asked(page, target={"region": None})
-        page.get_by_role("button", name="Do not ask for shares of region").click()
+        page.get_by_role("button", name="Remove the shares of region").click()
         asked(page, target=None)
         page.get_by_label("Choose the shares of").select_option("hired")
         page.get_by_label("The shares of hired are", exact=True).select_option("free")
@@ -333,6 +334,142 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         asked(page, representation_rate=None)
         assert page.get_by_label("Ask for equal group sizes of sex").is_disabled()
         assert page.locator("#problem").is_hidden()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
+    branch = np.random.default_rng(6).choice(["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1])
+    with running(tmp_path, data=people(tmp_path / "people.csv", branch=branch)) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("branch")
+
+        def field(level):
+            return page.get_by_label(f"Share of branch = {level}, in percent")
+
+        def type_in(level, share):
+            field(level).fill(str(share))
+            field(level).press("Tab")
+            values = {one: float(field(one).input_value()) for one in "abcd"}
+            assert values[level] == share
+            assert sum(values.values()) == pytest.approx(100)
+            return values
+
+        type_in("a", 45)
+        values = type_in("b", 45)
+        assert values["a"] == 45
+        assert 0 < values["d"] < values["c"] < 10
+        type_in("c", 6)
+        assert type_in("d", 4) == {"a": 45, "b": 45, "c": 6, "d": 4}
+        assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows
+        asked(page, target={"branch": {"a": 0.44, "b": 0.45, "c": 0.06, "d": 0.05}})
+        shot(page, "shares")
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
+    rng = np.random.default_rng(9)
+    town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
+    path = people(tmp_path / "people.csv", town=town)
+    rows = polars.read_csv(path)
+    hired = polars.when(polars.int_range(400) % 9 == 0).then(None).otherwise(polars.col("hired"))
+    rows.with_columns(hired=hired).write_csv(path)
+    with running(tmp_path, data=path) as client:
+        enter(page, client)
+        answered(page)
+        see = page.locator("#see")
+        lede = see.locator(".lede").inner_text()
+        assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
+        assert "sex = m loses most" in lede
+        table = see.get_by_role("region", name="Who gains and who loses")
+        cells = {
+            row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+            for row in table.locator("tbody tr").all()
+        }
+        known = {
+            sex: (len(part), (part["hired"] == "yes").sum()) for (sex,), part in polars.read_csv(path).group_by("sex")
+        }
+        for sex, (everybody, with_it) in known.items():
+            count, before, after, change = re.match(
+                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", "~".join(cells[f"sex = {sex}"])
+            ).groups()
+            assert (int(count), int(before)) == (everybody, with_it)
+            assert int(after) - int(before) == int(change.replace("−", "-"))
+            assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('A file of 400 new rows')")
+        ticks = see.locator(".axis").first.locator("text").all_text_contents()
+        assert ticks[0] == "0 %"
+        assert len(ticks) > 2
+        page.locator("#look").get_by_label("sex", exact=True).uncheck()
+        page.locator("#look").get_by_label("town", exact=True).check()
+        asked(page, protected=["town"])
+        page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
+        assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        page.locator("#look").get_by_label("town", exact=True).uncheck()
+        page.locator("#look").get_by_label("sex", exact=True).check()
+        asked(page, protected=["sex"])
+        page.locator("#look").get_by_label("Outcome").select_option("region")
+        asked(page, outcome="region")
+        page.locator("#look").get_by_label("Outcome").select_option("hired")
+        asked(page, outcome="hired", favourable=["yes"])  # what is guessed is chosen
+        assert page.locator("#look").get_by_label("yes", exact=True).is_checked()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = f").press("Home")
+        page.wait_for_selector("#problem:not([hidden])")
+        shot(page, "outdated")
+        for _ in range(2):  # also after a reload
+            for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+                assert page.get_by_role("button", name=name).is_disabled()
+            assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+            assert page.locator("#command").inner_text() == ""
+            page.reload()
+            page.wait_for_selector("#problem:not([hidden])")
+        page.locator("#take").get_by_label("How many rows").fill("50")
+        page.get_by_role("slider", name="Share of sex = f").press("End")
+        page.get_by_role("slider", name="Share of sex = f").press("PageDown")
+        page.wait_for_selector("#outdated", state="hidden")
+        page.locator("#take").get_by_label("How many rows").fill("60")
+        page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+        page.wait_for_selector("#files a")
+        with page.expect_download() as event:
+            page.locator("#files a").first.click()
+        assert len(polars.read_csv(event.value.path())) == 60
+
+
+@pytest.mark.slow
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+    from fairmaxent.app.session import Session
+
+    usual = Session.fit
+    monkeypatch.setattr(Session, "fit", lambda *args, **more: time.sleep(2) or usual(*args, **more))
+    with running(tmp_path, data=people(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        page.wait_for_selector("#outdated:not([hidden])")
+        assert page.get_by_role("button", name="Make the files").is_disabled()
+        page.wait_for_selector("#slow progress")
+        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        page.reload()
+        page.wait_for_selector("#slow progress")
+        page.wait_for_function("() => document.getElementById('answer').innerText.includes('What a model will do')")
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        page.wait_for_selector("#slow progress")
+        page.get_by_label("Ask for equal outcomes of sex").check()
+        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
         assert page.problems == []
 
 
@@ -395,7 +532,7 @@ def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
         command = page.get_by_label("Command that rakes").inner_text()
         for words in ("--relax sex,branch", "--replicates 2", "--weight age", "--seed 0"):
             assert words in command
-        assert "10.0 %" in page.locator("#raked table").inner_text()
+        assert "10.0\u00a0%" in page.locator("#raked table").inner_text()
         assert page.problems == []
 
 
@@ -429,6 +566,11 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         page.wait_for_selector("#raked table")
         page.get_by_role("button", name="Make the files").click()
         page.wait_for_selector("#files a")
+        assert page.locator("#curves svg").count() > 0
+        page.set_viewport_size({"width": WIDTHS[width], "height": 800})  # nothing is lost by that
+        page.wait_for_timeout(400)
+        assert page.locator("#curves svg").count() > 0
+        assert page.locator("#verdict table").count() == 1
         check(page, f"all-{width}-{'dark' if dark else 'light'}")
 
 
@@ -465,6 +607,7 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
         page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
         asked(page, representation_rate=None)
         answered(page)
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
         page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
         page.set_viewport_size({"width": 1280, "height": 1290})
         page.evaluate("document.getElementById('live').scrollIntoView()")

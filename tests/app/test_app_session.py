@@ -284,6 +284,127 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     assert "“New combinations” is -1" in answer["error"]
 
 
+@pytest.mark.parametrize("more", [{}, {"groups": "joint"}], ids=["each", "joint"])
+def test_people_are_counted_as_in_the_file(client, more):
+    rng = np.random.default_rng(8)
+    gaps = polars.Series(rng.random(600) < 0.2)
+    frame = people().with_columns(
+        hired=polars.when(gaps).then(None).otherwise(polars.col("hired")),
+        sex=polars.when(gaps.shift(7, fill_value=False)).then(None).otherwise(polars.col("sex")),
+    )
+    state, _ = opened(client, frame=frame)
+    answer = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"], **more})
+    groups = [one for one in answer["see"]["groups"] if "missing" not in one["group"]]
+    assert len(groups) > 4
+    for one in groups:
+        levels = one["group"].split(" × ")
+        mine = frame.filter(
+            *(polars.any_horizontal(polars.col("sex", "region") == level) for level in levels if level in "fmnsw")
+        )
+        assert one["people_before"] == pytest.approx(len(mine))
+        assert one["with_before"] == pytest.approx((mine["hired"] == "yes").sum())
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    for one in groups:
+        if one["column"] == "sex":
+            assert (made.filter(polars.col("sex") == one["group"])["hired"] == "yes").sum() == pytest.approx(
+                one["with_after"], abs=3
+            )
+
+
+def test_an_estimate_lasts_while_only_the_files_change(client):
+    state, _ = opened(client)
+    client.fit(state, statistical_rate=1)
+    known = client.work("estimate")["result"]["answer"]["see"]["estimate"]
+    assert client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"]["estimate"] == known
+    assert client.fit(state, statistical_rate=1, mode="top-up")["see"]["estimate"] == known
+    assert client.fit(state, statistical_rate=1, mode="weights")["see"]["estimate"] is None  # it was about new rows
+    assert client.fit(state, statistical_rate=0.9)["see"]["estimate"] is None
+
+
+def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client):
+    state, _ = opened(client)
+    client.fit(state)
+    job = client.done("/api/job", {"kind": "estimate"})
+    assert [one["number"] for one in client.get("/api/state")[1]["jobs"]] == [job["number"]]
+    client.fit(state, statistical_rate=0.9)
+    _, job = client.get(f"/api/job/{job['number']}")
+    assert job["state"] == "failed"
+    assert "changed meanwhile" in job["error"]
+    assert client.get("/api/state")[1]["jobs"] == []
+
+
+def test_an_identifier_that_is_kept_is_said_to_be(client):
+    frame = people().with_columns(person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000))
+    state, _ = opened(client, "people.parquet", frame)
+    assert any("'person'" in note and "left out" in note for note in state["look"]["notes"])
+    asked = {**OPTIONS, "keep": ["person"]}
+    notes = client.done("/api/look", {"table": state["table"]["number"], "options": asked})["look"]["notes"]
+    assert not any("left out" in note for note in notes)
+    assert any("'person'" in note and "people they do not belong to" in note for note in notes)
+
+
+def test_the_rates_of_new_rows_are_foreseen(client):
+    state, _ = opened(client)
+    client.fit(state, rows=90)
+    values = client.done("/api/expected", {})
+    fit = client.session._fitted.fit
+    ranges = fit.certificate.interval(90)
+    assert values["rows"] == 90
+    assert {(one["kind"], one["name"]): tuple(one["range"]) for one in values["rates"]} == {
+        (kind, name): span for kind, by in ranges.items() for name, span in by.items()
+    }
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    rates = made.group_by("sex").agg((polars.col("hired") == "yes").mean())["hired"]
+    low, high = ranges["statistical_rate"]["sex"]
+    assert low - 1e-9 <= rates.min() / rates.max() <= high + 1e-9
+    client.fit(state, mode="weights")
+    assert client.done("/api/expected", {})["rates"] == []  # weights have them exactly
+
+
+def test_relabelling_has_its_price_and_a_model_its_warnings(client):
+    state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
+    assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
+    see = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"]}, relabel="probabilities")["see"]
+    assert 10 < see["changed_people"] < 600
+    client.fit(state, **OPTIONS, drop=["age", "level", "promoted"])
+    see = client.work("estimate")["result"]["answer"]["see"]
+    assert see["estimate"]["same_for_all"] == pytest.approx((people()["hired"] == "no").mean())
+    assert see["about_models"]
+    assert not set(see["about_models"]) & set(see["notes"])
+
+
+def test_files_are_named_by_what_they_are(client):
+    state, _ = opened(client)
+    names = []
+    for mode in ("rows", "weights", "top-up"):
+        answer = client.fit(state, mode=mode)
+        names.append(client.work("take")["result"]["files"][0]["name"])
+        assert names[-1] in answer["command"]
+    assert names == ["people-fair.csv", "people-fair-weights.csv", "people-fair-added.csv"]
+
+
+def test_group_sizes_are_kept_unless_asked(client):
+    frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
+    state, _ = opened(client, frame=frame)
+    assert "representation_rate" not in state["options"]
+    answer = client.fit(state)
+    assert {one["kind"]: one["wanted"] for one in answer["see"]["rates"]}["representation_rate"] is None
+
+
+def test_an_older_result_is_not_taken_for_a_newer_wish(client):
+    state, _ = opened(client)
+    client.fit(state)
+    assert client.get("/api/state")[1]["outdated"] is False
+    wish = {**OPTIONS, "base_share": -1}
+    assert client.post("/api/fit", {"table": state["table"]["number"], "options": wish})[0] == 422
+    assert client.get("/api/state")[1]["outdated"] is True
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "what you asked for last" in job["error"]
+    client.fit(state)
+    assert client.work("take")["state"] == "done"
+
+
 # ---------------------------------------------------------------- take
 
 CASES = {

@@ -22,9 +22,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     return {
         "reading": option_records(debias, READING_NAMES),
         "columns": option_records(debias, ("max_levels",)),
-        "ask": option_records(
-            debias, ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
-        ),
+        "ask": option_records(debias, _WISHES),
         "privacy": option_records(debias, ("share", "epsilon", "delta")),
         "take": option_records(debias, ("weight_name", "evaluate")),
         "report": option_records(debias, FILING_NAMES),

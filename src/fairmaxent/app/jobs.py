@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,7 +46,7 @@ class Jobs:
 
     def start(self, kind: str, work: Callable[[Progress], Any]) -> Job:
         """Begin work in a thread of its own."""
-        self.stop_all(kind)
+        self.stop_all([kind])
         job = Job(next(self._numbers), kind)
         self._jobs[job.number] = job
         for number in list(self._jobs)[:-_REMEMBERED]:
@@ -58,17 +58,21 @@ class Jobs:
         """A job by its number, if it is known."""
         return self._jobs.get(number)
 
-    def stop_all(self, kind: str | None = None) -> None:
-        """Stop what is running, of one kind or of all."""
-        for job in list(self._jobs.values()):
-            if kind in (None, job.kind):
-                self.stop(job)
+    def running(self) -> list[Job]:
+        """What is under way."""
+        return [job for job in list(self._jobs.values()) if job.state == "running"]
 
-    def stop(self, job: Job) -> None:
+    def stop_all(self, kinds: Collection[str] | None = None, why: str | None = None) -> None:
+        """Stop what is running, of some kinds or of all; ``why``: what the page says about it."""
+        for job in self.running():
+            if kinds is None or job.kind in kinds:
+                self.stop(job, why)
+
+    def stop(self, job: Job, why: str | None = None) -> None:
         """Stop a job; its thread ends when it next reports its progress."""
         job.stopped.set()
         if job.state == "running":
-            job.state = "stopped"
+            job.error, job.state = why, "stopped" if why is None else "failed"
 
     def _run(self, job: Job, work: Callable[[Progress], Any]) -> None:
         def progress(stage: str, share: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -27,6 +27,13 @@ ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
+# A column that looks like an identifier, by whether it is kept.
+_IDENTIFIER = {
+    False: "{!r} looks like an identifier, so it is left out of new rows. To keep it, press “Keep” in its row of the "
+    "list of all columns below.",
+    True: "{!r} looks like an identifier, and is kept as you asked. In new rows, its values can be repeated, and can "
+    "stand in the rows of people they do not belong to.",
+}
 
 
 def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +48,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
         weight=roles.weight,
         domain=domain,
     )
-    look = _looked(opened, inspection, frame, domain)
+    look = _looked(opened, inspection, frame, domain, tuple(asked.get("keep") or ()))
     if asked:  # what nobody chose is not taken for granted
         look |= {} if roles.outcome else {"outcome": None}
         look |= {} if roles.protected else {"protected": []}
@@ -63,10 +70,16 @@ def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, Role
     return opened.looked_at(drop), roles, opened.levels(drop, options.record(DomainOptions), roles.weight)
 
 
-def _looked(opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain) -> dict[str, Any]:
+def _looked(
+    opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain, kept: Sequence[str]
+) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
     notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
-    notes += [spelled(hint.parts, as_labelled) for hint in inspection.hints]
+    for hint in inspection.hints:
+        if hint.kind == "identifier":
+            notes += [_IDENTIFIER[name in kept].format(name) for name in hint.columns]
+        else:
+            notes.append(spelled(hint.parts, as_labelled))
     if opened.is_partly_looked_at:
         notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
     return {
@@ -74,7 +87,6 @@ def _looked(opened: OpenedTable, inspection: Inspection, frame: Any, domain: Dom
         "outcome": inspection.outcome,
         "favourable": [value_text(level) for level in inspection.favourable],
         "protected": list(inspection.protected),
-        "representation_rate": inspection.representation_rate,
         "columns": [
             {
                 "name": column.name,

@@ -17,7 +17,17 @@ from fairmaxent.errors import InputError, shown
 
 _RATES = ("representation_rate", "statistical_rate")  # for which nothing is a value, too
 _WHERE = "the page"
-_HELP = {"random_state": "The same seed gives the same result."}  # on the page there always is one
+_HELP = {  # where the page differs from the command line
+    "random_state": "The same seed gives the same result.",
+    "student": "The model whose behaviour is estimated, and whose decisions are made equal if you relabel for equal "
+    "decisions: gradient boosting, logistic regression or the rooted tree.",
+    "epsilon": "Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is "
+    "a strong promise. Below this field you then say which values every column can have.",
+    "weight_name": "The name of the column of weights in the file.",
+    "evaluate": "The report then also says what the new rows give away about people. This takes a while.",
+    "missing": "Text of a cell that means missing; several are separated by commas. They replace the default: empty, "
+    "?, NA, N/A, NaN, nan, null, NULL.",
+}
 Record = TypeVar("Record")
 
 

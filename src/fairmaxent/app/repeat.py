@@ -17,6 +17,7 @@ from fairmaxent.plain_text import visible
 from fairmaxent.report.repeat_call import as_python, reading_lines, request_lines
 from fairmaxent.report.source import Source
 
+_SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
 
 
@@ -35,6 +36,7 @@ class FileNames:
     def of(cls, scenario: Scenario) -> FileNames:
         """The names of what a scenario makes; a private table may not have the form of the file."""
         table, model, report, like_input = scenario.table.file_names()
+        table = _SUFFIXES[scenario.mode].join(table.rsplit("-fair", 1))
         stem = os.path.splitext(report)[0]
         return cls(
             table,

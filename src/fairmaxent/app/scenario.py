@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -96,6 +96,12 @@ class Scenario:
         """What is made: rows, weights or rows to add."""
         return self.wanted.mode
 
+    def fits_like(self, other: Scenario) -> bool:
+        """Whether both have the same fit: they differ at most in what is taken."""
+        taken = (*OUTPUT_NAMES, *FILING_NAMES, _PDF)
+        same = (self.table is other.table, self.needs_rows_in_memory == other.needs_rows_in_memory)
+        return all(same) and _but(self.given, taken) == _but(other.given, taken)
+
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
@@ -131,6 +137,10 @@ class Scenario:
         if request.domain is not None:
             return request
         return replace(request, domain=self.columns_as.domain(frame, self.roles.weight))
+
+
+def _but(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _declared(text: str) -> Declaration:

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.looked import plain
 from fairmaxent.errors import spelled
+from fairmaxent.fairness.rates import group_table, outcome_axis
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import GroupChange
+from fairmaxent.fit.group_changes import GroupChange, group_label
 from fairmaxent.fit.group_changes import group_changes as changes_of
-from fairmaxent.fit.remarks import other_remarks
+from fairmaxent.fit.remarks import other_remarks, unfair_decisions
 from fairmaxent.plain_text import visible
 from fairmaxent.report import model_estimate
+from fairmaxent.report.delivered import data_table
 
 
 def seen(fit: Fit) -> dict[str, Any]:
     """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
     certificate, rows = fit.certificate, fit.table.size
-    costs = certificate.costs
+    costs, shares = certificate.costs, dict(_outcome_shares(fit))
+    about_models = _said(unfair_decisions(certificate))
     return {
         "rows": rows,
         "rates": list(_rates(fit)),
-        "groups": [plain(_group(change, rows)) for change in changes_of(fit)],
+        "groups": [plain(_group(change, rows, shares)) for change in changes_of(fit)],
         "means": [plain(asdict(mean)) for mean in certificate.means],
         "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
         "effective_rows": certificate.effective_rows,
@@ -36,12 +42,32 @@ def seen(fit: Fit) -> dict[str, Any]:
         else max((group.largest_weight for group in costs.groups), default=None),
         "most_copies": None if costs is None else max((group.most_copies for group in costs.groups), default=None),
         "costs": [] if costs is None else [plain({**asdict(one), "beyond": one.beyond_line}) for one in costs.groups],
+        "changed_people": 0.0 if costs is None else _changed_people(costs),
         "changed": [] if costs is None else [visible(line) for line in changed_lines(costs)],
         "filled": sum(certificate.filled_shares),
-        "warnings": [visible(spelled(remark, as_labelled)) for remark in cost_remarks(certificate)],
-        "notes": [visible(spelled(remark, as_labelled)) for remark in other_remarks(certificate)],
+        "warnings": _said(cost_remarks(certificate)),
+        "notes": [note for note in _said(other_remarks(certificate)) if note not in about_models],
+        "about_models": about_models,
         "estimate": _estimate(fit),
     }
+
+
+def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
+    """The range in which each rate of new rows will be: they are whole people, so it is not exactly that of the fit."""
+    ranges = fit.certificate.interval(rows or fit.table.size, iid=iid)
+    return [
+        plain({"kind": kind, "name": name, "range": ranges[kind][name]}) for kind, name in fit.certificate.rates_shown
+    ]
+
+
+def _said(remarks: Iterable[Any]) -> list[str]:
+    return [visible(spelled(remark, as_labelled)) for remark in remarks]
+
+
+def _changed_people(costs: Costs) -> float:
+    """How many people get another outcome; every grouping counts all of them."""
+    first = costs.changed[0].grouping if costs.changed else None
+    return sum(one.changed for one in costs.changed if one.grouping == first)
 
 
 def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
@@ -58,19 +84,34 @@ def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
         )
 
 
-def _group(change: GroupChange, rows: int) -> dict[str, Any]:
+_Shares = dict[tuple[str, str, str], tuple[float, float]]
+
+
+def _outcome_shares(fit: Fit) -> Iterator[tuple[tuple[str, str, str], tuple[float, float]]]:
+    """The share of all rows that are in a group and have an outcome, before and after, as counting rows gives it.
+
+    A rate is about those whose outcome is known, so a rate times the size of its group would be too much.
+    """
+    measure = fit.certificate.measure
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
+        labels = fit.roles.attributes[outcome_axis(axes)].labels
+        for group in np.ndindex(before.shape[1:]):
+            for level in measure.favourable_of(axes):
+                key = (name, group_label(fit, axes, group), labels[level])
+                yield key, (float(before[level][group]), float(after[level][group]))
+
+
+def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
     """One group and one outcome, with how many people of a table of the same size have it, before and after."""
+    before, after = shares[change.column, change.group, change.outcome]
     return {
         **asdict(change),
         "people_before": change.share_before * rows,
         "people_after": change.share_after * rows,
-        "with_before": _product(change.share_before, change.rate_before) * rows,
-        "with_after": _product(change.share_after, change.rate_after) * rows,
+        "with_before": before * rows,
+        "with_after": after * rows,
     }
-
-
-def _product(share: float, rate: float) -> float:
-    return 0.0 if share == 0 else share * rate
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
@@ -84,4 +125,6 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     shown: dict[str, Any] = plain(
         {"student": known["student"], "output": known["output"], "people": known["measured_on"], "lines": lines}
     )
+    outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
+    shown["same_for_all"] = float(outcomes.max() / outcomes.sum())  # the accuracy of the same answer for everybody
     return shown

@@ -56,6 +56,7 @@ class _Routes:
         posts = {"upload": self._upload, "demo": self._demo, "look": self._look, "fit": self._fit}
         posts |= {"read": self._read, "draft": self._draft}
         posts |= {"pin": self._pin, "unpin": self._unpin, "job": self._start, "stop": self._stop}
+        posts |= {"expected": self._expected}
         return [
             Route("/", self._page),
             Route("/static/{name}", self._page),
@@ -131,6 +132,9 @@ class _Routes:
             return session.fit(number, options, progress, spend=values.get("spend") is True)
 
         return JSONResponse(await asyncio.wrap_future(session.live.submit(work)))
+
+    async def _expected(self, session: Session, request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(session.expected))
 
     async def _pin(self, session: Session, request: Request) -> Response:
         return JSONResponse(session.pin())

@@ -24,9 +24,9 @@ from fairmaxent.app.readings import Readings
 from fairmaxent.app.refusals import StaleError
 from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.app.seen import seen
+from fairmaxent.app.seen import expected, seen
 from fairmaxent.app.taking import take
-from fairmaxent.errors import InputError, StorageError
+from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.fit.request import OutputOption
@@ -34,6 +34,8 @@ from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
 MOST_PINS = 3
+_OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
+_CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
 _NAME_LENGTH = 100
 
 
@@ -44,6 +46,15 @@ class Fitted:
     scenario: Scenario
     fit: Fit
     estimated: str | None = None
+    without: Fit | None = None  # the fit before the estimate
+
+    def taken_as(self, scenario: Scenario) -> Fitted | None:
+        """The same fit for a scenario that differs only in what is taken; None if it needs another fit."""
+        if not self.scenario.fits_like(scenario):
+            return None
+        if self.estimated in (None, _output(scenario)):
+            return replace(self, scenario=scenario)
+        return Fitted(scenario, self.without or self.fit)
 
 
 class Session:
@@ -132,7 +143,6 @@ class Session:
                 "outcome": look["outcome"] or "",
                 "protected": look["protected"],
                 "favourable": look["favourable"],
-                "representation_rate": look["representation_rate"],
             }
         return self.state()
 
@@ -165,8 +175,10 @@ class Session:
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
+            "outdated": self._is_outdated(),
             "pins": self._pins,
             "files": self._files,
+            "jobs": [job.to_dict() for job in self.jobs.running()],
         }
 
     def look(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,10 +200,14 @@ class Session:
         opened = self._known(number)
         with self._lock:
             self._options = dict(options)
+        if self._is_outdated():
+            self.jobs.stop_all(_OF_A_FIT, _CHANGED)
         scenario = Scenario.from_json(options, opened)
-        request = replace(scenario.request(), progress=progress)
-        data = self._readings.get(scenario, request, spend=spend)
-        fitted = Fitted(scenario, fit_rows(data, request.kept(), progress))
+        fitted = None if self._fitted is None else self._fitted.taken_as(scenario)
+        if fitted is None:
+            request = replace(scenario.request(), progress=progress)
+            data = self._readings.get(scenario, request, spend=spend)
+            fitted = Fitted(scenario, fit_rows(data, request.kept(), progress))
         progress("done", 1.0)
         return self._answered(opened, fitted, perf_counter() - began)
 
@@ -211,6 +227,15 @@ class Session:
             self._fitted, self._answer, self._files = fitted, plain(answer), []
         return {"answer": self._answer}
 
+    def expected(self) -> dict[str, Any]:
+        """What rates new rows will have, which takes longer than a slider may."""
+        fitted = self._fitted
+        if fitted is None or self._is_outdated():  # the page asks again when the newest result is there
+            return {"rows": 0, "rates": []}
+        wanted = fitted.scenario.wanted
+        rates = [] if fitted.scenario.mode != "rows" else expected(fitted.fit, wanted.rows, iid=wanted.iid)
+        return {"rows": wanted.rows or fitted.fit.table.size, "rates": rates}
+
     def _known(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
             raise StaleError
@@ -221,12 +246,12 @@ class Session:
     def estimate(self, progress: Progress) -> dict[str, Any]:
         """Estimate what a model trained on the result will do."""
         opened, fitted = self._current()
-        output: OutputOption = "weights" if fitted.scenario.mode == "weights" else "rows"
-        began = perf_counter()
+        output = _output(fitted.scenario)
         plan = fitted.scenario.asked.trial_of(output)
-        known = replace(fitted, fit=with_estimate(fitted.fit, plan, progress=progress), estimated=output)
+        bare = fitted.without or fitted.fit
+        known = Fitted(fitted.scenario, with_estimate(bare, plan, progress=progress), output, bare)
         self._still(fitted)
-        return self._answered(opened, known, perf_counter() - began)
+        return self._answered(opened, known, (self._answer or {}).get("seconds", 0.0))
 
     def trade_off(self, progress: Progress) -> dict[str, Any]:
         """Fit a few more times with other rates and other shares of the base."""
@@ -272,11 +297,17 @@ class Session:
     def _current(self) -> tuple[OpenedTable, Fitted]:
         if self.opened is None or self._fitted is None:
             raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
+        if self._is_outdated():
+            raise InputError("there is no result for what you asked for last; change it, and try again")
         return self.opened, self._fitted
+
+    def _is_outdated(self) -> bool:
+        """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
+        return self._answer is not None and self._answer["scenario"] != plain(self._options)
 
     def _still(self, fitted: Fitted) -> None:
         if self._fitted is not fitted:
-            raise StorageError("the scenario was changed meanwhile; ask again")
+            raise InputError(_CHANGED)
 
     def file(self, folder: int, name: str) -> Path | None:
         """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
@@ -308,6 +339,11 @@ class Session:
         """Stop all work."""
         self.live.stop()
         self.jobs.stop_all()
+
+
+def _output(scenario: Scenario) -> OutputOption:
+    """What a model will be trained on."""
+    return "weights" if scenario.mode == "weights" else "rows"
 
 
 def _named(opened: OpenedTable) -> dict[str, Any]:

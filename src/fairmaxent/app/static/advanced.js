@@ -5,25 +5,35 @@ import { checks, choose, control, form } from "./form.js";
 
 const MOST_LEVELS = 20;
 
-export function advanced(state, options, change, { draft, spend }) {
+function usable(state, options) {
   const taken = [options.outcome, options.weight, ...options.protected, ...(options.drop ?? [])];
   const few = state.look.columns.filter((column) => !column.identifier && column.choices.length > 1 &&
     column.choices.length <= MOST_LEVELS);
-  const free = few.filter((column) => !taken.includes(column.name));
+  return { taken, few, free: few.filter((column) => !taken.includes(column.name)) };
+}
+
+export function within(state, options, change) {
+  const { free } = usable(state, options);
+  return free.length > 0 && h("details", { open: Object.keys(options.within ?? {}).length > 0 },
+    h("summary", null, "Compare only like with like"),
+    levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
+      "Only where", "all strata", free.filter((column) => !(column.name in (options.also ?? {}))), options, change));
+}
+
+export function advanced(state, options, change, { draft, spend }) {
+  const { taken, few, free } = usable(state, options);
   const outcome = state.look.columns.find((column) => column.name === options.outcome);
   const records = state.forms.ask.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
   return [
-    levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
-      "Only where", "all strata", free.filter((column) => !(column.name in (options.also ?? {}))), options, change),
     levelsOf("also", "More outcomes", "They get the same rates at the same time.",
       "Good outcome of", "every level is compared", free.filter((column) => !(column.name in (options.within ?? {}))), options, change),
     forbidden(few.filter((column) => !(options.drop ?? []).includes(column.name)), options, change),
-    h("fieldset", null, h("legend", null, "Other wishes"), weights(state, options, taken, change),
+    h("fieldset", null, h("legend", null, "More options"), weights(state, options, taken, change),
       form(records, options, (values) => change(values, { draw: true }))),
     privacy(state, options, change, draft, spend)];
 }
 
-export const isAdvanced = (options) => Object.keys(options.within ?? {}).length || Object.keys(options.also ?? {}).length ||
+export const isAdvanced = (options) => Object.keys(options.also ?? {}).length ||
   options.forbid?.length || options.weight || options.share || options.epsilon;
 
 // Columns to choose, and of each some of its levels, or all.

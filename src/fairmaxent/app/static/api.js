@@ -34,7 +34,12 @@ export const upload = (file, as = "table") =>
 
 // Start slow work, and call `watch` until it ends.
 export async function work(kind, watch, values = {}) {
-  let job = await post("/api/job", { kind, ...values });
+  return follow(await post("/api/job", { kind, ...values }), watch);
+}
+
+// Watch work that has been started, also before this page was loaded.
+export async function follow(started, watch) {
+  let job = started;
   while (job.state === "running") {
     watch(job);
     await new Promise((resolve) => setTimeout(resolve, 200));

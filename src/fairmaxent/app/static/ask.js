@@ -1,6 +1,6 @@
 // Ask: every wish is a control, and every change is fitted at once.
 
-import { advanced, isAdvanced } from "./advanced.js";
+import { advanced, isAdvanced, within } from "./advanced.js";
 import { h, newId, refill } from "./dom.js";
 import { choose, slider } from "./form.js";
 import { percent } from "./format.js";
@@ -13,10 +13,13 @@ export function drawAsk(section, { state, options, change, actions }) {
     options.protected.length > 1 && choose("Compare", options.groups ?? "each",
       [["each", "each column on its own"], ["joint", "their intersections"]],
       (groups) => change({ groups, ...scalar(options) }, { look: true, draw: true })),
+    options.protected.length > 1 && options.groups !== "joint" && h("p", { class: "soft" },
+      `Combinations of ${options.protected.join(" and ")} may stay unequal; to compare them too, choose their intersections.`),
     rates(options, change, columns, "statistical_rate", "Equal outcomes",
       "1: every group gets the good outcome equally often. 0.8: the lowest rate is at least 80 % of the highest."),
     rates(options, change, columns, "representation_rate", "Equal group sizes",
       "1: all groups are equally large. Not ticked: groups keep their sizes."),
+    within(state, options, change),
     change_of_rows(options, change),
     base(options, change),
     largest(options, change),
@@ -90,7 +93,7 @@ function largest(options, change) {
   const box = h("input", { type: "checkbox", id, checked: present !== null, "aria-label": "Limit the largest weight",
     onchange: () => { range.disabled = !box.checked; change({ largest_weight: box.checked ? Number(range.value) : null }); } });
   return h("fieldset", null, h("legend", null, "Largest weight"),
-    h("p", { class: "soft" }, "A row may count at most so many times as much as before; rates then come as close as they can."),
+    h("p", { class: "soft" }, "A row may count at most this many times as much as before; rates then come as close as they can."),
     h("div", { class: "wish" }, box, row));
 }
 

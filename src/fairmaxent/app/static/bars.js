@@ -1,4 +1,4 @@
-// Bars: shares that are dragged, or moved with the arrow keys; together they are always the whole.
+// Bars: shares that are typed, dragged, or moved with the arrow keys; together they are always the whole.
 
 import { h, s } from "./dom.js";
 
@@ -21,27 +21,48 @@ function rounded(shares, whole = WHOLE) {
 
 export const wholeShares = (shares) => rounded(shares).map((part) => part / WHOLE);
 
-// Move one bar; the others keep their proportions.
-function moved(parts, index, wanted) {
+// The levels of each column that were set by hand, oldest first; they outlive drawing.
+const byHand = new Map();
+export const forget = (column) => byHand.delete(column);
+
+// Move one bar. Bars that were set stay, and the others follow in proportion; if there are none, or they have too little,
+// the bar that was set longest ago follows too.
+function moved(parts, index, wanted, set) {
   const value = Math.min(WHOLE, Math.max(0, Math.round(wanted)));
-  const others = rounded(parts.filter((_, other) => other !== index), WHOLE - value);
-  return [...others.slice(0, index), value, ...others.slice(index)];
+  const fixed = set.filter((other) => other !== index);
+  const room = () => WHOLE - value - fixed.reduce((total, other) => total + parts[other], 0);
+  while (fixed.length && (fixed.length === parts.length - 1 || room() < 0)) fixed.shift();
+  const free = parts.map((_, other) => other).filter((other) => other !== index && !fixed.includes(other));
+  const shares = rounded(free.map((other) => parts[other]), room());
+  return parts.map((part, other) => (other === index ? value : free.includes(other) ? shares[free.indexOf(other)] : part));
 }
 
 // `change` is called with the shares, which add up to 1, while the hand moves.
 export function drawBars(column, levels, shares, change) {
   let parts = rounded(shares);
-  const rows = levels.map((level, index) => bar(`Share of ${column} = ${level}`, level,
-    () => parts[index], (wanted) => { parts = moved(parts, index, wanted); show(); change(parts.map((part) => part / WHOLE)); }));
-  const show = () => rows.forEach((row) => row.show());
+  const move = (index, wanted) => {
+    const set = byHand.get(column) ?? [];
+    parts = moved(parts, index, wanted, set);
+    byHand.set(column, [...set.filter((other) => other !== index), index]);
+    show();
+    change(parts.map((part) => part / WHOLE));
+  };
+  const rows = levels.map((level, index) => bar(`Share of ${column} = ${level}`, level, () => parts[index], (wanted) => move(index, wanted)));
+  const emptied = h("p", { class: "soft", role: "status" });
+  const show = () => {
+    rows.forEach((row) => row.show());
+    const none = levels.filter((_, index) => parts[index] === 0 && shares[index] > 0);
+    emptied.textContent = none.length ? `With 0 %, nobody is left with ${column} = ${none.join(", ")}.` : "";
+  };
   show();
-  return h("div", { class: "bars" }, rows.map((row) => row.element));
+  return h("div", { class: "bars" }, rows.map((row) => row.element), emptied);
 }
 
 function bar(spoken, level, get, set) {
   const fill = s("rect", { class: "fill", x: 0, y: 4, height: HEIGHT - 8, width: 0 });
   const grip = s("rect", { class: "grip", y: 0, height: HEIGHT, width: 10, rx: 3 });
-  const output = h("span");
+  const field = h("input", { type: "number", min: 0, max: 100, step: 0.1, "aria-label": `${spoken}, in percent`,
+    onchange: () => field.value !== "" && field.reportValidity() && set(10 * Number(field.value)) });
   const at = (event) => {
     const box = picture.getBoundingClientRect();
     set(10 * Math.round((100 * (event.clientX - box.left)) / box.width));
@@ -64,7 +85,7 @@ function bar(spoken, level, get, set) {
     grip.setAttribute("x", Math.min(WIDTH - 10, Math.max(0, x - 5)));
     picture.setAttribute("aria-valuenow", get() / 10);
     picture.setAttribute("aria-valuetext", shown(get()));
-    output.textContent = shown(get());
+    field.value = (get() / 10).toFixed(1);
   };
-  return { show, element: h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, level), output), picture) };
+  return { show, element: h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, level), h("span", null, field, " %")), picture) };
 }

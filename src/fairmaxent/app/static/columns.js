@@ -4,7 +4,7 @@ import { h, table } from "./dom.js";
 import { choose, form, text } from "./form.js";
 import { whole } from "./format.js";
 
-const KINDS = [["", "as usual"], ["categorical", "categories"], ["ordered", "ordered categories"], ["numeric", "numbers"],
+const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "ordered categories"], ["numeric", "numbers"],
   ["date", "dates"], ["boolean", "true or false"]];
 
 export function drawColumns(state, options, change, again) {
@@ -13,7 +13,7 @@ export function drawColumns(state, options, change, again) {
   const kept = options.keep ?? [];
   const taken = [options.outcome, options.weight, ...options.protected, ...Object.keys(options.within ?? {}), ...Object.keys(options.also ?? {})];
   const button = (label, spoken, values) => h("button", { type: "button", "aria-label": spoken, onclick: () => change(values) }, label);
-  const identifier = (name) => `looks like an identifier: ${kept.includes(name) ? "kept, as you asked" : "left out"}`;
+  const identifier = (name) => `looks like an identifier: ${kept.includes(name) ? "kept, as you asked; see above" : "left out of new rows"}`;
   const action = ({ name, identifier: looksLikeOne }) => {
     if (taken.includes(name)) return "";
     if (!looksLikeOne) return button("Leave out", `Leave out ${name}`, { drop: [...dropped, name], ...forgotten(options, name) });
@@ -24,7 +24,7 @@ export function drawColumns(state, options, change, again) {
     column.identifier ? identifier(column.name) : column.levels.join(", ") + (column.more ? `, and ${column.more} more` : ""),
     action(column)]);
   return h("details", null, h("summary", null, `All ${look.columns.length} columns`),
-    table("Columns", ["Column", "kind", "values", "missing", "levels", "leave out"], rows, [2, 3], 4),
+    table("Columns", ["Column", "kind", "values", "missing", "levels", "keep or leave out"], rows, [2, 3], 4),
     dropped.length > 0 && h("p", null, "Left out: ", dropped.map((name) => [
       button(`${name} – put back`, `Put ${name} back`, { drop: dropped.filter((other) => other !== name) }), " "])),
     readDifferently(state, options, change, again));
@@ -43,14 +43,14 @@ function readDifferently(state, options, change, again) {
   };
   return h("div", null, h("h3", null, "Read a column differently"),
     choose("Column", column.name, names.map((name) => [name, name]), (name) => { shown = name; again(); }),
-    choose(`Kind of ${column.name}`, byColumn(options.kinds)[column.name] ?? "", KINDS, (kind) => set("kinds", kind || null)),
+    choose(`Read ${column.name} as`, byColumn(options.kinds)[column.name] ?? "", KINDS, (kind) => set("kinds", kind || null)),
     ["numeric", "date"].includes(column.kind) && text(`Bins of ${column.name} (a number, or edges: 0, 18, 65, 120)`,
       [byColumn(options.bins)[column.name] ?? []].flat().join(", "), (words) => set("bins", bins(words))),
     ["categorical", "ordered"].includes(column.kind) && text(`Order of the levels of ${column.name} (small, medium, large)`,
       (byColumn(options.order)[column.name] ?? []).join(", "), (words) => set("order", words && words.split(",").map((word) => word.trim()))),
     said.length > 0 && h("p", null, "Read differently: ", said.map(([option, name]) => [h("button", { type: "button",
-      "aria-label": `Read the ${option} of ${name} as usual`, onclick: () => change({ [option]: without(options[option], name) }) },
-    `${name}: ${option} – as usual`), " "])),
+      "aria-label": `Read the ${option} of ${name} automatically`, onclick: () => change({ [option]: without(options[option], name) }) },
+    `${name}: ${option} – automatic`), " "])),
     form(state.forms.columns, options, change));
 }
 

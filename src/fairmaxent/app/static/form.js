@@ -54,7 +54,7 @@ export function checks(title, names, chosen, change, { help = null, ifNone = nul
     ifNone && chosen.length === 0 && h("p", { class: "soft" }, ifNone));
 }
 
-const USUAL = "as usual";
+const USUAL = "automatic";
 const parts = (words) => words.split(",").map((word) => word.trim());
 const DRAWN = {
   flag: (one, value, change) => flag(one.label, value ?? false, change),

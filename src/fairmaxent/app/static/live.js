@@ -12,6 +12,12 @@ export class Live {
     this.shown = 0;
     this.since = null;
     this.waiting = null;
+    this.ends = [];
+  }
+
+  // Wait until no fit is under way.
+  async settled() {
+    if (this.since !== null) await new Promise((resolve) => this.ends.push(resolve));
   }
 
   ask(table, options, spend = false) {
@@ -42,6 +48,9 @@ export class Live {
     if (number !== this.sent) return;
     this.since = null;
     if (this.waiting) this.send();
-    else this.busy(false);
+    else {
+      this.busy(false);
+      for (const end of this.ends.splice(0)) end();
+    }
   }
 }

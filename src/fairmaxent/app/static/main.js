@@ -1,14 +1,15 @@
 // The page: one state, which the server keeps; each part draws itself from it.
 
-import { get, post, stop, upload, work } from "./api.js";
+import { follow, get, post, stop, upload, work } from "./api.js";
 import { drawAsk } from "./ask.js";
 import { byId, h } from "./dom.js";
+import { duration, withMerging } from "./format.js";
 import { drawJudge, drawVerdict } from "./judge.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { drawPins, drawSee, drawTradeOff } from "./see.js";
+import { drawExpected, drawPins, drawSee, drawTradeOff } from "./see.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -18,19 +19,33 @@ let pins = [];
 let files = [];
 let looking = 0;
 let judging = {};
+let outdated = null; // why the newest wish has no result, if it has none
+let refitting = false; // whether the newest wish has been waited for a while
+let late;
+const LATE = 700; // milliseconds
+const QUIET = 500;
+let expecting;
+let expected = { of: null, values: null };
 
 const live = new Live({
-  answered: (newest) => { answer = newest; files = []; fail(null); drawAnswer(); },
-  failed: (problem) => fail(problem),
-  busy: (is) => byId("see").setAttribute("aria-busy", String(is)),
+  answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); clearResults(); drawAnswer(); },
+  failed: (problem) => { outdated = problem.message; fail(problem); drawAnswer(); },
+  busy: (is) => {
+    byId("see").setAttribute("aria-busy", String(is));
+    clearTimeout(late);
+    if (is) late = setTimeout(() => { refitting = true; drawAnswer(); }, LATE);
+    else if (refitting) { refitting = false; drawAnswer(); }
+  },
 });
 
 function fail(problem) {
-  byId("problem").textContent = problem ? problem.message : "";
+  byId("problem").textContent = problem ? withMerging([problem.message]).join(" ") : "";
   byId("problem").hidden = !problem;
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
+const STAGES = { downstream: "trying out a model" };
+const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
 // ---------------------------------------------------------------- opening
@@ -69,6 +84,7 @@ function show(newest) {
   judging = {};
   options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
+  outdated = null;
   pins = state.pins ?? [];
   files = state.files ?? [];
   for (const id of ["look", "live", "take", "rake", "parts"]) byId(id).hidden = !state.table;
@@ -77,19 +93,22 @@ function show(newest) {
   if (!state.table) return;
   drawLookPart();
   drawRest();
+  clearResults();
   drawRake(byId("rake"), { state, rake });
-  if (!answer && isReady()) live.ask(state.table.number, options);
+  for (const job of state.jobs ?? []) resume(job);
+  if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
 }
 
 // ---------------------------------------------------------------- changing
 
 // Every change of a wish or a role; `look`: the table is looked at again, `draw`: other controls depend on it.
-function change(values, { look = false, draw = false } = {}) {
+function change(values, { look = false, draw = false, guess = false } = {}) {
   options = { ...options, ...values };
   Object.assign(shared, options);
   if (draw) drawRest();
-  if (look) lookAgain();
+  if (look) lookAgain(guess);
   if (isReady()) live.ask(state.table.number, options);
+  else if (answer) { outdated = NOT_READY; drawAnswer(); }
 }
 
 // The controls read the newest wish even if they were drawn before.
@@ -105,16 +124,18 @@ function changeRoles(values) {
     ? { target: null, representation_rate: rate("representation_rate"), statistical_rate: rate("statistical_rate"),
         within: others(options.within), also: others(options.also), equal_means: values.outcome ? null : options.equal_means,
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
-  change({ ...values, ...fresh }, { look: true, draw: true });
+  change({ ...values, ...fresh }, { look: true, draw: true, guess: values.outcome !== undefined });
   drawLookPart();
 }
 
-async function lookAgain() {
+// `guess`: the outcome is another one, so its good level is guessed.
+async function lookAgain(guess) {
   const number = ++looking;
   try {
     const { look } = await post("/api/look", { table: state.table.number, options });
     if (number !== looking) return;
     state = { ...state, look };
+    if (guess && look.favourable.length) change({ favourable: look.favourable });
     drawLookPart();
   } catch (problem) {
     if (number === looking) fail(problem);
@@ -137,7 +158,7 @@ const isTyped = (control) => control?.matches("input[type=text], input[type=numb
 
 // Draw a part again, with the same focus, and with open what was open.
 function redraw(part, draw) {
-  const title = (one) => one.querySelector("summary").textContent;
+  const title = (one) => one.querySelector("summary").textContent.replace(/\d+/g, "");
   const index = focusIn(part);
   const typed = index >= 0 && isTyped(document.activeElement) ? { type: document.activeElement.type, value: document.activeElement.value } : null;
   const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
@@ -159,17 +180,18 @@ function drawRest() {
   const ask = byId("ask"), take = byId("take");
   redraw(ask, () => {
     if (isReady()) drawAsk(ask, { state, options: shared, change, actions: { draft, spend } });
-    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, "Choose the outcome and the groups above first."));
+    else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
   });
   if (!byId("answer")) drawSeeFrame();
   drawJudgePart();
-  redraw(take, () => drawTake(take, { state, options: shared, change, make, files }));
+  redraw(take, () => drawTake(take, { state, options: shared, change, make: () => make(), files }));
   drawAnswer();
 }
 
 function drawSeeFrame() {
   byId("see").replaceChildren(h("h2", { id: "see-title" }, "See"),
     h("p", { id: "spoken", class: "soft", role: "status" }),
+    h("p", { id: "outdated", class: "warnings", hidden: true }),
     h("div", { id: "pins" }),
     h("div", { id: "answer" }),
     h("p", { class: "buttons" },
@@ -196,37 +218,68 @@ function drawJudgePart() {
     } }));
 }
 
+// What slow work showed about a fit goes with it.
+function clearResults() {
+  for (const id of ["curves", "verdict"]) byId(id).replaceChildren();
+}
+
 function drawAnswer() {
-  const known = Boolean(answer);
-  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known;
-  byId("spoken").textContent = known ? `Fitted in ${Math.max(1, Math.round(1000 * answer.seconds))} ms.` : "";
+  const known = Boolean(answer), isOld = outdated !== null || refitting;
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || isOld;
+  byId("outdated").hidden = byId("not-made").hidden = !isOld || !known;
+  byId("outdated").textContent = refitting ? "Fitting again: until that is done, what you see here is the earlier result."
+    : `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
+  byId("not-made").textContent = refitting ? "The newest result is on its way; you can take it when it is there."
+    : "There is no result for what you asked for last, so there is nothing to take yet.";
+  byId("answer").classList.toggle("outdated", isOld);
+  byId("spoken").textContent = known && !isOld ? `Fitted in ${duration(answer.seconds)}.` : "";
   if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
-  byId("curves").replaceChildren();
-  byId("verdict").replaceChildren();
+  if (isOld) clearResults();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPins(byId("pins"), pins, answer, { unpin });
-  byId("command").textContent = answer.command;
-  byId("python").textContent = answer.python;
-  drawFiles(files);
+  clearTimeout(expecting);
+  if (!isOld) expecting = setTimeout(expect, QUIET);
+  byId("command").textContent = isOld ? "" : answer.command;
+  byId("python").textContent = isOld ? "" : answer.python;
+  drawFiles(isOld ? [] : files);
+}
+
+// What new rows will have takes too long for a moving slider, so it is asked for when the hand rests.
+async function expect() {
+  const of = answer;
+  if (expected.of !== of) {
+    try {
+      expected = { of, values: await post("/api/expected") };
+    } catch {
+      return; // another fit is under way; its answer asks again
+    }
+  }
+  if (answer === of && byId("expected")) drawExpected(byId("expected"), of.see, expected.values);
 }
 
 // ---------------------------------------------------------------- slow work
 
-async function watched(kind, target, values) {
+// Work that is begun, or that a page before this one has begun (`job`), with its progress.
+async function watched(kind, target, values, job) {
   const bar = h("progress", { max: 1, "aria-label": kind });
   const stage = h("span", { role: "status" }, "starting");
   let number = null;
   target.replaceChildren(h("p", { class: "working" }, bar, " ", stage, " ",
     h("button", { type: "button", onclick: () => number !== null && stop(number) }, "Stop")));
   try {
-    return await work(kind, (job) => {
-      number = job.number;
-      bar.value = job.share;
-      if (stage.textContent !== job.stage && job.stage) stage.textContent = job.stage;
-    }, values);
-  } finally {
-    target.replaceChildren();
+    const watch = ({ number: known, share, stage: text }) => {
+      number = known;
+      bar.value = share;
+      const said = STAGES[text] ?? text;
+      if (said && stage.textContent !== said) stage.textContent = said;
+    };
+    const result = await (job ? follow(job, watch) : work(kind, watch, values));
+    target.replaceChildren(...(result === null ? [h("p", { role: "status" }, "Stopped.")] : []));
+    return result;
+  } catch (problem) {
+    target.replaceChildren(h("p", { class: "warnings", role: "status" }, problem.message));
+    throw problem;
   }
 }
 
@@ -241,10 +294,17 @@ async function draft() {
 
 const spend = () => live.ask(state.table.number, options, true);
 
-async function slow(kind, values) {
-  fail(null);
+// Wait for the fit that is under way; only the result of the newest wish is worked with.
+async function isCurrent() {
+  await live.settled();
+  if (outdated === null) fail(null);
+  return outdated === null;
+}
+
+async function slow(kind, values, job) {
+  if (!job && !await isCurrent()) return;
   try {
-    const result = await watched(kind, byId("slow"), values);
+    const result = await watched(kind, byId("slow"), values, job);
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
     if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
@@ -255,10 +315,10 @@ async function slow(kind, values) {
   }
 }
 
-async function make() {
-  fail(null);
+async function make(job) {
+  if (!job && !await isCurrent()) return;
   try {
-    const result = await watched("take", byId("making"));
+    const result = await watched("take", byId("making"), {}, job);
     if (result === null) return;
     files = result.files;
     drawFiles(files);
@@ -268,20 +328,29 @@ async function make() {
   }
 }
 
-async function rake(values) {
+async function rake(values, job) {
   fail(null);
   try {
-    const result = await watched("rake", byId("raking"), { table: state.table.number, ...values });
+    const result = await watched("rake", byId("raking"), { table: state.table.number, ...values }, job);
     if (result !== null) drawRaked(byId("raked"), result);
   } catch (problem) {
     fail(problem);
   }
 }
 
+// Go on with what was under way when the page was loaded.
+function resume(job) {
+  if (job.kind === "take") make(job);
+  else if (job.kind === "rake") rake({}, job);
+  else slow(job.kind, {}, job);
+}
+
 async function pin() {
+  if (!await isCurrent()) return;
   try {
     ({ pins } = await post("/api/pin"));
     drawPins(byId("pins"), pins, answer, { unpin });
+    byId("pins").scrollIntoView({ block: "nearest" });
   } catch (problem) {
     fail(problem);
   }
@@ -300,6 +369,9 @@ addEventListener("resize", () => {
   resized = setTimeout(() => { if (state?.table) { drawLookPart(); drawAnswer(); } }, 150);
 });
 
+addEventListener("pagehide", () => sessionStorage.setItem("scrolled", String(scrollY)));
+const scrolled = Number(sessionStorage.getItem("scrolled"));
+
 try {
   show(await get("/api/first"));
   drawOpenPart(state.starting ? "Starting…" : "");
@@ -308,6 +380,7 @@ try {
     show(await get("/api/state"));
     drawOpenPart();
   }
+  if (state.table && scrolled) scrollTo(0, scrolled); // as before a reload
   if (state.problem) fail(new Error(state.problem));
 } catch (problem) {
   fail(problem);

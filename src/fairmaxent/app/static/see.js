@@ -1,26 +1,39 @@
 // See: who gains and who loses, in people, and what it costs.
 
-import { curve, groupLine } from "./charts.js";
+import { axis, curve, groupLine, roundTop } from "./charts.js";
 import { h, refill, table } from "./dom.js";
-import { percent, rate, signed, times, whole } from "./format.js";
+import { percent, rate, signed, times, whole, withMerging } from "./format.js";
 
-const SHOWN = 40;
+const SHOWN = 40; // groups in a picture
+const MOST_ROWS = 160; // groups in the table
 const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equal outcomes" };
 
 export function drawSee(target, { answer, width }) {
   const { see } = answer;
   refill(target,
-    headline(see), spent(answer), warnings(see), rates(see), means(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see));
+    headline(see), spent(answer), warnings(see), rates(see), h("p", { id: "expected", class: "soft" }), means(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see));
 }
 
 const named = (group) => `${group.column} = ${group.group}`;
+// How much a rate changes, in the digits that are shown.
+const rise = ({ rate_before: before, rate_after: after }) =>
+  (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
+
+// Those that change most, in their order, if there are too many.
+function mostChanged(groups, most) {
+  if (groups.length <= most) return groups;
+  const size = (group) => Math.abs(rise(group)) + Math.abs(group.share_after - group.share_before);
+  const kept = new Set([...groups].sort((a, b) => size(b) - size(a)).slice(0, most));
+  return groups.filter((group) => kept.has(group));
+}
 
 function headline(see) {
-  const gains = see.groups.filter((group) => group.with_after - group.with_before >= 0.5);
-  const most = gains.sort((a, b) => (b.with_after - b.with_before) - (a.with_after - a.with_before))[0];
-  if (!most) return h("p", { class: "lede" }, "With this wish, no group gets the outcome more often.");
-  return h("p", { class: "lede" }, `${named(most)} gains most: ${whole(most.with_after)} people instead of ` +
-    `${whole(most.with_before)} would have “${most.outcome}”, in a table of ${whole(see.rows)} people.`);
+  const sorted = [...see.groups].sort((a, b) => rise(b) - rise(a));
+  const best = sorted[0], worst = sorted.at(-1);
+  const said = (group, what) => `${named(group)} ${what} most: ${percent(group.rate_after)} instead of ` +
+    `${percent(group.rate_before)} get “${group.outcome}” (${whole(group.with_after)} people instead of ${whole(group.with_before)}). `;
+  const words = [best && rise(best) > 0 && said(best, "gains"), worst && rise(worst) < 0 && said(worst, "loses")].filter(Boolean);
+  return h("p", { class: "lede" }, words.length ? words : "With this wish, no group gets the outcome more or less often than before.");
 }
 
 // What private looks at the table have spent together.
@@ -36,13 +49,13 @@ function means(see) {
 }
 
 function warnings(see) {
-  return see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "Costs beyond the line"),
-    h("ul", null, see.warnings.map((text) => h("li", null, text))));
+  return see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"),
+    h("ul", null, withMerging(see.warnings).map((text) => h("li", null, text))));
 }
 
 function rates(see) {
   return table("Rates", ["", "asked for", "before", "after"], see.rates.map((one) => {
-    const row = [`${KINDS[one.kind]}: ${one.name}`, one.wanted === null ? "anything" : rate(one.wanted),
+    const row = [`${KINDS[one.kind]}: ${one.name}`, one.wanted === null ? "not asked" : rate(one.wanted),
       rate(one.before), rate(one.after)];
     row.className = one.wanted !== null && one.after < one.wanted - 0.0005 ? "short" : null;
     return row;
@@ -50,38 +63,54 @@ function rates(see) {
 }
 
 function people(see) {
-  const rows = see.groups.slice(0, 4 * SHOWN).map((group) => {
-    const change = group.with_after - group.with_before;
-    const row = [`${named(group)}: ${group.outcome}`, whole(group.people_before), whole(group.people_after),
-      whole(group.with_before), whole(group.with_after), signed(change)];
-    row.className = change >= 0.5 ? "up" : change <= -0.5 ? "down" : null;
+  const shown = mostChanged(see.groups, MOST_ROWS);
+  const outcomes = [...new Set(see.groups.map((group) => group.outcome))];
+  const both = (before, after) => (before === after ? before : `${before} →\u00a0${after}`);
+  const rows = shown.map((group) => {
+    const change = Math.round(group.with_after) - Math.round(group.with_before); // that of the numbers beside it
+    const isUp = rise(group) > 0, isDown = rise(group) < 0;
+    const row = [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
+      both(whole(group.people_before), whole(group.people_after)),
+      both(whole(group.with_before), whole(group.with_after)) + (change ? ` (${signed(change)})` : ""),
+      (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))];
+    row.className = isUp ? "up" : isDown ? "down" : null;
     return row;
   });
+  const areMissing = see.groups.some((group) => Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
+  const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
   return [table(`Who gains and who loses, in a table of ${whole(see.rows)} people`,
-    ["Group: outcome", "people before", "people after", "with it before", "with it after", "change"], rows, [1, 2, 3, 4, 5]),
+    ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
+  shown.length < see.groups.length && h("p", { class: "soft" }, `${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
+  areMissing && h("p", { class: "soft" }, "A rate is about the people of a group whose outcome is known."),
   see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"),
     h("ul", null, see.changed.map((text) => h("li", null, text))))];
 }
 
 function pictures(see, width) {
   const columns = [...new Set(see.groups.map((group) => group.column))];
+  const most = roundTop(see.groups.flatMap((group) => [group.rate_before, group.rate_after, group.rate_before_high])); // one scale for all
+  const size = ({ people_before: before, people_after: after }) =>
+    `${whole(before)}${whole(before) === whole(after) ? "" : ` → ${whole(after)}`} people`;
+  const more = (all, shown) => shown.length < all.length && h("p", { class: "soft" }, `${whole(all.length - shown.length)} more groups ` +
+    `change less. ${see.groups.length > MOST_ROWS ? "They are not shown." : "They are in the table above."}`);
   return columns.map((column) => {
     const inside = see.groups.filter((group) => group.column === column);
     const outcomes = [...new Set(inside.map((group) => group.outcome))].slice(0, 4);
-    const first = inside.filter((group) => group.outcome === outcomes[0]).slice(0, SHOWN);
+    const first = inside.filter((group) => group.outcome === outcomes[0]);
+    const sizes = mostChanged(first, SHOWN);
+    const top = roundTop(first.flatMap((one) => [one.share_before, one.share_after]));
     return [
       outcomes.map((outcome) => {
-        const rows = inside.filter((group) => group.outcome === outcome).slice(0, SHOWN);
-        const most = Math.max(...rows.flatMap((group) => [group.rate_before, group.rate_after, group.rate_before_high]), 1e-9);
+        const all = inside.filter((group) => group.outcome === outcome), rows = mostChanged(all, SHOWN);
         return h("div", { class: "picture" }, h("h3", null, `How often each group of ${column} gets “${outcome}”`),
-          rows.map((group) => groupLine({ name: group.group, before: group.rate_before, after: group.rate_after,
-            low: group.rate_before_low, high: group.rate_before_high, most, width })));
+          rows.map((group) => groupLine({ name: `${group.group} (${size(group)})`, before: group.rate_before, after: group.rate_after,
+            low: group.rate_before_low, high: group.rate_before_high, most, width })), axis(most, width), more(all, rows));
       }),
       first.every((group) => Math.abs(group.share_after - group.share_before) < 0.0005)
         ? h("p", { class: "soft" }, `The groups of ${column} keep their sizes.`)
         : h("div", { class: "picture" }, h("h3", null, `How large each group of ${column} is`),
-        first.map((group) => groupLine({ name: group.group, before: group.share_before, after: group.share_after,
-          most: Math.max(...first.flatMap((one) => [one.share_before, one.share_after]), 1e-9), width }))),
+        sizes.map((group) => groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
+        axis(top, width), more(first, sizes)),
     ];
   }).flat(2).concat(h("p", { class: "soft key" }, "Open circle: before, with its 95 % interval. Full circle: after."));
 }
@@ -90,8 +119,9 @@ function costs(see) {
   const tiles = [
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
     [times(see.largest_weight), "largest weight of one row"],
-    [times(see.most_copies), "most copies of one row among new rows"],
+    [times(see.most_copies), "times the most copied row is expected among new rows"],
     [percent(see.copied_share), "of new rows are copies of real ones"],
+    ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`, "people get another outcome than they have in your data"]] : []),
   ];
   const rows = see.costs.map((one) => {
     const row = [one.name, whole(one.rows), times(one.effective_rows), times(one.largest_weight), times(one.most_copies)];
@@ -101,33 +131,59 @@ function costs(see) {
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
     rows.length > 0 && h("details", null, h("summary", null, "Costs of each group"),
-      table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "most copies"], rows, [1, 2, 3, 4]))];
+      table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows, [1, 2, 3, 4]))];
 }
 
 function estimate(see) {
   const known = see.estimate;
   if (!known) return null;
+  const accuracy = known.lines.find((line) => line.name === "Accuracy");
+  const isPoor = accuracy !== undefined && accuracy.after !== null && accuracy.after < known.same_for_all;
   const range = (span) => (span ? `${rate(span[0])} to ${rate(span[1])}` : "–");
   return [h("h3", null, `What a model will do (${known.student}, trained on the ${known.output})`),
     table("Expected of a model", ["", "before", "after", `on ${whole(known.people)} other people (95 %)`],
       known.lines.map((line) => [h("span", null, line.name, h("br"), h("span", { class: "soft" }, line.meaning)),
-        rate(line.before), rate(line.after), range(line.range)]), [1, 2, 3])];
+        rate(line.before), rate(line.after), range(line.range)]), [1, 2, 3]),
+    isPoor && h("p", { class: "warnings" }, `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
+      "so this model has learned little that helps."),
+    see.about_models.length > 0 && h("ul", { class: "warnings" }, see.about_models.map((text) => h("li", null, text)))];
 }
 
 function notes(see) {
   return see.notes.length > 0 && h("details", null, h("summary", null, `What else to know (${see.notes.length})`),
-    h("ul", null, see.notes.map((text) => h("li", null, text))));
+    h("ul", null, withMerging(see.notes).map((text) => h("li", null, text))));
 }
 
 export function drawTradeOff(target, result, width) {
   if (result.skipped) return target.replaceChildren(h("p", null, `There is no trade-off curve: ${result.skipped}.`));
   const titles = { base_share: "Other shares of new combinations", rates: "Other rates" };
   const across = { base_share: "share of new combinations", rates: "rate asked for" };
+  const words = { base_share: "share of new combinations", rates: "rate" };
   target.replaceChildren(...Object.keys(titles).map((varied) => {
     const points = result.points.filter((point) => point.varied === varied && point.effective_rows !== null)
       .map((point) => ({ x: point.value, y: point.effective_rows, here: point.is_this_fit, text: `${whole(point.effective_rows)} effective rows` }));
-    return points.length > 1 && curve({ title: `${titles[varied]}: effective rows`, across: across[varied], up: whole, points, width });
+    return points.length > 1 && h("div", null, curve({ title: `${titles[varied]}: effective rows`, across: across[varied], up: whole, points, width }),
+      h("p", null, conclusion(points, words[varied])));
   }).filter(Boolean));
+}
+
+// What to conclude from a curve.
+function conclusion(points, what) {
+  const best = points.reduce((one, other) => (other.y > one.y ? other : one));
+  const here = points.find((point) => point.here);
+  const least = Math.min(...points.map((point) => point.y));
+  if (least > 0.95 * best.y) return `The line is almost flat: another ${what} would hardly change how much information is left.`;
+  if (!here || here.y > 0.95 * best.y) return `The present ${what} leaves nearly as much information as any other.`;
+  return `A ${what} of ${best.x} would leave ${whole(best.y)} effective rows instead of ${whole(here.y)}.`;
+}
+
+// What new rows will have, once it is known.
+export function drawExpected(target, see, { rows, rates }) {
+  const isAsked = (one) => see.rates.some((other) => other.kind === one.kind && other.name === one.name && other.wanted !== null);
+  const said = rates.filter((one) => one.range && isAsked(one)).map((one) =>
+    `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${rate(one.range[0])} to ${rate(one.range[1])}`);
+  target.textContent = said.length ? `“After” is exact for the fit. A file of ${whole(rows)} new rows has whole people, so its rates differ a little. ` +
+    `Expect ${said.join("; ")}.` : "";
 }
 
 // Pinned scenarios beside the present one.
@@ -138,10 +194,13 @@ export function drawPins(target, pins, answer, { unpin }) {
     "aria-label": `Remove pin ${index + 1}`, onclick: () => unpin(pin.number) }, "×")) : "now");
   const names = [...new Set(all.flatMap((pin) => pin.answer.see.rates.map((one) => `${KINDS[one.kind]}: ${one.name}`)))];
   const found = (pin, name) => pin.answer.see.rates.find((one) => `${KINDS[one.kind]}: ${one.name}` === name);
+  const models = [...new Set(all.flatMap((pin) => (pin.answer.see.estimate?.lines ?? []).map((line) => line.name)))];
   const rows = [
     ...names.map((name) => [name, ...all.map((pin) => rate(found(pin, name)?.after))]),
     ["Effective rows", ...all.map((pin) => whole(pin.answer.see.effective_rows))],
     ["Largest weight", ...all.map((pin) => times(pin.answer.see.largest_weight))],
+    ...models.map((name) => [`Model: ${name}`, ...all.map((pin) => rate(pin.answer.see.estimate?.lines.find((line) => line.name === name)?.after))]),
+    ["Outcomes changed", ...all.map((pin) => whole(pin.answer.see.changed_people))],
     ["How rows change", ...all.map((pin) => ({ none: "reweigh", probabilities: "relabel (probabilities)", predictions: "relabel (decisions)" })[pin.answer.scenario.relabel ?? "none"])],
     ["New combinations", ...all.map((pin) => percent(pin.answer.scenario.base_share ?? 0.2))],
   ];

@@ -1,6 +1,6 @@
-// Wanted shares: of any column, by dragging bars.
+// Wanted shares: of any column, typed or by dragging bars.
 
-import { drawBars, wholeShares } from "./bars.js";
+import { drawBars, forget, wholeShares } from "./bars.js";
 import { h } from "./dom.js";
 import { choose } from "./form.js";
 
@@ -8,7 +8,10 @@ const MOST_LEVELS = 20; // of a column whose shares can be dragged
 
 const canBeDragged = (column) => !column.identifier && column.shares.length >= 2 && column.shares.length <= MOST_LEVELS;
 const byLevel = (column, shares) => Object.fromEntries(column.shares.map(([level], index) => [level, shares[index]]));
-const asInData = (column) => byLevel(column, wholeShares(column.shares.map(([, share]) => share)));
+const asInData = (column) => {
+  forget(column.name);
+  return byLevel(column, wholeShares(column.shares.map(([, share]) => share)));
+};
 
 export function shares(state, options, change) {
   const target = options.target ?? {};
@@ -30,16 +33,16 @@ export function shares(state, options, change) {
 function one(options, column, wanted, set, remove) {
   const { name } = column;
   const isOutcome = name === options.outcome || name in (options.also ?? {});
-  const kinds = [["shares", "those that I drag"], ["keep", "as in the data"], ...(isOutcome ? [["free", "free to change"]] : [])];
+  const kinds = [["shares", "as set here"], ["keep", "as in the data"], ...(isOutcome ? [["free", "free to change"]] : [])];
   const kind = wanted === null ? "keep" : wanted === "free" ? "free" : "shares";
   const values = { shares: () => asInData(column), keep: () => null, free: () => "free" };
   const levels = column.shares.map(([level]) => level);
   return h("fieldset", null, h("legend", null, `Shares of ${name}`),
     choose(`The shares of ${name} are`, kind, kinds, (chosen) => set(column, values[chosen](), true)),
     kind === "shares" && [
-      h("p", { class: "soft" }, "Drag a bar, or use the arrow keys (with Shift: small steps). The others follow."),
+      h("p", { class: "soft" }, "Type a share, drag its bar, or use the arrow keys (with Shift: small steps). What you set stays; the others follow."),
       drawBars(name, levels, levels.map((level) => wanted[level] ?? 0), (parts) => set(column, byLevel(column, parts)))],
-    h("button", { type: "button", "aria-label": `Do not ask for shares of ${name}`, onclick: () => remove(name) }, "Do not ask"));
+    h("button", { type: "button", "aria-label": `Remove the shares of ${name}`, onclick: () => remove(name) }, "Remove"));
 }
 
 // The sizes of groups whose shares are chosen cannot also be asked to be equal.

@@ -19,6 +19,9 @@ export function drawTake(section, { state, options, change, make, files }) {
       form(state.forms.report, options, change),
       flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
+    mode !== "weights" && (options.keep ?? []).length > 0 && h("p", { class: "warnings" }, `You keep ${options.keep.join(", ")}. In new rows, its values ` +
+      "can be repeated, and can stand in the rows of people they do not belong to. If each must stay with its person, take “Your rows with a column of weights”."),
+    h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
     h("h3", null, "Do it again"),
