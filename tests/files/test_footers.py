@@ -2,6 +2,7 @@
 
 import io
 import struct
+from itertools import product
 
 import polars as pl
 import pyarrow as pa
@@ -15,6 +16,7 @@ from fairmaxent.files.arrow_footer import check_arrow_footer
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.parquet_footer import DEEPEST, check_footer
 from fairmaxent.files.tables import read_table
+from fairmaxent.files.thrift import ThriftReader
 
 
 def varint(number):
@@ -90,6 +92,58 @@ def test_footers_that_polars_writes_are_accepted():
         table.write_ipc(arrow, compression="uncompressed" if compression == "snappy" else compression)
         check_footer(parquet, "table")
         check_arrow_footer(arrow.getvalue(), "table")
+
+
+KINDS = ({"data_page_version": "2.0"}, {"use_dictionary": False, "data_page_size": 100}, {"write_page_index": True})
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_pages_that_pyarrow_writes_are_accepted(options):
+    texts, lists = ["a", None, "b", "b"] * 500, [[1, 2], [], None, [3]] * 500
+    parquet = io.BytesIO()
+    table = pa.table({"t": texts, "l": lists, "x": [0.5, 1.5, None, 2.5] * 500})
+    pa.parquet.write_table(table, parquet, row_group_size=700, **options)
+    check_footer(parquet, "table")
+
+
+@pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}])
+def test_pages_that_claim_values_below_zero_are_refused(options):
+    """Polars would make room for them, and end the process. Another reader says which flipped bits do that."""
+    parquet = io.BytesIO()
+    pa.parquet.write_table(pa.table({"t": ["a", "b"] * 4}), parquet, compression="none", **options)
+    content, seen = parquet.getvalue(), 0
+    for at, bit in product(range(4, content.index(b"schema")), range(8)):
+        changed = bytearray(content)
+        changed[at] ^= 1 << bit
+        try:
+            pa.parquet.read_table(io.BytesIO(changed))
+        except (OSError, ValueError) as problem:
+            if "negative number of values" in str(problem):
+                seen += 1
+                with pytest.raises(StorageError, match="a page is damaged"):
+                    check_footer(io.BytesIO(changed), "table")
+    assert seen
+
+
+def test_a_page_with_more_values_than_its_column_is_refused():
+    """As many as a page of this table may not claim, in place of 8: one byte of its header."""
+    parquet = io.BytesIO()
+    pa.parquet.write_table(pa.table({"t": ["a", "b"] * 4}), parquet, compression="none", use_dictionary=False)
+    content, refused = parquet.getvalue(), 0
+    for at in range(4, 40):
+        if content[at] == 16:  # 8, as Thrift writes it
+            changed = content[:at] + bytes([126]) + content[at + 1 :]
+            try:
+                check_footer(io.BytesIO(changed), "table")
+            except StorageError as problem:
+                refused += "a page is damaged" in str(problem)
+    assert refused == 1
+
+
+def test_a_list_of_truth_values_without_end_ends():
+    many = bytes([0xF1]) + b"\xff" * 8 + b"\x01"
+    with pytest.raises(IndexError):
+        ThriftReader(bytes([0x19]) + many).numbers(5)
 
 
 def test_a_long_name_of_a_kind_is_cut():
