@@ -268,9 +268,19 @@ class Killer(distributed.SchedulerPlugin):
             os.kill(self.killed[-1], signal.SIGKILL)
 
 
+def wait_for_both_workers(client):
+    """Until a worker that was killed is back; on a busy machine its nanny may give up, so both are started anew."""
+    try:
+        client.wait_for_workers(2, timeout=60)
+    except TimeoutError:
+        client.cluster.scale(0)
+        client.cluster.scale(2)
+        client.wait_for_workers(2, timeout=120)
+
+
 @pytest.fixture
 def killer(cluster):
-    cluster.wait_for_workers(2)
+    wait_for_both_workers(cluster)
     plugin = Killer(cluster)
     cluster.cluster.scheduler.add_plugin(plugin)
     yield plugin
