@@ -99,7 +99,8 @@ def test_weights_count():
 def test_probabilities_count_above_the_threshold():
     frame = pd.DataFrame(COLUMNS)
     odds = equalised_odds(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True)
-    assert odds == equalised_odds(frame, "hired", "said", "sex", favourable="yes")
+    # As text, because a rate of nobody is NaN, which equals nothing from Python 3.13 on.
+    assert repr(odds) == repr(equalised_odds(frame, "hired", "said", "sex", favourable="yes"))
     low = equalised_odds(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=0.3)
     assert [group.rate for group in low.true_positive.groups] == [1.0, 1.0, 1.0]
     assert [group.rate for group in low.false_positive.groups] == [0.5, 0.5]
