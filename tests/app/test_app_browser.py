@@ -366,6 +366,11 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
         assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows
         asked(page, target={"branch": {"a": 0.44, "b": 0.45, "c": 0.06, "d": 0.05}})
         shot(page, "shares")
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_label("Share of sex = f, in percent").fill("20")
+        page.get_by_label("Share of sex = f, in percent").press("Tab")
+        # Fewer women: how many get the outcome would look like a loss, so the size of the group is said instead.
+        page.locator("#see .lede", has_text="of 80 people instead of").wait_for()
         assert page.problems == []
 
 
@@ -384,6 +389,7 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         lede = see.locator(".lede").inner_text()
         assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
         assert "sex = m loses most" in lede
+        assert re.search(r"get “yes” \(\d+ people instead of \d+\)", lede)
         table = see.get_by_role("region", name="Who gains and who loses")
         cells = {
             row.locator("th").inner_text(): row.locator("td").all_inner_texts()
@@ -516,7 +522,7 @@ def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
         command = page.get_by_label("Command that judges the rows").inner_text()
         assert "--control others.csv" in command
         assert "--attacks 100" in command
-        page.locator("summary", has_text="Or weigh to known margins").click()
+        page.locator("summary", has_text="Or weight to known margins").click()
         rake = page.locator("#rake")
         rake.get_by_label("with").select_option("branch")
         rake.get_by_role("button", name="Add their combinations").click()

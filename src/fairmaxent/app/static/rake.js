@@ -17,7 +17,7 @@ export function drawRake(section, { state, rake }) {
   const bounds = [factor("Smallest factor", 0, 1, 0.3), factor("Largest factor", 1, 1000, 3)];
   const limit = tick("Limit how much a weight may change");
   const numeric = state.look.columns.filter((column) => column.kind === "numeric");
-  section.replaceChildren(h("details", null, h("summary", null, h("h2", { id: "rake-title" }, "Or weigh to known margins")),
+  section.replaceChildren(h("details", null, h("summary", null, h("h2", { id: "rake-title" }, "Or weight to known margins")),
     h("p", { class: "soft" }, "If you know the true shares of some columns, e.g. from a census, rows get weights that give the " +
       "table these shares, and otherwise change as little as possible. No outcome is involved."),
     list,

@@ -19,6 +19,9 @@ const named = (group) => `${group.column} = ${group.group}`;
 const rise = ({ rate_before: before, rate_after: after }) =>
   (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
 
+// If not, its people with the outcome can become fewer although they get it more often.
+const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
+
 // Those that change most, in their order, if there are too many.
 function mostChanged(groups, most) {
   if (groups.length <= most) return groups;
@@ -30,8 +33,10 @@ function mostChanged(groups, most) {
 function headline(see) {
   const sorted = [...see.groups].sort((a, b) => rise(b) - rise(a));
   const best = sorted[0], worst = sorted.at(-1);
+  const people = (group) => (keepsSize(group) ? `${whole(group.with_after)} people instead of ${whole(group.with_before)}`
+    : `of ${whole(group.people_after)} people instead of ${whole(group.people_before)}`);
   const said = (group, what) => `${named(group)} ${what} most: ${percent(group.rate_after)} instead of ` +
-    `${percent(group.rate_before)} get “${group.outcome}” (${whole(group.with_after)} people instead of ${whole(group.with_before)}). `;
+    `${percent(group.rate_before)} get “${group.outcome}” (${people(group)}). `;
   const words = [best && rise(best) > 0 && said(best, "gains"), worst && rise(worst) < 0 && said(worst, "loses")].filter(Boolean);
   return h("p", { class: "lede" }, words.length ? words : "With this wish, no group gets the outcome more or less often than before.");
 }
@@ -71,7 +76,7 @@ function people(see) {
     const isUp = rise(group) > 0, isDown = rise(group) < 0;
     const row = [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
-      both(whole(group.with_before), whole(group.with_after)) + (change ? ` (${signed(change)})` : ""),
+      both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
       (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))];
     row.className = isUp ? "up" : isDown ? "down" : null;
     return row;
@@ -119,7 +124,7 @@ function costs(see) {
   const tiles = [
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
     [times(see.largest_weight), "largest weight of one row"],
-    [times(see.most_copies), "times the most copied row is expected among new rows"],
+    ...(see.most_copies >= 1.5 ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
     [percent(see.copied_share), "of new rows are copies of real ones"],
     ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`, "people get another outcome than they have in your data"]] : []),
   ];

@@ -24,7 +24,7 @@ export function drawTake(section, { state, options, change, make, files }) {
     h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
-    h("h3", null, "Do it again"),
+    h("h3", null, "Repeat it elsewhere"),
     h("p", { class: "soft" }, options.epsilon
       ? "These make another private result: its noise differs, and what it spends adds up with what was spent here."
       : "These write the same table, byte for byte; the command also writes the same model and report."),
