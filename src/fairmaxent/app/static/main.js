@@ -23,7 +23,7 @@ let outdated = null; // why the newest wish has no result, if it has none
 let refitting = false; // whether the newest wish has been waited for a while
 let late;
 const LATE = 700; // milliseconds
-const QUIET = 500;
+const QUIET = 2000; // milliseconds without a move, after which what new rows will have is simulated
 let expecting;
 let expected = { of: null, values: null };
 
