@@ -63,7 +63,7 @@ def test_rows_that_fall_short_get_no_tick(fit):
         assert (rate.met_exactly, rate.met) == (True, False)
         assert sentences.state(rate) == ("short", "met by the distribution only")
     gap = 1 - min(rates.values())
-    short = f"met by the distribution; the drawn rows come close and are short by {gap:.4f} at most."
+    short = f"met by the distribution; the drawn rows are short by {gap:.4f} at most."
     assert short in sentences.verdict(report)
     for text in (to_html(report), to_markdown(report)):
         assert "✓" not in text

@@ -146,8 +146,9 @@ def verdict(report: Report) -> str:
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
     if exactly == len(asked):
-        some = f"meet {met} of them" if met else "come close"
-        return f"{which} met by the distribution; the {rows} {some}{_gap(report, asked)}{reminder}."
+        gap = _gap(report, asked)
+        count = f"meet {met or 'none'} of {len(asked)}" if met or not gap else ""
+        return f"{which} met by the distribution; the {rows} {' and '.join(filter(None, [count, gap]))}{reminder}."
     return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
 
 
@@ -157,7 +158,7 @@ def _gap(report: Report, asked: list[Reached]) -> str:
     if any(rate.from_target or rate.delivered is None for rate in short):
         return ""
     reason = "" if report.mode == "weights" or report.iid else ", because rows come in whole numbers"
-    return f" and are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most{reason}"
+    return f"are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most{reason}"
 
 
 def delivery(report: Report) -> str:
