@@ -17,7 +17,8 @@ def use(fit):
     str(certificate)
     repr(fit)
     repr(fit.domain)
-    rates = (certificate.wanted, certificate.before, certificate.achieved, certificate.interval(50))
+    # Rows drawn by quota come below; a thousand simulated quotas for each mutant would take most of the time.
+    rates = (certificate.wanted, certificate.before, certificate.achieved, certificate.interval(50, iid=True))
     assert all(0 <= rate <= 1 + 1e-9 or np.isnan(rate) for rate in _numbers(rates))
     certificate.to_dict()
     table = fit.distribution.root_table
