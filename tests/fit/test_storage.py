@@ -423,6 +423,11 @@ def test_arrays_that_do_not_belong_together_are_refused(name, change, tmp_path):
     assert refused(with_array(name, change), tmp_path / "fit")
 
 
+def test_shorter_floats_become_float64(tmp_path):
+    (tmp_path / "fit").write_bytes(with_array("certificate/table", lambda table: table.astype(np.float32)))
+    assert load(tmp_path / "fit").certificate.table.dtype == np.float64
+
+
 def restate(name, *path, value):
     """Replace a number that the certificate states."""
 
