@@ -20,8 +20,9 @@ from fairmaxent.data.draws import Choice
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn
 
-# Pairwise probabilities are built for several root levels at a time, in at most this many numbers.
-_BUFFER = 1 << 24
+# Pairwise probabilities are built for several root levels at a time, in about this many numbers: few enough for the
+# processor's cache.
+_BUFFER = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +130,43 @@ class TiltedTree:
         for part, table in zip(slices[1:], self.given_root, strict=True):
             result[slices[0], part] = self.root[:, None] * table
             result[part, slices[0]] = result[slices[0], part].T
-        order = self.tree.order
-        levels = np.arange(self.tree.blocks.width)
-        inner = np.concatenate([levels[:0], *(levels[slices[block]] for block in order)])
-        pairs = np.zeros((len(inner), len(inner)))  # with the blocks in the tree's order
-        live = np.flatnonzero(self.root > 0) if order else np.empty(0, dtype=np.intp)
-        batch = max(1, _BUFFER // max(1, len(inner) ** 2))
+        if not self.tree.parents:
+            return result
+        order = sorted(self.tree.order, key=lambda block: block not in self.tree.parents)  # parents first, then leaves
+        levels, sizes = np.arange(self.tree.blocks.width), self.tree.blocks.levels
+        inner = np.concatenate([levels[slices[block]] for block in order])
+        pairs = np.zeros((len(inner), len(inner)))  # in this order, each pair once
+        parents = sum(sizes[block] for block in order if block in self.tree.parents)
+        live = np.flatnonzero(self.root > 0)
+        batch = max(1, _BUFFER // (max(parents, *sizes[1:]) * len(inner)))
         for begin in range(0, len(live), batch):
-            roots = live[begin : begin + batch]
-            pairs += np.tensordot(self.root[roots], self._pairs_given_root(roots), axes=1)
-        result[np.ix_(inner, inner)] = pairs
+            self._add_pairs(pairs, live[begin : begin + batch], order, parents)
+        pairs += pairs.T
+        result[np.ix_(inner, inner)] += pairs
         return result
+
+    def _add_pairs(self, pairs: Reals, roots: NDArray[np.intp], order: Sequence[int], parents: int) -> None:
+        """Add P(α_i, α_j, r) for some r: a block depends on all blocks before it only through its parent.
+
+        P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents, for the blocks that follow.
+        """
+        blocks, weights = self.tree.blocks, self.root[roots]
+        marginals = np.concatenate([self.given_root[block - 1][roots] for block in order], axis=1)
+        kept = np.zeros((len(roots), parents, marginals.shape[1]))
+        parts: dict[int, slice] = {}
+        begin = 0
+        for block in order:
+            end, parent = begin + blocks.levels[block], self.tree.parents[block - 1]
+            table = self.conditionals[block - 1][roots].transpose(0, 2, 1)
+            joint = table @ kept[:, parts[parent], :begin] if parent else table * marginals[:, None, :begin]
+            pairs[begin:end, :begin] += (weights @ joint.reshape(len(roots), -1)).reshape(end - begin, begin)
+            above = min(begin, parents)
+            kept[:, :above, begin:end] = joint[:, :, :above].transpose(0, 2, 1)
+            if end <= parents:
+                diagonal = np.arange(begin, end)
+                kept[:, begin:end, :begin] = joint
+                kept[:, diagonal, diagonal] = marginals[:, begin:end]
+            parts[block], begin = slice(begin, end), end
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks.
@@ -184,25 +211,6 @@ class TiltedTree:
     @cached_property
     def _choices(self) -> list[Choice]:
         return [Choice.rows_of(table.reshape(-1, table.shape[-1])) for table in self.conditionals]
-
-    def _pairs_given_root(self, roots: NDArray[np.intp]) -> Reals:
-        """P(α_i, α_j | r) in the tree's order: a block depends on all blocks before it only through its parent."""
-        blocks, order = self.tree.blocks, self.tree.order
-        width = blocks.width - blocks.levels[0]
-        marginals = np.concatenate([self.given_root[block - 1][roots] for block in order], axis=1)
-        tables = np.zeros((len(roots), width, width))
-        parts: dict[int, slice] = {}
-        begin = 0
-        for block in order:
-            end, parent = begin + blocks.levels[block], self.tree.parents[block - 1]
-            table = self.conditionals[block - 1][roots]
-            cross = tables[:, :begin, parts[parent]] @ table if parent else marginals[:, :begin, None] * table
-            tables[:, :begin, begin:end] = cross
-            tables[:, begin:end, :begin] = cross.transpose(0, 2, 1)
-            diagonal = np.arange(begin, end)
-            tables[:, diagonal, diagonal] = marginals[:, begin:end]
-            parts[block], begin = slice(begin, end), end
-        return tables
 
 
 def _parents_first(parents: Sequence[int]) -> tuple[int, ...]:
