@@ -345,6 +345,16 @@ def test_storage_summary_uncertainty_and_intervals(tmp_path):
     assert low - 1e-9 <= drawn.value <= high + 1e-9
 
 
+def test_a_fit_that_fills_cells_of_several_strata_can_be_stored(tmp_path):
+    people = {("f", "x", "no"): 9, ("f", "y", "yes"): 7, **{("m", t, o): 6 for t in "xy" for o in ("no", "yes")}}
+    rows = [row for row, count in people.items() for _ in range(count)]
+    data = pd.DataFrame(rows, columns=["sex", "team", "hired"])
+    fit = fairmaxent.debias(data, "hired", "sex", within="team", statistical_rate=0.9, estimate=None)
+    assert fit.certificate.filled_cells == ("hired = no, sex = f, team = y", "hired = yes, sex = f, team = x")
+    fit.save(tmp_path / "fit")
+    assert fairmaxent.load(tmp_path / "fit").certificate.filled_cells == fit.certificate.filled_cells
+
+
 def test_lazy_frames_and_polars_give_the_same_table():
     frame = decisions(600)
     fits = [

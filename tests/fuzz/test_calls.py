@@ -3,6 +3,9 @@
 ``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them.
 """
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import narwhals as nw
 import numpy as np
 from by_hand import are_numbers, check_means, check_rates, is_plain
@@ -10,7 +13,7 @@ from call_ends import SEED, ends_well, generated
 from frame_calls import calls, framed
 from hypothesis import given, seed
 
-from fairmaxent import debias
+from fairmaxent import FairMaxEntError, debias, load
 
 
 @seed(SEED)
@@ -26,6 +29,7 @@ def test_debias(call):
         check_distribution(fit, asked)
         check_rows(fit, frame)
         check_weights(fit, table, asked)
+        check_file(fit)
 
 
 def check_distribution(fit, asked):
@@ -76,3 +80,14 @@ def check_rows(fit, frame):
     chances = fit.distribution.probability(drawn)
     assert ((chances >= 0) & (chances <= 1 + 1e-9)).all()
     assert str(fit.certificate)
+
+
+def check_file(fit):
+    """A fit comes back from a file; what cannot be stored is refused while it is saved, not when it is needed."""
+    with TemporaryDirectory() as folder:
+        fit.save(Path(folder) / "fit")
+        try:
+            restored = load(Path(folder) / "fit")
+        except FairMaxEntError as problem:
+            raise AssertionError("an honest file is refused") from problem
+    assert str(restored.certificate) == str(fit.certificate)

@@ -61,7 +61,7 @@ class Stratified:
             parts.append((stratum, part))
         return FairTable(
             table / table.sum(),
-            (*filled, *((*cell, *stratum) for stratum, part in parts for cell in part.filled)),
+            tuple(sorted([*filled, *((*cell, *stratum) for stratum, part in parts for cell in part.filled)])),
             tuple((*cell, *stratum) for stratum, part in parts for cell in part.emptied),
             max((part.iterations for _, part in parts), default=0),
             max((part.residual for _, part in parts), default=0.0),
