@@ -56,7 +56,8 @@ def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
     """The range in which each rate of new rows will be: they are whole people, so it is not exactly that of the fit."""
     ranges = fit.certificate.interval(rows or fit.table.size, iid=iid)
     return [
-        plain({"kind": kind, "name": name, "range": ranges[kind][name]}) for kind, name in fit.certificate.rates_shown
+        plain({"kind": kind, "name": fit.certificate.measure.about(kind, name), "range": ranges[kind][name]})
+        for kind, name in fit.certificate.rates_shown
     ]
 
 
@@ -76,7 +77,7 @@ def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
         yield plain(
             {
                 "kind": kind,
-                "name": name,
+                "name": certificate.measure.about(kind, name),
                 "wanted": certificate.wanted[kind][name],
                 "before": certificate.before[kind][name],
                 "after": certificate.achieved[kind][name],

@@ -20,6 +20,7 @@ from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.sharing_text import promise
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report.associations import Associations, associations
+from fairmaxent.report.compared_outcomes import outcomes_compared
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.counting import Counting, counting
 from fairmaxent.report.delivered import Mode, absences, deliver
@@ -28,7 +29,7 @@ from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.filing import Filing, filed
 from fairmaxent.report.rates import Reached, reached
 from fairmaxent.report.repeat_call import call
-from fairmaxent.report.request_text import outcomes_compared, wishes
+from fairmaxent.report.request_text import wishes
 from fairmaxent.report.shares import Grouping, Marginal, Move, groupings, largest_moves, marginals
 from fairmaxent.report.source import Source
 from fairmaxent.report.trade_off import TradeOff, trade_off

@@ -118,7 +118,7 @@ def _reached(report: Report) -> Answer:
         ("1 means equal", "Wanted", "Data", after, "State"),
         tuple(
             (
-                _meaning(report, rate),
+                _meaning(rate),
                 sentences.wanted(rate),
                 f"{rate.before:.4f}",
                 sentences.delivered(rate),
@@ -140,11 +140,11 @@ def _reached(report: Report) -> Answer:
     )
 
 
-def _meaning(report: Report, rate: Reached) -> str:
+def _meaning(rate: Reached) -> str:
     """What a rate compares, in plain words, with its name."""
-    grouping, outcome = short_name(rate.grouping, _NAME), short_name(report.favourable, _NAME)
-    if rate.kind == "statistical_rate":
-        return f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
+    grouping = short_name(rate.grouping, _NAME)
+    if rate.outcome is not None:
+        return f"How equally common {short_name(rate.outcome, _NAME)} is in the groups of {grouping} (statistical rate)"
     return f"How equal in size the groups of {grouping} are (representation rate)"
 
 

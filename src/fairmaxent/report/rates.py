@@ -11,6 +11,7 @@ from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, rep
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_label
 from fairmaxent.fit.wanted_shares import read_target
+from fairmaxent.report.compared_outcomes import levels_compared
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
 # Solvers stop a little short of an exact rate.
@@ -26,6 +27,7 @@ class Reached:
 
     kind: str
     grouping: str
+    outcome: str | None  # the outcomes that a statistical rate compares, in words
     wanted: float | None
     from_target: bool  # what is wanted follows from shares that the user named
     before: float
@@ -59,7 +61,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
             rates_reached.append(
                 Reached(
                     kind=kind,
-                    grouping=name,
+                    grouping=measure.groups_of(name),
+                    outcome=levels_compared(fit, axes) if kind == "statistical_rate" else None,
                     wanted=wanted,
                     from_target=shares is not None,
                     before=_number(certificate.before[kind][name]),

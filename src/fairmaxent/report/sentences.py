@@ -110,10 +110,9 @@ def title(report: Report) -> str:
     return report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
 
 
-def rate_name(report: Report, rate: Reached) -> str:
+def rate_name(rate: Reached) -> str:
     """Name a rate, with what it is about."""
-    about = f", {report.favourable}" if rate.kind == "statistical_rate" else ""
-    return f"{RATE_NAMES[rate.kind]} of {rate.grouping}{about}"
+    return f"{RATE_NAMES[rate.kind]} of {rate.grouping}{'' if rate.outcome is None else f', {rate.outcome}'}"
 
 
 def summary(report: Report) -> str:

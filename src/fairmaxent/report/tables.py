@@ -20,7 +20,7 @@ def rates_table(report: Report) -> TextTable:
     heads = ("Rate", "Wanted", "Before", "Achieved", sentences.DELIVERED_NAMES[report.mode], "State")
     rows = tuple(
         (
-            sentences.rate_name(report, rate),
+            sentences.rate_name(rate),
             sentences.wanted(rate),
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
