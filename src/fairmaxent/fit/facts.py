@@ -107,7 +107,7 @@ class Facts:
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
-    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
+    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
     copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: an earlier version's file

@@ -51,7 +51,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             Option("keep", list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
-    if facts.redrawn is not None:
+    if facts.redrawn is not None and facts.redrawn.reason is not None:
         columns = ", ".join(map(repr, facts.redrawn.columns))
         yield (
             f"values of {columns} are redrawn within their bins (",
