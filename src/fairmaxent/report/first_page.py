@@ -122,13 +122,13 @@ def _reached(report: Report) -> Answer:
                 sentences.wanted(rate),
                 f"{rate.before:.4f}",
                 sentences.delivered(rate),
-                sentences.state(rate)[1],
+                sentences.state(report, rate)[1],
             )
             for rate in shown
         ),
         words=(4,),
         state=4,
-        states=tuple(sentences.state(rate)[0] for rate in shown),
+        states=tuple(sentences.state(report, rate)[0] for rate in shown),
     )
     left = len(rates) - len(shown)
     return Answer(

@@ -98,9 +98,9 @@ _MEASURED = {
     "top-up": "The next column is counted in the old and the added rows together.",
 }
 _SHORT = {
-    "rows": "Rows come in whole numbers, so a rate of drawn rows can be below the exact one; more rows come closer.",
+    "rows": "Rows are whole people, so a rate of drawn rows can be below the exact one; more rows come closer.",
     "weights": "The weights do not reach the rate that the distribution has.",
-    "top-up": "Rows come in whole numbers, so a rate of old and added rows can be below the exact one.",
+    "top-up": "Rows are whole people, so a rate of old and added rows can be below the exact one.",
 }
 _SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
 
@@ -144,20 +144,17 @@ def verdict(report: Report) -> str:
     if met == len(asked):
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
-    if exactly == len(asked):
-        gap = _gap(report, asked)
-        count = f"meet {met or 'none'} of {len(asked)}" if met or not gap else ""
-        return f"{which} met by the distribution; the {rows} {' and '.join(filter(None, [count, gap]))}{reminder}."
-    return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
-
-
-def _gap(report: Report, asked: list[Reached]) -> str:
-    """The largest shortfall of what was delivered, which tells rounding to whole rows from a failure."""
+    if exactly < len(asked):
+        return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
     short = [rate for rate in asked if not rate.met]
-    if any(rate.from_target or rate.delivered is None for rate in short):
-        return ""
-    reason = "" if report.mode == "weights" or report.iid else ", because rows come in whole numbers"
-    return f"are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most{reason}"
+    gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
+    why = ", because rows are whole people" if short[0].rounded else ""
+    if all(rate.nearly_met for rate in short):
+        return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
+    is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
+    count = f"meet {met or 'none'} of {len(asked)}" if met or not is_one_number else ""
+    fall = f"fall short by up to {gap}{why}" if is_one_number else ""
+    return f"{which} met by the distribution, but the {rows} {' and '.join(filter(None, [count, fall]))}{reminder}."
 
 
 def delivery(report: Report) -> str:
@@ -173,13 +170,21 @@ def delivery(report: Report) -> str:
     return f"Delivered: {report.new_rows:,} new rows, drawn {how}."
 
 
-def state(rate: Reached) -> tuple[str, str]:
-    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too."""
+def state(report: Report, rate: Reached) -> tuple[str, str]:
+    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
+
+    Rows are whole people, so a rate that the distribution has exactly may differ in the last digits among them.
+    """
     if rate.met is None:
         return "", "not asked for"
-    if rate.met:
-        return ("short", "✓ met, but see the warning") if rate.costly else ("good", "✓ met")
-    return ("short", "met by the distribution only") if rate.met_exactly else ("bad", "✗ not met")
+    if rate.met or rate.nearly_met:
+        met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
+        return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+    if not rate.met_exactly:
+        return "bad", "✗ not met"
+    what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[report.mode]
+    by = "cannot be compared" if rate.gap is None else f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
+    return "short", f"met by the distribution, but {what} {by}"
 
 
 def wanted(rate: Reached) -> str:

@@ -25,7 +25,7 @@ def rates_table(report: Report) -> TextTable:
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
             sentences.delivered(rate),
-            sentences.state(rate)[1],
+            sentences.state(report, rate)[1],
             *([sentences.interval(rate)] if drawn else []),
             rate.worst_before,
         )
@@ -37,7 +37,7 @@ def rates_table(report: Report) -> TextTable:
         rows,
         words=(5, 7) if drawn else (5, 6),
         state=5,
-        states=tuple(sentences.state(rate)[0] for rate in report.rates),
+        states=tuple(sentences.state(report, rate)[0] for rate in report.rates),
     )
 
 
