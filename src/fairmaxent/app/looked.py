@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from fairmaxent.app.gaps import gaps_by_group
-from fairmaxent.app.labels import as_labelled, labelled
+from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect_command
@@ -66,7 +66,7 @@ def _looked(
     opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain, kept: Sequence[str]
 ) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
-    notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
+    notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
     for hint in inspection.hints:
         if hint.kind == "identifier":
             notes += [_IDENTIFIER[name in kept].format(name) for name in hint.columns]

@@ -121,6 +121,8 @@ def as_typed(option: Option) -> str:
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
     ('--base-share', '--groups each', '--statistical-rate none')
+    >>> as_typed(Option("share", True))
+    '--share'
     >>> as_typed(Option("target", column="sex"))
     "--target for 'sex'"
     >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
@@ -136,7 +138,7 @@ def as_typed(option: Option) -> str:
         return f"--{name} for {option.column!r}"
     return (
         f"--{name}"
-        if option.value is ...
+        if option.value is ... or option.value is True
         else f"--{name} {shlex.quote(_typed_value(option.value, is_bins=option.name == 'bins'))}"
     )
 

@@ -84,7 +84,7 @@ class ReadingOptions:
             columns=self.columns,
             texts=texts,
         )
-        return self.without_dropped(replace(table, remarks=table.notes_spelled(as_typed)))
+        return self.without_dropped(table)
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
@@ -190,10 +190,16 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
-    """Say, for a report, where its data came from."""
+def source_of(
+    data: str | None, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None
+) -> Source:
+    """Say, for a report, where its data came from; None: the report has no data."""
+    from fairmaxent.report.front_door import FrontDoor
     from fairmaxent.report.source import Source, file_sha256
 
+    front_door = FrontDoor("on the command line", as_typed)
+    if data is None:
+        return Source(front_door=front_door)
     is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
@@ -201,6 +207,7 @@ def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | No
         sha256=file_sha256(data) if is_file else None,
         dropped=tuple(reading.drop or ()),
         domain=columns_as.said if columns_as else {},
+        front_door=front_door,
     )
 
 

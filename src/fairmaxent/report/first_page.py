@@ -237,7 +237,7 @@ def _model(report: Report) -> Answer:
     question = "What a model trained on this will do"
     if known is None and tried is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{model_estimate.NOT_ESTIMATED}{why}",))
+        return Answer("model", question, (f"{sentences.not_estimated(report)}{why}",))
     if known is None:
         return Answer("model", question, tuple(_decided(report)))
     trained = "new rows" if known["output"] == "rows" else "weighted rows"
@@ -321,7 +321,7 @@ def _record(report: Report) -> Iterator[tuple[str, str]]:
     if source.file is None and not source.written:
         yield "Files", "none: the table was passed in Python"
     listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield "Made with", listed
+    yield "Made with", f"{listed}; {source.front_door.note}"
 
 
 def _named(name: str, digest: str | None) -> str:

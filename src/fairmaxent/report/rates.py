@@ -66,7 +66,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
             achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
             shares = _target_shares(fit, axes) if kind == "representation_rate" else None
             exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
-            gap = None if wanted is None or rate is None else max(wanted - rate, 0.0)
+            gap = None if wanted is None or rate is None else wanted - rate
             if shares is not None:
                 gap = _largest_error(shares, delivered.table, axes)
                 exactly, as_delivered = (_has(shares, table, axes) for table in (certificate.table, delivered.table))
@@ -84,7 +84,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
                     worst_before=_worst(fit, kind, axes, before),
                     met_exactly=exactly,
                     met=exactly and as_delivered,
-                    gap=gap,
+                    gap=0.0 if as_delivered else gap,
                     rounded=rounded,
                     costly=name in costly,
                 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fairmaxent.errors import Option
 from fairmaxent.fit.cost_text import worst_groups
 from fairmaxent.fit.share_text import percent
 from fairmaxent.fit.sharing_text import copies_of
 from fairmaxent.report.build import Report
 from fairmaxent.report.number_text import more
 from fairmaxent.report.rates import Reached
+from fairmaxent.report.trade_off import Varied
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
 
@@ -42,21 +44,6 @@ MARGINALS = (
     "Columns that nobody asked about change because they are related to the groups and the outcome. The distance is "
     "the share of the rows that would have to change their level."
 )
-ASSOCIATIONS = (
-    "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one determines "
-    "the other. The outcome should no longer be related to the protected columns; the rest should look the same on "
-    "both sides. Between columns with many levels and few rows, some of it is chance, which the base does not repeat. "
-    "The larger base_share is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others "
-    "none."
-)
-TRADE_OFF = (
-    "The same request with other shares of the base (base_share), which makes combinations possible that no row has, "
-    "and with other rates instead of the ones asked for. Distance is KL(data‖fair): the information in nats (1 nat is "
-    "1.44 bits) that is lost on average when the fair distribution replaces the data; 0 means none. Effective rows is "
-    "the number of equally weighted rows that carry as much information as the fair weights; if there are few, small "
-    "groups count many times over. Seen combinations is the probability that a drawn row has a combination of levels "
-    "that is in the data."
-)
 CERTIFICATE = (
     "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
     "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and the "
@@ -67,12 +54,6 @@ NOTHING_DRAWN = "All rows are real: {}. Sharing them means sharing the data."
 PRIVATE_COPIES = (
     "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one does so by "
     "chance, and that cannot be told without the data."
-)
-PRIVACY = (
-    "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
-    "rows can repeat real ones, especially if base_share is small. This fit is not differentially private. Treat "
-    "drawn rows the way you would treat the data. A copy of a common row reveals little; a copy of a row that occurs "
-    "only once may reveal something about a person."
 )
 LIMITS = (
     "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
@@ -224,6 +205,66 @@ def changed_shares(report: Report) -> list[str]:
     """How common each outcome is, before and after, and how much nobody in the data stands for."""
     lines = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in report.costs.outcomes]
     return [*lines, *([FILLED.format(percent(report.costs.filled))] if report.costs.filled else [])]
+
+
+def associations_note(report: Report) -> str:
+    """Explain the maps of relations between columns."""
+    return _said(
+        report,
+        "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
+        "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
+        "the same on both sides. Between columns with many levels and few rows, some of it is chance, which the base "
+        "does not repeat. The larger ",
+        Option("base_share"),
+        " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
+    )
+
+
+def trade_off_note(report: Report) -> str:
+    """Explain what was varied, and what it costs."""
+    return _said(
+        report,
+        "The same request with other shares of the base (",
+        Option("base_share"),
+        "), which makes combinations possible that no row has, and with other rates instead of the ones asked for. "
+        "Distance is KL(data‖fair): the information in nats (1 nat is 1.44 bits) that is lost on average when the fair "
+        "distribution replaces the data; 0 means none. Effective rows is the number of equally weighted rows that "
+        "carry as much information as the fair weights; if there are few, small groups count many times over. Seen "
+        "combinations is the probability that a drawn row has a combination of levels that is in the data.",
+    )
+
+
+def varied(report: Report) -> dict[Varied, str]:
+    """What the fits of the trade-off differ in."""
+    return {"base_share": _said(report, Option("base_share")), "rates": "rates asked for"}
+
+
+def privacy_note(report: Report) -> str:
+    """Say what a count of copies is, and what it is not."""
+    return _said(
+        report,
+        "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
+        "rows can repeat real ones, especially if ",
+        Option("base_share"),
+        " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A copy "
+        "of a common row reveals little; a copy of a row that occurs only once may reveal something about a person.",
+    )
+
+
+def not_estimated(report: Report) -> str:
+    """Say how to learn what a model will do."""
+    asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+    return _said(report, "This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+
+
+def options_note(report: Report) -> str:
+    """Say how options are named, for a reader who came in by another door."""
+    note = report.source.front_door.note
+    return f"{note[:1].upper()}{note[1:]}."
+
+
+def _said(report: Report, *parts: object) -> str:
+    return report.source.front_door.said(parts)
 
 
 def rates_note(report: Report) -> str:

@@ -108,9 +108,9 @@ def pairs_table(report: Report) -> TextTable:
 
 def trade_off_table(report: Report) -> TextTable:
     """What the same fit costs with other options."""
-    rows = []
+    rows, varied = [], sentences.varied(report)
     for point in report.trade_off.points:
-        name = f"{point.varied} = {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
+        name = f"{varied[point.varied]}: {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
         if point.effective_rows is None:
             rows.append((name, "–", "–", "–", f"not possible: {point.problem}"))
         else:

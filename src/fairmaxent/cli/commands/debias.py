@@ -287,6 +287,7 @@ def make_report(
         for what, path in files.items()
         if path not in (None, STANDARD)
     )
+    exact = {"sha256": None} if private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
     report = build_report(
         result.fit,
         data=None if private else result.source.frame,
@@ -294,7 +295,7 @@ def make_report(
         mode=wanted.mode,
         iid=wanted.iid,
         seed=result.fit.request.random_state,
-        source=replace(origin, written=written, **({"sha256": None} if private else {"reading": result.source.notes})),
+        source=replace(origin, written=written, **exact),
         evaluate=wanted.evaluate,
         **asdict(filing),
     )

@@ -10,6 +10,7 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.next_step import next_step, outputs
 from fairmaxent.cli.options import ReadingOptions, json_option, reading_options, taking
@@ -154,7 +155,7 @@ def command(
             random_state=wanted.random_state,
             progress=progress,
         )
-    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes]
+    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
     if as_json:
         echo(to_json({**evaluation.to_dict(), "notes": notes}))
         return

@@ -92,10 +92,11 @@ def command(
             write_private(staging.path_for(write_config), config.encode())
         if write_domain:
             write_private(staging.path_for(write_domain), domain_draft(table.frame, roles, domain).encode())
+    notes = table.notes_spelled(as_typed)
     if as_json:
-        echo(to_json({**_record(inspection), "reading": table.notes}))
+        echo(to_json({**_record(inspection), "reading": notes}))
     else:
-        echo(inspection_text(inspection, as_typed, notes=table.notes))
+        echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
         say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
     if write_domain:

@@ -75,7 +75,7 @@ def command(
     """
     from fairmaxent.files.staging import Staging
     from fairmaxent.fit.fit import load
-    from fairmaxent.report import Source, build_report
+    from fairmaxent.report import build_report
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import save_report
 
@@ -98,8 +98,8 @@ def command(
         with step("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
-            origin = Source() if data is None else source_of(data, reading, None, None)
-            notes = () if table is None else table.notes
+            origin = source_of(data, reading, None, None)
+            notes = () if table is None else table.notes_spelled(origin.front_door.spell)
             report = build_report(
                 fit,
                 data=None if table is None else table.frame,
