@@ -128,7 +128,7 @@ def weigh(table: OpenedTable, known: KnownMargins, folder: Path, progress: Progr
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), wanted.output or "", form=form)
-        origin = source_of(str(table.path), table.reading(), _AS_INFERRED, command)
+        origin = source_of(str(table.path), _AS_INFERRED, command)
         origin = replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
         make_report(raking, wanted, known.filing, staging, origin, source)
     certificate = raking.certificate

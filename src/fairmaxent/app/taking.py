@@ -42,7 +42,7 @@ def take(
     with Staging(wanted.targets, force=True) as staging:
         result = _result(fit, source, wanted, staging, progress)
         progress("writing the report", 0.6)
-        origin = source_of(str(table.path), table.reading(scenario.drop), scenario.columns_as, command)
+        origin = source_of(str(table.path), scenario.columns_as, command)
         origin = replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
         make_report(result, wanted, scenario.filing, staging, origin)
         progress("writing the report", 0.95)

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
 from fairmaxent.data.levels import value_text
@@ -127,6 +128,8 @@ def as_typed(option: Option) -> str:
     "--target for 'sex'"
     >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
     '--representation-rate sex=0.9,race=none'
+    >>> print(as_typed(Option("keep", ["id", "race, ethnicity"])))
+    --keep 'id,"race, ethnicity"'
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
@@ -145,11 +148,11 @@ def as_typed(option: Option) -> str:
 
 def _typed_value(value: object, *, is_bins: bool = False) -> str:
     if is_bins and isinstance(value, Mapping):
-        return "; ".join(f"{column}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
+        return "; ".join(f"{quoted(column)}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
     if isinstance(value, Mapping):
-        return ",".join(f"{column}={_typed_value(item)}" for column, item in value.items())
+        return ",".join(f"{quoted(column)}={_typed_value(item)}" for column, item in value.items())
     if isinstance(value, list | tuple):
-        return ",".join(map(_typed_value, value))
+        return ",".join(quoted(_typed_value(item)) for item in value)
     return "none" if value is None else str(value)
 
 
