@@ -119,7 +119,9 @@ def _columns(report: Report) -> Iterator[str]:
 
 def _pairs(report: Report) -> Iterator[str]:
     pairs = report.associations
-    yield from ("Pairs that changed most:", table(tables.pairs_table(report)))
+    yield from ("#### Pairs that changed most", text(sentences.pairs_note(report)))
+    if pairs.shifts:
+        yield table(tables.pairs_table(report))
     for when, matrix in (("Before", pairs.before), ("After", pairs.after)):
         yield f"{when}:"
         lines = [

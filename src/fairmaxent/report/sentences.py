@@ -213,11 +213,20 @@ def associations_note(report: Report) -> str:
         report,
         "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
         "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
-        "the same on both sides. Between columns with many levels and few rows, some of it is chance, which the base "
-        "does not repeat. The larger ",
+        "the same on both sides. The larger ",
         Option("base_share"),
         " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
     )
+
+
+def pairs_note(report: Report) -> str:
+    """Say which pairs are listed."""
+    text = (
+        "Pairs are listed if their Cramér's V changed by more than chance alone can explain. By chance: about how "
+        "related such columns would seem to be if they were not, because many levels share few rows, or because few "
+        "rows count often."
+    )
+    return text if report.associations.shifts else f"{text} No pair changed by more than that."
 
 
 def trade_off_note(report: Report) -> str:

@@ -98,12 +98,12 @@ def moves_table(report: Report) -> TextTable:
 
 
 def pairs_table(report: Report) -> TextTable:
-    """The pairs of columns whose relation changed most."""
+    """The pairs of columns whose relation changed most, beyond chance."""
     rows = tuple(
-        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}")
+        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
         for pair in report.associations.shifts
     )
-    return TextTable("Pairs that changed most", ("Columns", "Cramér's V before", "After"), rows)
+    return TextTable("Pairs that changed most", ("Columns", "Cramér's V before", "After", "By chance"), rows)
 
 
 def trade_off_table(report: Report) -> TextTable:
