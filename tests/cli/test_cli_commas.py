@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 
 import click
 import polars as pl
@@ -158,6 +159,17 @@ def test_every_option_that_takes_a_list_is_tested_here():
         "order",
         "favourable",
     }
+
+
+def test_the_next_command_names_them_as_they_are_typed(folder):
+    """A tiny group keeps its size, so rates are proposed by column."""
+    races = ["c"] * 3 + table()[RACE].to_list()[3:]
+    table().with_columns(pl.Series(RACE, races)).drop("city, state", "id, of person").write_csv("tiny.csv")
+    shown = run("inspect", "tiny.csv", "--outcome", "hired", "--protected", "sex", "--protected", RACE)
+    command = shlex.split(shown.split("Next:")[-1].splitlines()[1])
+    rates = command[command.index("--representation-rate") + 1]
+    assert option_types.RATE.convert(rates, None, None) == {"sex": 1.0, RACE: None}
+    run(*command[1:], "--estimate", "none")
 
 
 # ---------------------------------------------------------------- what is said
