@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS, would_be_read
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
+from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError
@@ -144,13 +145,9 @@ def _rates(ctx: click.Context, inspection: Inspection) -> Iterator[str]:
     if not isinstance(rate, Mapping):
         yield from ("--representation-rate", value_text(rate))
         return
-    # A column that is left out keeps its sizes, too, so one that cannot be typed is no loss.
-    typed = {column: one for column, one in rate.items() if option_types.RATE.written({column: one}) is not None}
-    if any(typed.values()):
-        rates = (
-            f"{column}={option_types.NOTHING if one is None else value_text(one)}" for column, one in typed.items()
-        )
-        yield from ("--representation-rate", ",".join(rates))
+    if any(rate.values()):
+        typed = {column: option_types.NOTHING if one is None else value_text(one) for column, one in rate.items()}
+        yield from ("--representation-rate", ",".join(f"{quoted(column)}={one}" for column, one in typed.items()))
 
 
 def _given(ctx: click.Context) -> Iterator[str | None]:
