@@ -1,0 +1,142 @@
+"""See in a real browser: what is shown, and when it is out of date."""
+
+import re
+import time
+
+import numpy as np
+import polars
+import pytest
+
+from appserver import answered, asked, enter, people_file, running, shot
+
+
+@pytest.mark.slow
+def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
+    rng = np.random.default_rng(9)
+    town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
+    path = people_file(tmp_path / "people.csv", town=town)
+    rows = polars.read_csv(path)
+    hired = polars.when(polars.int_range(400) % 9 == 0).then(None).otherwise(polars.col("hired"))
+    rows.with_columns(hired=hired).write_csv(path)
+    with running(tmp_path, data=path) as client:
+        enter(page, client)
+        answered(page)
+        see = page.locator("#see")
+        lede = see.locator(".lede").inner_text()
+        assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
+        assert "sex = m loses most" in lede
+        assert re.search(r"get “yes” \(\d+ people instead of \d+\)", lede)
+        table = see.get_by_role("region", name="Who gains and who loses")
+        cells = {
+            row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+            for row in table.locator("tbody tr").all()
+        }
+        known = {
+            sex: (len(part), (part["hired"] == "yes").sum()) for (sex,), part in polars.read_csv(path).group_by("sex")
+        }
+        for sex, (everybody, with_it) in known.items():
+            count, before, after, change = re.match(
+                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", "~".join(cells[f"sex = {sex}"])
+            ).groups()
+            assert (int(count), int(before)) == (everybody, with_it)
+            assert int(after) - int(before) == int(change.replace("−", "-"))
+            assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('A file of 400 new rows')")
+        ticks = see.locator(".axis").first.locator("text").all_text_contents()
+        assert ticks[0] == "0 %"
+        assert len(ticks) > 2
+        page.locator("#look").get_by_label("sex", exact=True).uncheck()
+        page.locator("#look").get_by_label("town", exact=True).check()
+        asked(page, protected=["town"])
+        page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
+        assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        page.locator("#look").get_by_label("town", exact=True).uncheck()
+        page.locator("#look").get_by_label("sex", exact=True).check()
+        asked(page, protected=["sex"])
+        page.locator("#look").get_by_label("Outcome").select_option("region")
+        asked(page, outcome="region")
+        page.locator("#look").get_by_label("Outcome").select_option("hired")
+        asked(page, outcome="hired", favourable=["yes"])  # what is guessed is chosen
+        assert page.locator("#look").get_by_label("yes", exact=True).is_checked()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = f").press("Home")
+        page.wait_for_selector("#problem:not([hidden])")
+        shot(page, "outdated")
+        for _ in range(2):  # also after a reload
+            for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+                assert page.get_by_role("button", name=name).is_disabled()
+            assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+            assert page.locator("#command").inner_text() == ""
+            page.reload()
+            page.wait_for_selector("#problem:not([hidden])")
+        page.locator("#take").get_by_label("How many rows").fill("50")
+        page.get_by_role("slider", name="Share of sex = f").press("End")
+        page.get_by_role("slider", name="Share of sex = f").press("PageDown")
+        page.wait_for_selector("#outdated", state="hidden")
+        page.locator("#take").get_by_label("How many rows").fill("60")
+        page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+        page.wait_for_selector("#files a")
+        with page.expect_download() as event:
+            page.locator("#files a").first.click()
+        assert len(polars.read_csv(event.value.path())) == 60
+
+
+@pytest.mark.slow
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+    from fairmaxent.app import session
+
+    # The estimate is the slower one, so that it can be overtaken.
+    fit, estimate = session.Session.fit, session.with_estimate
+    monkeypatch.setattr(session.Session, "fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
+    monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        page.wait_for_selector("#outdated:not([hidden])")
+        assert page.get_by_role("button", name="Make the files").is_disabled()
+        page.wait_for_selector("#slow progress")
+        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        page.reload()
+        page.wait_for_selector("#slow progress")
+        page.wait_for_function("() => document.getElementById('answer').innerText.includes('What a model will do')")
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        page.wait_for_selector("#slow progress")
+        page.get_by_label("Ask for equal outcomes of sex").check()
+        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.get_by_role("button", name="Income in the US census").click()
+        answered(page)
+        page.locator("#look").get_by_label("race", exact=True).uncheck()
+        page.get_by_label("Ask for equal group sizes of sex").check()
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
+        asked(page, representation_rate=None)
+        answered(page)
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
+        page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
+        page.set_viewport_size({"width": 1280, "height": 1290})
+        page.evaluate("document.getElementById('live').scrollIntoView()")
+        boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 20
+        shot(page, "documentation", full_page=False)
+        assert page.problems == []
