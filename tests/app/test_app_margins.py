@@ -60,6 +60,24 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
         assert (tmp_path / name).read_bytes() == body, name
 
 
+def test_other_margins_make_other_files(client):
+    state, _ = opened(client, frame=staff())
+    every = set()
+    for share, crossed in ((0.4, 1), (0.5, 2), (0.4, 1)):
+        sent = [{"columns": ["sex"], "shares": [[["f"], share], [["m"], 1 - share]]}]
+        for column, levels in (("region", "nsw"), ("promoted", ("no", "yes")))[:crossed]:
+            cells = [[[sex, level], 1 / (2 * len(levels))] for sex in "fm" for level in levels]
+            sent.append({"columns": ["sex", column], "shares": cells})
+        job = client.work("rake", table=state["table"]["number"], margins=sent, options={"relax": ["all"]})
+        assert job["state"] == "done", job
+        names = [file["name"] for file in job["result"]["files"]]
+        assert len(set(names)) == len(names) == 3 + crossed
+        assert all(name in job["result"]["command"] for name in names)
+        assert not every & set(names) or every >= set(names)
+        every |= set(names)
+    assert len(every) == 4 + 5
+
+
 HALVES = [[["f"], 0.5], [["m"], 0.5]]
 
 

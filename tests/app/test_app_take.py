@@ -14,6 +14,11 @@ from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.report.browser import find_browser
 
+DOMAIN = """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+edges.age = [18, 30, 45, 60]
+"""
 CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
@@ -147,13 +152,59 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
 
 
 def test_files_are_named_by_what_they_are(client):
-    state, _ = opened(client)
-    names = []
-    for mode in ("rows", "weights", "top-up"):
+    for mode, name in {"rows": "fair", "weights": "fair-weights", "top-up": "fair-added"}.items():
+        state, _ = opened(client)
         answer = client.fit(state, mode=mode)
-        names.append(client.work("take")["result"]["files"][0]["name"])
-        assert names[-1] in answer["command"]
-    assert names == ["people-fair.csv", "people-fair-weights.csv", "people-fair-added.csv"]
+        assert client.work("take")["result"]["files"][0]["name"] == f"people-{name}.csv"
+        assert f"-o people-{name}.csv" in answer["command"]
+
+
+def test_files_of_another_result_have_other_names(client):
+    state, _ = opened(client)
+    number, every = state["table"]["number"], set()
+    wishes = [{}, {"statistical_rate": 0.8}, {"mode": "weights"}, {"share": True, "domain": DOMAIN}, {"pdf": False}]
+    for turn, wish in enumerate([*wishes, *wishes], 1):  # what was made before is made again under its old name
+        answer = client.fit(state, **wish)
+        files = client.work("take")["result"]["files"]
+        run = (turn - 1) % len(wishes) + 1
+        names = {file["name"] for file in files}
+        assert {file["set"] for file in files} == {run}
+        assert all(name in answer["command"] and name.rsplit(".")[0].endswith(f"-{run}") == (run > 1) for name in names)
+        assert bool(names & every) == (turn > len(wishes))
+        every |= names
+    assert "people-fair-weights-3.csv" in every
+    assert "people-domain-4.toml" in every
+    client.fit(state, statistical_rate=0.7)
+    assert "evaluate people.csv people-fair-6.csv" in client.work("evaluate")["result"]["command"]
+    state = client.done("/api/read", {"table": number, "options": {"missing": ["", "w"]}})
+    assert "people-report-6.html" in client.fit(state)["command"]  # read otherwise, it is another result
+    assert "people-report.html" in client.fit(opened(client)[0])["command"]
+
+
+def test_the_command_of_a_second_set_repeats_it_byte_for_byte(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+    state, content = opened(client)
+    (tmp_path / "people.csv").write_bytes(content)
+    for rate in (0.9, 0.8):
+        answer = client.fit(state, statistical_rate=rate)
+        files = downloaded(client, client.work("take")["result"]["files"])
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "people.csv"} == {
+        name: body for name, (_, _, body) in files.items()
+    }
+    assert sorted(files) == ["people-fair-2.csv", "people-model-2.fme", "people-report-2.html"]
+
+
+def test_an_estimate_makes_another_report(client):
+    state, _ = opened(client)
+    client.fit(state, student="logistic")
+    client.work("take")
+    answer = client.work("estimate")["result"]["answer"]
+    assert "people-report-2.html" in answer["command"]
+    assert {file["set"] for file in client.work("take")["result"]["files"]} == {2}
 
 
 def test_a_download_is_never_a_page(client):
