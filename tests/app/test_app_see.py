@@ -134,7 +134,7 @@ def test_pins_have_names_and_none_is_lost(client):
         assert client.done("/api/rename", {"number": middle, "name": nothing})["pins"] == renamed
     left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
     assert left == renamed[1:] == client.get("/api/state")[1]["pins"]
-    assert client.done("/api/pin", {})["pins"][-1]["name"] == "Pin 1"  # which is free again
+    assert client.done("/api/pin", {})["pins"][-1]["name"] == "Pin 4"  # and no other one that was called so
     assert opened(client)[0]["pins"] == []
 
 

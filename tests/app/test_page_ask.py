@@ -135,8 +135,8 @@ def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
         page.get_by_label("The shares of hired are", exact=True).select_option("free")
         asked(page, target={"hired": "free"})
         page.get_by_label("Choose the shares of").select_option("sex")
-        asked(page, representation_rate=None)
-        assert page.get_by_label("Ask for equal group sizes of sex").is_disabled()
+        page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
+        page.locator("[aria-label='Ask for equal group sizes of sex']:disabled").wait_for()
         assert page.locator("#problem").is_hidden()
         assert page.problems == []
 
@@ -202,3 +202,68 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
         page.wait_for_selector("#files a")
         assert "Public values" in page.locator("#files").inner_text()
         assert all("422" in problem for problem in page.problems)  # before the button was pressed
+
+
+@pytest.mark.slow
+def test_choosing_a_column_changes_nothing_before_a_bar_is_moved(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal group sizes of sex").check()
+        asked(page, representation_rate=1)
+        answered(page)
+        page.get_by_role("button", name="Make the files").click()
+        page.wait_for_selector("#files a")
+        before = client.get("/api/state")[1]
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        for column in ("region", "sex"):
+            page.get_by_label("Choose the shares of").select_option(column)
+            assert page.get_by_label(f"The shares of {column} are", exact=True).input_value() == "none"
+        share = page.get_by_label("Share of sex = f, in percent")
+        assert float(share.input_value()) == pytest.approx(
+            100 * before["look"]["columns"][0]["shares"][0][1], abs=0.051
+        )
+        page.wait_for_timeout(500)
+        state = client.get("/api/state")[1]
+        assert {name: state[name] for name in ("options", "answer", "files")} == {
+            name: before[name] for name in ("options", "answer", "files")
+        }
+        assert page.locator("#files a").count() > 0
+
+        page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
+        asked(page, representation_rate=None)
+        page.wait_for_function(
+            "() => document.querySelector('[aria-label=\"Ask for equal group sizes of sex\"]').disabled"
+        )
+        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Share of sex = f"
+        assert page.get_by_label("The shares of sex are", exact=True).input_value() == "shares"
+        assert list(client.get("/api/state")[1]["options"]["target"]) == ["sex"]  # nothing of the region
+        page.get_by_role("button", name="Remove the shares of region").click()
+        page.get_by_label("Choose the shares of").select_option("region")
+        page.get_by_label("The shares of region are", exact=True).select_option("keep")
+        asked(page, target={"sex": client.get("/api/state")[1]["options"]["target"]["sex"], "region": None})
+        page.get_by_label("The shares of region are", exact=True).select_option("shares")
+        shares = dict(before["look"]["columns"][1]["shares"])  # to the last digit, as nothing was moved
+        asked(page, target={"sex": client.get("/api/state")[1]["options"]["target"]["sex"], "region": shares})
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_all_of_ask_is_seen_at_once(page, tmp_path):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.get_by_role("button", name="Income in the US census").click()
+        answered(page)
+        page.evaluate("document.getElementById('live').scrollIntoView()")
+        assert len(client.get("/api/state")[1]["options"]["protected"]) == 2
+        assert page.evaluate("ask.scrollHeight <= ask.clientHeight")
+        for words in ("Wanted shares", "Compare only like with like", "How rows change", "Advanced"):
+            box = page.locator("#ask").get_by_text(words, exact=True).bounding_box()
+            assert 0 <= box["y"] <= box["y"] + box["height"] <= 800
+        unfold(page)
+        scrolled = (
+            "[...ask.querySelectorAll('*')].filter((one) => one.scrollHeight > one.clientHeight + 1 && "
+            "getComputedStyle(one).overflowY === 'auto').map((one) => one.className)"
+        )
+        assert page.evaluate(scrolled) == []  # nothing scrolls inside of what scrolls

@@ -4,7 +4,7 @@ import numpy as np
 import polars
 import pytest
 
-from appserver import answered, enter, people_file, running, tab_to
+from appserver import answered, asked, enter, people_file, running, tab_to
 
 
 def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
@@ -66,4 +66,32 @@ def test_the_new_rows_are_judged_and_margins_crossed(page, tmp_path):
         for words in ("--relax sex,branch", "--replicates 2", "--weight age", "--seed 0"):
             assert words in command
         assert "10.0\u00a0%" in page.locator("#raked table").inner_text()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_take_says_what_each_is_for_and_what_was_made_before(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        choices = page.locator("#take").get_by_label("What", exact=True).locator("option").all_inner_texts()
+        assert "to train on" in choices[0]
+        assert "sample weights" in choices[1]
+
+        def made(first):
+            page.get_by_role("button", name="Make the files").click()
+            page.locator("#files a", has_text=first).wait_for()
+            return page.locator("#files").inner_text()
+
+        text = made("people-fair.csv")
+        assert "New rows, to train on: people-fair.csv" in text
+        assert "before" not in text
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        asked(page, statistical_rate=None)
+        answered(page)
+        assert "You made other files from this table before, so the names of these end in -2." in made("people-fair-2")
+        assert "/people-fair-2.csv --model " in page.locator("#command").inner_text()
+        with page.expect_download() as event:
+            page.locator("#files a").first.click()
+        assert event.value.suggested_filename == "people-fair-2.csv"
         assert page.problems == []

@@ -1,8 +1,9 @@
 """The whole page in a real browser: for everybody, on a desk and a phone, with hostile names, and when things break."""
 
+import numpy as np
 import pytest
 
-from appserver import answered, check, enter, people_file, running, shot, unfold
+from appserver import answered, asked, check, enter, people_file, running, shot, unfold
 
 WIDTHS = {"desk": 1280, "phone": 430}
 
@@ -94,3 +95,32 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
     page.get_by_label("Ask for equal outcomes of sex").uncheck()
     page.wait_for_selector("#problem:not([hidden])")
     assert "no longer running" in page.locator("#problem").inner_text()
+
+
+@pytest.mark.slow
+def test_columns_may_be_called_like_parts_of_every_object(page, tmp_path):
+    levels = np.random.default_rng(7).choice(["constructor", "toString", "__proto__"], 400)
+    table = people_file(tmp_path / "people.csv", column="constructor", toString=levels, __proto__=levels[::-1])
+    with running(tmp_path, data=table) as client:
+        enter(page, client)
+        page.wait_for_selector("#look fieldset")
+        page.locator("#look").get_by_label("Outcome").select_option("hired")
+        page.locator("#look").get_by_role("group", name="Groups to compare").get_by_label("constructor").check()
+        answered(page)
+        unfold(page)
+        for column in ("constructor", "toString", "__proto__"):
+            page.locator("#look").get_by_label("Column", exact=True).select_option(column)
+            page.get_by_label(f"Read {column} as").wait_for()
+        page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("toString").check()
+        asked(page, within={"toString": None})
+        page.get_by_label("Choose the shares of").select_option("__proto__")
+        page.get_by_role("slider", name="Share of __proto__ = __proto__").press("ArrowRight")
+        page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
+        state = client.get("/api/state")[1]
+        assert list(state["options"]["target"]) == ["__proto__"]
+        assert state["options"]["target"]["__proto__"].keys() == {"constructor", "toString", "__proto__"}
+        assert state["outdated"] is False
+        page.get_by_role("button", name="Pin this scenario").click()
+        page.wait_for_selector("#pins table")
+        assert page.locator("#problem").is_hidden()
+        assert page.problems == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +33,7 @@ class Pins:
 
     def __init__(self) -> None:
         self._pins: list[Pin] = []
+        self._added = 0
 
     def to_json(self) -> list[dict[str, Any]]:
         """All of them, oldest first."""
@@ -43,7 +43,8 @@ class Pins:
         """Pin a scenario; none of the others goes for it, as people may have named them."""
         if len(self._pins) >= MOST_PINS:
             raise InputError(f"{MOST_PINS} scenarios are pinned already; remove one of them first")
-        self._pins.append(Pin(number, self._free_name(), fitted, answer))
+        self._added += 1
+        self._pins.append(Pin(number, f"Pin {self._added}", fitted, answer))
 
     def rename(self, number: int, name: object) -> None:
         """Give a pin another name; an empty one changes nothing."""
@@ -67,7 +68,3 @@ class Pins:
         """The fit of a scenario, if it was pinned."""
         known = (pin.fitted.taken_as(scenario) for pin in reversed(self._pins))
         return next((fitted for fitted in known if fitted is not None), None)
-
-    def _free_name(self) -> str:
-        taken = {pin.name for pin in self._pins}
-        return next(name for number in itertools.count(1) if (name := f"Pin {number}") not in taken)

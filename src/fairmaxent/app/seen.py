@@ -95,10 +95,12 @@ def _overall(fit: Fit) -> Iterator[dict[str, Any]]:
     """The rates of each column of groups over all strata, so that scenarios that compare other groups line up."""
     certificate, roles = fit.certificate, fit.roles
     measure, table = certificate.measure, certificate.table
-    for axis, name in enumerate(roles.protected_names, 1):
+    columns = list(enumerate(roles.protected_names, 1))
+    for axis, name in columns:
         share = representation_rate(measure.groups_compared(table, (axis,)), (axis,))
         yield plain({"kind": "representation_rate", "name": name, "outcome": None, "after": float(share)})
-        for outcome in (0, *roles.other_axes):
+    for outcome in (0, *roles.other_axes):
+        for axis, name in columns:
             by = OutcomeGrouping((axis,), outcome)
             rate = statistical_rate(measure.outcomes_compared(table, by), by, measure.favourable_of(by))
             said = {"kind": "statistical_rate", "name": name, "outcome": roles.names[outcome], "after": float(rate)}

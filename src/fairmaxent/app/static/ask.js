@@ -1,7 +1,7 @@
 // Ask: every wish is a control, and every change is fitted at once.
 
 import { advanced, isAdvanced, within } from "./advanced.js";
-import { h, newId, refill } from "./dom.js";
+import { at, h, has, newId, refill } from "./dom.js";
 import { choose, slider } from "./form.js";
 import { percent } from "./format.js";
 import { shares } from "./shares.js";
@@ -28,16 +28,15 @@ export function drawAsk(section, { state, options, change, actions }) {
 
 function rates(options, change, columns, name, title, help) {
   const asked = options[name];
-  const of = (column) => (asked !== null && typeof asked === "object" ? asked[column ?? options.protected[0]] ?? null : asked);
+  const of = (column) => (asked !== null && typeof asked === "object" ? at(asked, column ?? options.protected[0]) ?? null : asked);
   const set = (column, rate) => {
     if (column === null) return change({ [name]: rate });
     const present = options[name];
     const by = Object.fromEntries(options.protected.map((other) =>
-      [other, present !== null && typeof present === "object" ? present[other] ?? null : present]));
+      [other, present !== null && typeof present === "object" ? at(present, other) ?? null : present]));
     change({ [name]: { ...by, [column]: rate } });
   };
-  const targeted = (column) => name === "representation_rate" && options.target &&
-    (column ?? options.protected[0]) in options.target;
+  const targeted = (column) => name === "representation_rate" && has(options.target, column ?? options.protected[0]);
   return h("fieldset", null, h("legend", null, title), h("p", { class: "soft" }, help),
     columns.map((column) => {
       const id = newId("ask");

@@ -3,7 +3,7 @@
 import { h, s } from "./dom.js";
 
 const WHOLE = 1000; // tenths of a percent
-const WIDTH = 320, HEIGHT = 28;
+const WIDTH = 160, HEIGHT = 28;
 const STEPS = { ArrowRight: 10, ArrowUp: 10, ArrowLeft: -10, ArrowDown: -10, PageUp: 100, PageDown: -100 };
 const shown = (part) => `${(part / 10).toFixed(1)} %`;
 
@@ -88,5 +88,5 @@ function bar(spoken, level, get, move, rest) {
     picture.setAttribute("aria-valuetext", shown(get()));
     field.value = (get() / 10).toFixed(1);
   };
-  return { show, element: h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, level), h("span", null, field, " %")), picture) };
+  return { show, element: h("div", { class: "share" }, h("span", { class: "level" }, level), picture, h("span", null, field, " %")) };
 }

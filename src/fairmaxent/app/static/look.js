@@ -2,7 +2,7 @@
 
 import { axis, groupLine, roundTop } from "./charts.js";
 import { drawColumns } from "./columns.js";
-import { h, newId, refill, table } from "./dom.js";
+import { h, has, newId, refill, table } from "./dom.js";
 import { checks } from "./form.js";
 import { percent, rate, span, whole, withMerging } from "./format.js";
 import { drawReading } from "./reading.js";
@@ -38,7 +38,7 @@ function roles(look, options, change) {
 
 function protectedColumns(usable, options, change) {
   const possible = usable.filter((column) => column.name !== options.outcome && !column.identifier &&
-    column.name !== options.weight && !(column.name in (options.within ?? {})) && !(column.name in (options.also ?? {})));
+    column.name !== options.weight && !has(options.within, column.name) && !has(options.also, column.name));
   return checks("Groups to compare", possible.map((column) => column.name), options.protected,
     (chosen) => change({ protected: chosen }), { ifNone: "Choose at least one column." });
 }

@@ -17,7 +17,8 @@ function head(pin, { rename, restore, unpin }) {
     onchange: () => rename(pin.number, field.value) });
   field.value = pin.name;
   const button = (text, act) => h("button", { type: "button", "aria-label": `${text} ${pin.name}`, onclick: act }, text);
-  return h("div", { class: "pin" }, field, button("Restore", () => restore(pin.answer.scenario)), button("Remove", () => unpin(pin.number)));
+  return h("div", { class: "pin" }, field, h("div", null,
+    button("Restore", () => restore(pin.answer.scenario)), " ", button("Remove", () => unpin(pin.number))));
 }
 
 // Scenarios that compare other groups still have the same columns, so these come first; then what only some have.

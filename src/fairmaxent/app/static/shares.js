@@ -1,7 +1,7 @@
 // Wanted shares: of any column, typed or by dragging bars.
 
 import { drawBars, forget, forgetAll } from "./bars.js";
-import { h } from "./dom.js";
+import { at, h, has } from "./dom.js";
 import { choose } from "./form.js";
 
 const MOST_LEVELS = 20; // of a column whose shares can be dragged
@@ -11,42 +11,45 @@ const canBeDragged = (column) => !column.identifier && column.shares.length >= 2
 const byLevel = (column, shares) => Object.fromEntries(column.shares.map(([level], index) => [level, shares[index]]));
 const inData = (column) => Object.fromEntries(column.shares); // to the last digit, so that nothing changes
 
-// Columns that were chosen, and of which nothing is asked before one of their bars is moved.
-const chosen = new Set();
+// Columns in the order in which they were chosen, and whether anything was asked of them; nothing is before a bar is moved.
+const chosen = new Map();
 export const forgetMoves = () => { chosen.clear(); forgetAll(); };
 
 export function shares(state, options, change, again) {
   const target = options.target ?? {};
   const isFree = (column) => canBeDragged(column) && !(options.drop ?? []).includes(column.name) && column.name !== options.weight;
   const find = (name) => state.look.columns.find((column) => column.name === name);
-  const asked = Object.keys(target).map(find).filter(Boolean);
-  const shown = [...asked, ...[...chosen].map(find).filter((column) => column && isFree(column) && !asked.includes(column))];
+  for (const [name, isAsked] of chosen) if (isAsked && !has(target, name)) chosen.delete(name); // its wish was taken back elsewhere
+  const names = new Set([...chosen.keys(), ...Object.keys(target)]);
+  const shown = [...names].map(find).filter((column) => column && (has(target, column.name) || isFree(column)));
   const left = state.look.columns.filter((column) => isFree(column) && !shown.includes(column));
   const set = (column, wanted, draw = false) => {
-    chosen.delete(column.name);
+    chosen.set(column.name, true);
     change({ target: { ...options.target, [column.name]: wanted }, ...sizes(options, column.name) }, { draw });
   };
   const remove = ({ name }) => {
     forget(name);
-    if (chosen.delete(name)) return again();
+    chosen.delete(name);
+    if (!has(options.target, name)) return again();
     const rest = Object.fromEntries(Object.entries(options.target ?? {}).filter(([other]) => other !== name));
     change({ target: Object.keys(rest).length ? rest : null }, { draw: true });
   };
   return h("details", { open: shown.length > 0 }, h("summary", null, "Wanted shares"),
     choose("Choose the shares of", "", [["", "choose a column…"], ...left.map((column) => [column.name, column.name])],
-      (name) => { if (name) { chosen.add(name); again(); } }),
+      (name) => { if (name) { chosen.set(name, false); again(); } }),
+    shown.length > 0 && h("p", { class: "soft" }, HOW),
     shown.map((column) => one(options, column, { set, remove, again })));
 }
 
 // What is asked of the shares of a column: nothing yet, these shares, those of the data, or that they are free.
 function kindOf(options, { name }) {
-  const wanted = (options.target ?? {})[name];
+  const wanted = at(options.target, name);
   return wanted === undefined ? "none" : wanted === null ? "keep" : wanted === "free" ? "free" : "shares";
 }
 
 function one(options, column, { set, remove, again }) {
   const { name } = column, kind = kindOf(options, column);
-  const isOutcome = name === options.outcome || name in (options.also ?? {});
+  const isOutcome = name === options.outcome || has(options.also, name);
   const kinds = [...(kind === "none" ? [["none", "not asked for yet"]] : []), ["shares", "as set here"], ["keep", "as in the data"],
     ...(isOutcome ? [["free", "free to change"]] : [])];
   const values = { shares: () => inData(column), keep: () => null, free: () => "free" };
@@ -57,8 +60,7 @@ function one(options, column, { set, remove, again }) {
   const rest = () => kind === "none" && kindOf(options, column) === "shares" && setTimeout(again);
   return h("fieldset", null, h("legend", null, `Shares of ${name}`),
     choose(`The shares of ${name} are`, kind, kinds, (next) => { forget(name); if (next !== "none") set(column, values[next](), true); }),
-    ["none", "shares"].includes(kind) && [h("p", { class: "soft" }, HOW),
-      drawBars(name, levels, levels.map((level) => wanted[level] ?? 0), moved, rest)],
+    ["none", "shares"].includes(kind) && drawBars(name, levels, levels.map((level) => at(wanted, level) ?? 0), moved, rest),
     h("button", { type: "button", "aria-label": `Remove the shares of ${name}`, onclick: () => remove(column) }, "Remove"));
 }
 
