@@ -133,7 +133,7 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
         answered(page)
         page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
         page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
-        page.set_viewport_size({"width": 1280, "height": 1290})
+        page.set_viewport_size({"width": 1280, "height": 1180})
         page.evaluate("document.getElementById('live').scrollIntoView()")
         boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
         assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
@@ -173,6 +173,7 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         assert lines["Compare only within"] == ["region", "–"]
         shot(page, "pins")
 
+        page.evaluate("for (const one of ask.querySelectorAll('details')) one.open = false")
         page.get_by_role("button", name="Restore within").click()
         asked(page, **pinned["scenario"])
         answered(page)
@@ -180,6 +181,7 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
         assert state["answer"]["see"] == pinned["see"]
         assert page.get_by_label("Limit the largest weight").is_checked()
+        assert page.get_by_role("group", name="Compare only within").get_by_label("region").is_checked()
         assert not page.locator("#ask").get_by_label("Compare missing values").is_checked()
         assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
         page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
@@ -213,7 +215,7 @@ def test_a_range_has_a_width_or_is_one_number(page, tmp_path):
         )
         assert said[:2] == ["0.500 to 0.750", "1.000"]
         assert said[2].endswith("Expect equal outcomes of a: 1.000; equal outcomes of b: 0.980 to 1.000.")
-        assert said[3] == "A file of 50 new rows has the same rates, to three digits."
+        assert said[3] == "Expect a file of 50 new rows to have the same rates, to three digits."
 
 
 @pytest.mark.slow

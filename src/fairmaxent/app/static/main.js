@@ -377,6 +377,7 @@ const unpin = (number) => changePins("/api/unpin", { number });
 function putBack(scenario) {
   options = { ...scenario };
   forgetMoves();
+  byId("ask").replaceChildren(); // so that what is asked for is unfolded, even if it was folded before
   change({}, { look: true, draw: true });
   drawLookPart();
 }

@@ -194,6 +194,6 @@ export function drawExpected(target, see, { rows, rates }) {
   const after = (one) => see.rates.find((other) => other.kind === one.kind && other.name === one.name).after;
   const isSame = (one) => one.range.every((end) => rate(end) === rate(after(one)));
   const said = asked.map((one) => `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${span(...one.range)}`);
-  target.textContent = !asked.length ? "" : asked.every(isSame) ? `A file of ${whole(rows)} new rows has the same rates, to three digits.`
+  target.textContent = !asked.length ? "" : asked.every(isSame) ? `Expect a file of ${whole(rows)} new rows to have the same rates, to three digits.`
     : `“After” is exact for the fit. A file of ${whole(rows)} new rows has whole people, so its rates differ a little. Expect ${said.join("; ")}.`;
 }
