@@ -75,7 +75,7 @@ function limits(options, change) {
     slider({ label: "New combinations", value: options.base_share ?? 0.2, min: 0, max: 1, step: 0.01,
       disabled: Boolean(options.share || options.epsilon), // then all rows are new
       show: (value) => percent(value), input: (value) => change({ base_share: value }) }),
-    h("p", { class: "soft" }, "The share of rows that may match nobody in the data."));
+    h("p", { class: "soft" }, "Share of rows that may match nobody in the data."));
 }
 
 function largest(options, change) {
