@@ -1,10 +1,13 @@
 """What Ask asks for: impossible wishes, group sizes, public values and privacy."""
 
+from importlib.resources import files
+
 import numpy as np
 import polars
 import pytest
 
 from appserver import OPTIONS, downloaded, opened, people
+from fairmaxent.app.labels import _CHOICES
 
 DOMAIN = """
 [levels]
@@ -82,6 +85,12 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     )
     assert status == 422
     assert "“New combinations” is -1" in answer["error"]
+
+
+def test_choices_are_named_as_on_the_page():
+    page = "".join(file.read_text("utf-8") for file in (files("fairmaxent.app") / "static").iterdir()).lower()
+    for (option, _), words in _CHOICES.items():
+        assert option == "detail" or words in page  # whose choices come from the command line
 
 
 def test_group_sizes_are_kept_unless_asked(client):

@@ -186,6 +186,9 @@ def test_rows_to_share(files):
     said = run("debias", "data.parquet", *ROLES, "-o", "redrawn.csv", "--report", "redrawn.md")
     assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
     assert "sharing them can still give real people away" in (files / "redrawn.md").read_text()
+    said = run("debias", "data.csv", *ROLES, "-o", "asked.csv", "--detail", "bins", "--report", "asked.md")
+    assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
+    assert "sharing them can still give real people away" in (files / "asked.md").read_text()
     said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--share", "--report", "r.md")
     assert "sharing real people" not in said
     real, shared = (polars.read_csv(files / name) for name in ("data.csv", "shared.csv"))

@@ -218,6 +218,11 @@ def test_what_cannot_be_typed_stays_in_the_file(folder):
     assert shlex.split(reported()["source"]["command"])[-2:] == ["--protected", "sex, at birth"]
     (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\ndrop = ["job, last"]\n')
     run("debias", "odd.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--seed", 1, "--force")
+    assert shlex.split(reported()["source"]["command"])[-2:] == ["--drop", '"job, last"']
+    coded = pl.read_csv("data.csv").with_columns((pl.col("income") == ">50K").cast(int))
+    coded.write_csv("coded.csv")
+    (folder / "options.toml").write_text('outcome = "income"\nprotected = "sex"\nfavourable = 1\n')  # a number
+    run("debias", "coded.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--force")
     assert "--config=options.toml" in reported()["source"]["command"]
 
 

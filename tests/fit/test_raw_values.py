@@ -173,7 +173,10 @@ def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     lazy = pl.from_pandas(table).lazy()
     fit = fitted(lazy)
     assert any("'age', 'amount' are redrawn within their bins" in note for note in fit.certificate.warnings)
-    assert fitted(lazy, detail="bins").certificate.redrawn is None
+    asked = fitted(lazy, detail="bins").certificate
+    assert asked.redrawn.columns == ("age", "amount")
+    assert asked.redrawn.reason is None
+    assert not any("redrawn" in note for note in asked.warnings)  # nobody needs to be told what they asked for
     with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' is not available"):
         fitted(lazy, detail="rows")
 
@@ -245,3 +248,14 @@ def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
 def test_a_wrong_word_is_refused(table):
     with pytest.raises(fairmaxent.errors.InputError, match="detail"):
         fitted(table, detail="row")
+
+
+def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):
+    words = "rows of the data but for their numbers, which are redrawn within bins"
+    fit = fitted(table, detail="bins")
+    assert words in str(fit.certificate)
+    fit.save(tmp_path / "model.fme")
+    assert words in str(fairmaxent.load(tmp_path / "model.fme").certificate)
+    assert words not in str(fitted(table).certificate)
+    exact = table.drop(columns=["age", "amount"])  # nothing is left to redraw
+    assert fitted(exact, detail="bins").certificate.redrawn is None

@@ -132,8 +132,8 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
     frame = random_people(5)
     fit = fairmaxent.debias(frame, ["hired", "grade"], "z", favourable={"hired": "yes", "grade": "low"}, estimate=None)
     text = str(fit.certificate)
-    assert "statistical_rate of hired by z" in text
-    assert "statistical_rate of grade by z" in text
+    assert "statistical rate of hired by z" in text
+    assert "statistical rate of grade by z" in text
     assert "outcome grade = low" in text
     assert "hired, grade" in repr(fit)
     fit.save(tmp_path / "fit.fme")
@@ -147,7 +147,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
     assert np.abs(rows.rate_before - before).max() < 1e-12
     fit.report(tmp_path / "report.md", data=frame)
     report = (tmp_path / "report.md").read_text()
-    assert "grade = low is equally common in all groups of grade by z." in report
+    assert "grade = low is equally common in all groups of z." in report
     assert "grade keeps the shares that it has in the data." in report
     spans = fit.uncertainty(replicates=50, random_state=0)
     assert spans.after.statistical_rate["grade by z"].value == pytest.approx(1, abs=1e-9)
@@ -175,3 +175,45 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
 def test_refusals(options, words):
     with pytest.raises(fairmaxent.InputError, match=words):
         fairmaxent.debias(random_people(0), **{"outcome": ["hired", "grade"], "protected": "z", **options})
+
+
+def test_a_rate_of_group_sizes_is_named_without_an_outcome(tmp_path):
+    frame = random_people(5)
+    fit = fairmaxent.debias(
+        frame,
+        ["hired", "grade"],
+        "z",
+        favourable={"hired": "yes", "grade": "low"},
+        within="x",
+        representation_rate=1.0,
+        largest_weight=1.5,
+        estimate=None,
+    )
+    fit.save(tmp_path / "fit.fme")
+    fit.report(tmp_path / "report.md", trade_off=False)
+    report = (tmp_path / "report.md").read_text()
+    loaded = fairmaxent.load(tmp_path / "fit.fme")
+    for text in (str(fit), str(fit.certificate), str(loaded.certificate), str(fairmaxent.verify(tmp_path / "fit.fme"))):
+        assert text.count("epresentation rate of z within x") == 1 + text.count("the representation rate of z within x")
+        assert "representation rate of hired" not in text
+    assert sum("the representation rate" in warning for warning in fit.certificate.warnings) == 1
+    assert "All groups of z within x have the same size." in report
+    assert "hired = yes is equally common in all groups of z within x." in report
+    assert "| Statistical rate of z within x, grade = low |" in report
+    assert " by z" not in report.split("### The rates in detail")[0].replace("grade = low, by z", "")
+
+
+def test_the_remedy_for_a_tiny_group_is_an_option_that_can_be_passed():
+    n = 600
+    frame = pd.DataFrame(
+        {"sex": ["F"] * 5 + ["M"] * (n - 5), "race": ["a", "b", "c"] * (n // 3), "x": ["p", "q"] * (n // 2)}
+    )
+    frame["hired"] = np.where(np.arange(n) % 5 < 2, "yes", "no")
+    frame["kept"] = np.where(np.arange(n) % 7 < 3, "yes", "no")
+    asked = {"representation_rate": 0.5, "estimate": None}
+    fit = fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked)
+    assert "representation_rate={'sex': None, 'race': 0.5}" in fit.certificate.warnings[0]
+    within = fairmaxent.debias(frame, "hired", ["sex", "race"], within="x", **asked)
+    assert "representation_rate={'sex': None, 'race': 0.5}" in within.certificate.warnings[0]
+    asked["representation_rate"] = {"sex": None, "race": 0.5}
+    assert fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked).certificate.wanted

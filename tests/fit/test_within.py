@@ -358,7 +358,7 @@ def test_lazy_frames_and_polars_give_the_same_table():
 def test_the_certificate_and_the_report_speak_of_strata(tmp_path):
     frame = decisions(600)
     fit = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
-    assert "statistical_rate of group within label" in str(fit.certificate)
+    assert "statistical rate of group within label" in str(fit.certificate)
     fit.report(tmp_path / "report.md", data=frame)
     text = (tmp_path / "report.md").read_text()
     assert "group within label" in text

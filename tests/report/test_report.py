@@ -12,7 +12,9 @@ from scipy.stats import chi2_contingency
 import fairmaxent
 from fairmaxent.fit import certificate
 from fairmaxent.report import build_report, trade_off
-from fairmaxent.report.associations import LARGEST_MAP, cramers_v
+from fairmaxent.report.associations import LARGEST_MAP, _chance, cramers_v
+from fairmaxent.report.html import to_html
+from fairmaxent.report.markdown import to_markdown
 from mixed import TABLES
 from tables import as_table, random_frame, rates_of
 
@@ -149,6 +151,66 @@ def test_associations_are_cramers_v_by_another_library(report, fit, frame):
 def test_an_impossible_level_takes_no_part_in_an_association():
     assert cramers_v(np.array([[0.5, 0.0, 0.0], [0.0, 0.0, 0.5]])) == pytest.approx(1.0)
     assert cramers_v(np.array([[0.5, 0.5], [0.0, 0.0]])) == 0.0
+
+
+def test_pairs_are_ranked_by_what_is_more_than_chance():
+    """Two columns of nearly unique values look closely related, and less so after the fit; that means nothing."""
+    rng = np.random.default_rng(7)
+    rows = 250
+    sex = rng.choice(["f", "m"], rows)
+    frame = pd.DataFrame(
+        {
+            "sex": sex,
+            "part": rng.integers(0, 50, rows).astype(str),
+            "kind": rng.integers(0, 40, rows).astype(str),
+            "job": np.where(rng.random(rows) < 0.8, sex, "x"),
+            "y": np.where(rng.random(rows) < np.where(sex == "f", 0.45, 0.6), "yes", "no"),
+        }
+    )
+    fit = fairmaxent.debias(frame, "y", "sex", base="product", base_share=0.7, random_state=0, estimate=None)
+    report = build_report(fit, trade_off=False)
+    known = report.associations
+    first, second = known.names.index("part"), known.names.index("kind")
+    by_chance = known.before[first][second] - known.after[first][second]
+    real = next(shift for shift in known.shifts if (shift.first, shift.second) == ("y", "sex"))
+    assert by_chance > real.before - real.after  # by the plain difference alone it would stand above
+    for shift in known.shifts:
+        assert abs(shift.after - shift.before) > shift.chance
+    assert not any({shift.first, shift.second} & {"part", "kind"} for shift in known.shifts)
+    assert "part, kind" not in to_markdown(report)
+    assert f"| y, sex | {real.before:.3f} | {real.after:.3f} | {real.chance:.3f} |" in to_markdown(report)
+
+
+def test_no_pair_may_have_changed():
+    frame = plain_frame()
+    fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=None, base_share=0, estimate=None)
+    report = build_report(fit, trade_off=False)
+    assert report.associations.shifts == ()
+    for text in (to_markdown(report), to_html(report)):
+        assert "No pair changed by more than that." in text
+
+
+SHAPES = [(2, 3, False), (40, 9, False), (60, 60, False), (12, 30, True)]
+
+
+@pytest.mark.parametrize(("first", "second", "weighted"), SHAPES)
+def test_what_chance_makes_of_unrelated_columns_is_simulated(first, second, weighted):
+    """The formula against shuffled columns, for many levels and for few rows that count often."""
+    rng = np.random.default_rng(first)
+    rows = 500
+    a, b = rng.integers(0, first, rows), rng.integers(0, second, rows)
+    weights = rng.exponential(size=rows) if weighted else np.ones(rows)
+    seen = []
+    for _ in range(100):
+        table = np.zeros((first, second))
+        np.add.at(table, (a, rng.permutation(b)), weights)
+        seen.append(cramers_v(table) ** 2)
+    frame = pd.DataFrame({"y": np.where(a % 2, "yes", "no"), "a": a.astype(str), "b": b.astype(str), "w": weights})
+    fit = fairmaxent.debias(
+        frame, "y", "a", weight="w", statistical_rate=None, base_share=0, domain=None, estimate=None, missing="compare"
+    )
+    chance = _chance(fit, [1, 2], lambda i, j: np.ones((fit.domain.sizes[i], fit.domain.sizes[j])))
+    assert np.mean(seen) == pytest.approx(chance[0, 1] ** 2, rel=0.2)
 
 
 def test_copies_by_brute_force():

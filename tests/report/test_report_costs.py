@@ -158,7 +158,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
     fit = debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0)
     report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
     assert report.alerts == ()
-    assert [sentences.state(rate) for rate in report.rates] == [("good", "✓ met")] * 2
+    assert [sentences.state(report, rate) for rate in report.rates] == [("good", "✓ met")] * 2
     for text in (visible(to_html(report)), to_markdown(report)):
         assert sentences.ALERTS not in text
         assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")

@@ -48,9 +48,58 @@ def expected(table):
 # ---------------------------------------------------------------- judged by what was delivered
 
 
-def test_rows_by_quota_fall_short_because_they_are_whole(fit):
-    report = build_report(fit, delivered=fit.sample(61, random_state=3), trade_off=False)
-    assert "at most, because rows come in whole numbers." in sentences.verdict(report)
+def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
+    """0.9994 is no failure: nobody can be cut in two."""
+    sample = fit.sample(5001, random_state=3)
+    report = build_report(fit, delivered=sample, trade_off=False)
+    rates = expected(sample)
+    assert all(0.995 < rate < 1 - 1e-6 for rate in rates.values())
+    for rate in report.rates:
+        assert (rate.met_exactly, rate.met, rate.rounded) == (True, False, True)
+        assert rate.gap == pytest.approx(1 - rates[rate.kind])
+        assert sentences.state(report, rate) == ("good", "✓ met, rounded to whole rows")
+    within = f"to within {1 - min(rates.values()):.4f} by the drawn rows, because rows are whole people."
+    assert sentences.verdict(report) == f"Both rates asked for are met: exactly by the distribution, and {within}"
+    assert "fall short" not in to_markdown(report)
+
+
+def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
+    sample = fit.sample(9, random_state=3)
+    report = build_report(fit, delivered=sample, trade_off=False)
+    gap = 1 - min(expected(sample).values())
+    assert gap > 0.1
+    assert f"but the drawn rows fall short by up to {gap:.4f}, because rows are whole people." in sentences.verdict(
+        report
+    )
+    assert {sentences.state(report, rate)[0] for rate in report.rates} == {"short"}
+    text = to_markdown(report)
+    for rate in expected(sample).values():
+        assert f"met by the distribution, but these rows are short by {1 - rate:.4f}" in text
+    assert "✓" not in text
+
+
+def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
+    """Rows that somebody changed may be near the rates, and yet not be the nearest whole rows."""
+    rows = fit.sample(5001, random_state=3)
+    changed = pd.concat([rows, rows[(rows["y"] == "o1") & (rows["z0"] == "g0")].head(4)])
+    report = build_report(fit, delivered=changed, trade_off=False)
+    assert max(rate.gap for rate in report.rates) < 0.005
+    for rate in report.rates:
+        assert not rate.rounded
+        assert sentences.state(report, rate) == (
+            "short",
+            f"met by the distribution, but these rows are short by {rate.gap:.4f}",
+        )
+    assert "whole people" not in sentences.verdict(report)
+
+
+def test_a_target_is_nearly_met_by_whole_rows(frame):
+    fit = fairmaxent.debias(frame, "y", "z0", target={"z0": {"g0": 0.3, "g1": 0.7}}, random_state=1)
+    report = build_report(fit, delivered=fit.sample(1001), trade_off=False)
+    rate = by_kind(report)["representation_rate"]
+    assert (rate.from_target, rate.met, rate.nearly_met) == (True, False, True)
+    assert rate.gap == pytest.approx(abs(300 - 0.3 * 1001) / 1001, abs=1e-3)
+    assert sentences.state(report, rate)[1] == "✓ met, rounded to whole rows"
 
 
 def test_rows_that_fall_short_get_no_tick(fit):
@@ -61,10 +110,10 @@ def test_rows_that_fall_short_get_no_tick(fit):
     for rate in report.rates:
         assert rate.delivered == pytest.approx(rates[rate.kind])
         assert (rate.met_exactly, rate.met) == (True, False)
-        assert sentences.state(rate) == ("short", "met by the distribution only")
+        short = f"met by the distribution, but these rows are short by {1 - rates[rate.kind]:.4f}"
+        assert sentences.state(report, rate) == ("short", short)
     gap = 1 - min(rates.values())
-    short = f"met by the distribution; the drawn rows are short by {gap:.4f} at most."
-    assert short in sentences.verdict(report)
+    assert f"met by the distribution, but the drawn rows fall short by up to {gap:.4f}." in sentences.verdict(report)
     for text in (to_html(report), to_markdown(report)):
         assert "✓" not in text
         assert f"{rates['statistical_rate']:.4f}" in text

@@ -128,7 +128,7 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     fit = fitted(people())
     (line,) = answers(build_report(fit, mode="weights"))["model"].lines
     assert "not estimated" in line
-    assert "--estimate" in line
+    assert "estimate='weights'" in line
     known = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
     report = build_report(known, mode="weights")
     model, rate = answers(report)["model"], known.certificate.downstream.after.by_predictions["sex"]

@@ -19,10 +19,12 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.commands.report import command
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.fit import certificate
 from fairmaxent.fit.share_text import percent
 from fairmaxent.report import Source, build_report, sentences, write_report
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.front_door import FrontDoor
 from fairmaxent.report.html import SHOWN_COLUMNS, SHOWN_GROUPS, SHOWN_LEVELS, SHOWN_WARNINGS, to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
@@ -313,7 +315,8 @@ def test_the_command_writes_what_python_writes(tmp_path):
     assert done.exit_code == 0, done.output
     digest = hashlib.sha256((tmp_path / "data.csv").read_bytes()).hexdigest()
     model = WrittenFile("Model", "model.fme", hashlib.sha256((tmp_path / "model.fme").read_bytes()).hexdigest())
-    source = Source(file="data.csv", sha256=digest, written=(model,))
+    front_door = FrontDoor("on the command line", as_typed)
+    source = Source(file="data.csv", sha256=digest, written=(model,), front_door=front_door)
     write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
     again = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])

@@ -124,7 +124,7 @@ def test_without_an_estimate_it_says_how_to_get_one(table):
     report = build_report(debias(table, "y", "z0", random_state=0), trade_off=False)
     for text in (to_html(report), to_markdown(report)):
         assert "was not estimated for this fit" in text
-        assert "estimate='rows' or 'weights' in Python, or --estimate on the" in html.unescape(text)
+        assert "To estimate it, fit again with estimate='rows'." in html.unescape(text)
 
 
 # ---------------------------------------------------------------- relabelled rows

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.errors import Option
+from fairmaxent.report.front_door import FrontDoor
 
 LABELS = {
     # who is compared
@@ -81,6 +83,19 @@ _ALIKE = {
     "declared": "domain",
     "missing_text": "missing",
 }
+# Choices that stand on the page in words.
+_CHOICES = {
+    ("groups", "each"): "each column on its own",
+    ("groups", "joint"): "their intersections",
+    ("mode", "rows"): "new rows",
+    ("mode", "weights"): "your rows with weights",
+    ("mode", "top-up"): "only the rows to add to yours",
+    ("relabel", "probabilities"): "relabel, for equal probabilities",
+    ("relabel", "predictions"): "relabel, for equal decisions",
+    ("detail", "rows"): "rows",
+    ("detail", "bins"): "bins",
+}
+_RATES = ("representation_rate", "statistical_rate")  # each with a box to tick
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -99,12 +114,28 @@ def as_labelled(option: Option) -> str:
 
     >>> as_labelled(Option("base_share")), as_labelled(Option("force"))
     ('“New combinations”', '--force on the command line')
+    >>> as_labelled(Option("mode", "weights")), as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
+    ('“What to take: your rows with weights”', '“Equal outcomes” not ticked for sex')
     """
     is_flag = option.name == "missing"  # of missing values as a group, not of their marks in a file
     label = label_of("compare_missing" if is_flag else option.name)
     if label is None:
         return f"{as_typed(option)} on the command line"
-    return f"“{label}”" if option.column is None else f"“{label}” for {option.column!r}"
+    if option.column is not None:
+        return f"“{label}” for {option.column!r}"
+    if option.name in _RATES and option.value is not ...:
+        return f"“{label}”{_without_tick(option.value)}"
+    choice = _CHOICES.get((option.name, str(option.value)))
+    return f"“{label}”" if choice is None else f"“{label}: {choice}”"
+
+
+def _without_tick(rate: object) -> str:
+    """Say which boxes of a rate are not ticked."""
+    columns = [column for column, one in rate.items() if one is None] if isinstance(rate, Mapping) else []
+    return f" not ticked for {', '.join(columns)}" if columns else " not ticked" if rate is None else ""
+
+
+IN_APP = FrontDoor("in the app", as_labelled)
 
 
 def labelled(text: str) -> str:

@@ -8,17 +8,17 @@ from dataclasses import fields
 from typing import Any
 
 from fairmaxent.app.gaps import gaps_by_group
-from fairmaxent.app.labels import as_labelled, labelled
+from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect_command
-from fairmaxent.cli.commands.inspect import domain_draft
+from fairmaxent.cli.commands.inspect import domain_draft, inspected
 from fairmaxent.cli.options import DomainOptions
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
-from fairmaxent.inspection import Inspection, inspect
+from fairmaxent.inspection import Inspection
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.proxies import NOTABLE
 from fairmaxent.plain_text import visible
@@ -39,15 +39,7 @@ _IDENTIFIER = {
 def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the table with the roles, and the ways to read its columns, that the page chose."""
     frame, roles, domain = _looked_at(opened, asked)
-    inspection = inspect(
-        frame,
-        roles.outcome or None,
-        roles.protected or None,
-        favourable=roles.favoured,
-        groups=roles.groups,
-        weight=roles.weight,
-        domain=domain,
-    )
+    inspection = inspected(frame, roles, domain)
     look = _looked(opened, inspection, frame, domain, tuple(asked.get("keep") or ()))
     if asked:  # what nobody chose is not taken for granted
         look |= {} if roles.outcome else {"outcome": None}
@@ -74,7 +66,7 @@ def _looked(
     opened: OpenedTable, inspection: Inspection, frame: Any, domain: Domain, kept: Sequence[str]
 ) -> dict[str, Any]:
     """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for."""
-    notes = [*map(labelled, opened.file().notes_spelled(as_labelled)), *inspection.notes]
+    notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
     for hint in inspection.hints:
         if hint.kind == "identifier":
             notes += [_IDENTIFIER[name in kept].format(name) for name in hint.columns]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.app.file_sets import numbered
+from fairmaxent.app.labels import IN_APP
 from fairmaxent.app.looked import plain
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
@@ -22,6 +23,7 @@ from fairmaxent.errors import InputError
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.tables import read_table, write_table
 from fairmaxent.progress import Progress
+from fairmaxent.raking.few_rows import few_rows_warnings
 from fairmaxent.raking.pipeline import rake
 
 RAKING_NAMES = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
@@ -130,15 +132,15 @@ def weigh(table: OpenedTable, known: KnownMargins, folder: Path, number: int, pr
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), wanted.output or "", form=form)
-        origin = source_of(str(table.path), table.reading(), _AS_INFERRED, command)
-        origin = replace(origin, file=os.path.basename(table.typed))
-        make_report(raking, wanted, known.filing, staging, origin, source.notes)
+        origin = source_of(str(table.path), _AS_INFERRED, command)
+        origin = replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
+        make_report(raking, wanted, known.filing, staging, origin, source)
     certificate = raking.certificate
     whats = {**dict.fromkeys(margins, "Margins"), weighted: "Your rows with weights", report: "Report"}
     return {
         "levels": plain([{"margin": one.name, **vars(level)} for one in certificate.margins for level in one.levels]),
         "summary": certificate.summary(),
-        "notes": [*certificate.warnings, *certificate.notes],
+        "notes": [*map(IN_APP.said, few_rows_warnings(certificate.margins)), *certificate.notes],
         "command": command,
         "files": [
             {"name": name, "what": what, "bytes": os.path.getsize(folder / name), "folder": int(folder.name)}

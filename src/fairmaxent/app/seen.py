@@ -25,6 +25,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import GroupChange, group_label
 from fairmaxent.fit.group_changes import group_changes as changes_of
 from fairmaxent.fit.remarks import other_remarks, unfair_decisions
+from fairmaxent.fit.sharing_text import copies_of
 from fairmaxent.plain_text import visible
 from fairmaxent.report import model_estimate
 from fairmaxent.report.delivered import data_table
@@ -44,6 +45,7 @@ def seen(fit: Fit) -> dict[str, Any]:
         "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share,
+        "copied_rows": copies_of(redrawn=certificate.redrawn is not None).are,
         "largest_weight": None
         if costs is None
         else max((group.largest_weight for group in costs.groups), default=None),
@@ -63,7 +65,8 @@ def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
     """The range in which each rate of new rows will be: they are whole people, so it is not exactly that of the fit."""
     ranges = fit.certificate.interval(rows or fit.table.size, iid=iid)
     return [
-        plain({"kind": kind, "name": name, "range": ranges[kind][name]}) for kind, name in fit.certificate.rates_shown
+        plain({"kind": kind, "name": fit.certificate.measure.about(kind, name), "range": ranges[kind][name]})
+        for kind, name in fit.certificate.rates_shown
     ]
 
 
@@ -83,7 +86,7 @@ def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
         yield plain(
             {
                 "kind": kind,
-                "name": name,
+                "name": certificate.measure.about(kind, name),
                 "wanted": certificate.wanted[kind][name],
                 "before": certificate.before[kind][name],
                 "after": certificate.achieved[kind][name],

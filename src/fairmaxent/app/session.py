@@ -18,6 +18,7 @@ from fairmaxent.app.fitted import Fitted
 from fairmaxent.app.forms import forms
 from fairmaxent.app.jobs import Jobs
 from fairmaxent.app.judging import Judging, judge
+from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.latest_only import LatestOnly
 from fairmaxent.app.looked import drafted, look_at, plain
 from fairmaxent.app.margins import KnownMargins, weigh
@@ -244,7 +245,7 @@ class Session:
     def trade_off(self, progress: Progress) -> dict[str, Any]:
         """Fit a few more times with other rates and other shares of the base."""
         _, fitted = self._current()
-        curve = trade_off(fitted.fit, progress=progress)
+        curve = trade_off(fitted.fit, progress=progress, spell=as_labelled)
         return {"points": plain([vars(point) for point in curve.points]), "skipped": curve.skipped}
 
     def evaluate(self, values: object, progress: Progress) -> dict[str, Any]:

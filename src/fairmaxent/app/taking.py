@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fairmaxent.app.labels import IN_APP
 from fairmaxent.app.repeat import FileNames
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.before_after import measure, measure_data
@@ -41,8 +42,8 @@ def take(
     with Staging(wanted.targets, force=True) as staging:
         result = _result(fit, source, wanted, staging, progress)
         progress("writing the report", 0.6)
-        origin = source_of(str(table.path), table.reading(scenario.drop), scenario.columns_as, command)
-        origin = replace(origin, file=os.path.basename(table.typed))
+        origin = source_of(str(table.path), scenario.columns_as, command)
+        origin = replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
         make_report(result, wanted, scenario.filing, staging, origin)
         progress("writing the report", 0.95)
     whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}

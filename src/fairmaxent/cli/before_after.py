@@ -88,14 +88,16 @@ def rates_table(certificate: Certificate, before: Measured, after: Measured) -> 
         [what, "any" if rate is None else f"{rate:.4f}", *values]
         for kind, name in certificate.rates_shown
         for rate in [certificate.wanted[kind][name]]
-        for what, *values in _lines(kind, name, before, after)
+        for what, *values in _lines(certificate.measure.rate_name(kind, name), kind, name, before, after)
     ]
     return text_table(["", "wanted", "before", "after"], rows)
 
 
-def _lines(kind: str, name: str, before: Measured, after: Measured) -> Iterator[tuple[str, float | None, float | None]]:
+def _lines(
+    what: str, kind: str, name: str, before: Measured, after: Measured
+) -> Iterator[tuple[str, float | None, float | None]]:
     """One rate of a grouping; a line for each of a few outcomes, so that no rate is about nobody knows what."""
-    what, levels = f"{kind.replace('_', ' ')} of {name}", before.levels[name]
+    levels = before.levels[name]
     worst = before.rates[kind][name], after.rates[kind][name]
     if kind == "representation_rate":
         yield what, *worst

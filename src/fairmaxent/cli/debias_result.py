@@ -67,13 +67,13 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         unknown = () if self.not_estimated is None else (self.not_estimated,)
-        exact = () if self.private else (*self.source.notes, *self._leaks)
+        exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks)
         return (*good, *self.after.absences, *exact, *typed, *unknown, *self.written_notes)
 
     @property
     def notes_on_file(self) -> tuple[str, ...]:
         """What reading the file of a private fit showed: exact, so it is for the user alone."""
-        return self.source.notes if self.private else ()
+        return self.source.notes_spelled(as_typed) if self.private else ()
 
     @property
     def _leaks(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
 from fairmaxent.data.levels import value_text
@@ -121,10 +122,14 @@ def as_typed(option: Option) -> str:
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
     ('--base-share', '--groups each', '--statistical-rate none')
+    >>> as_typed(Option("share", True))
+    '--share'
     >>> as_typed(Option("target", column="sex"))
     "--target for 'sex'"
     >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
     '--representation-rate sex=0.9,race=none'
+    >>> print(as_typed(Option("keep", ["id", "race, ethnicity"])))
+    --keep 'id,"race, ethnicity"'
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
@@ -136,18 +141,18 @@ def as_typed(option: Option) -> str:
         return f"--{name} for {option.column!r}"
     return (
         f"--{name}"
-        if option.value is ...
+        if option.value is ... or option.value is True
         else f"--{name} {shlex.quote(_typed_value(option.value, is_bins=option.name == 'bins'))}"
     )
 
 
 def _typed_value(value: object, *, is_bins: bool = False) -> str:
     if is_bins and isinstance(value, Mapping):
-        return "; ".join(f"{column}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
+        return "; ".join(f"{quoted(column)}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
     if isinstance(value, Mapping):
-        return ",".join(f"{column}={_typed_value(item)}" for column, item in value.items())
+        return ",".join(f"{quoted(column)}={_typed_value(item)}" for column, item in value.items())
     if isinstance(value, list | tuple):
-        return ",".join(map(_typed_value, value))
+        return ",".join(quoted(_typed_value(item)) for item in value)
     return "none" if value is None else str(value)
 
 

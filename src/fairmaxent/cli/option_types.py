@@ -1,16 +1,19 @@
 """Values of options, from the text of the command line or from a TOML file.
 
-On the command line, options of a column are written ``column: one, two``; a name or level that contains a comma has to
-go into a TOML file.
+On the command line, options of a column are written ``column: one, two``; a name or level that contains a comma goes in
+double quotes (see `quoting`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
+
+from fairmaxent.cli.quoting import HOW, quoted, split, unquoted
 
 NOTHING = "none"
 KEEP = "keep"
@@ -18,6 +21,24 @@ FREE = "free"
 
 # "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels may be "<=50K" or "[17, 25)".
 _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
+
+
+class ColumnsOption(click.Option):
+    """An option that takes a list of columns, and may be repeated; a TOML file holds the names as they are."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser collect what is typed."""
+        self.multiple = True
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.multiple = False
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Join the lists that were typed."""
+        if isinstance(value, list) and ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE:
+            return [name for text in value for name in NAMES.convert(text, self, ctx)]
+        return super().type_cast_value(ctx, value)
 
 
 class Value(click.ParamType[Any]):
@@ -61,28 +82,47 @@ class Value(click.ParamType[Any]):
 
 
 def names_of(text: str) -> list[str]:
-    """Parse ``sex, race``."""
-    names = [name.strip() for name in text.split(",")]
+    """Parse ``sex, race``, or ``sex, "race, ethnicity"``."""
+    names = [unquoted(name) for name in split(text, ",")]
     if not all(names):
-        raise ValueError(f"{text!r} is not a list of columns, such as sex,race")
+        raise ValueError(f"{text!r} is not a list of columns, such as sex,race; {HOW}")
     return names
 
 
 def columns_in(text: str, known: Collection[str]) -> list[str]:
-    """Parse ``sex, race`` if the columns are known: a name that contains a comma is one name.
+    """Parse ``sex, race`` if the columns are known: then a name that contains a comma needs no quotes.
 
     >>> columns_in("sex, race, ethnicity", ["sex", "race, ethnicity"]), columns_in("a,b", [])
     (['sex', 'race, ethnicity'], ['a', 'b'])
     """
-    parts = text.split(",")
-    names: list[str] = []
+    return [text.strip()] if text.strip() in known else joined(names_of(text), known)
+
+
+def joined(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Join names that are not columns to one that is: ``race``, ``ethnicity`` to the column "race, ethnicity".
+
+    >>> joined(["sex", "race", "ethnicity"], ["sex", "race, ethnicity"]), joined(["a", "b"], ["a", "b", "a, b"])
+    (['sex', 'race, ethnicity'], ['a', 'b'])
+    """
+    columns = {_without_blanks(column): column for column in known}
+    result: list[str] = []
     start = 0
-    while start < len(parts):
-        ends = range(len(parts), start, -1)
-        end = next((end for end in ends if ",".join(parts[start:end]).strip() in known), start + 1)
-        names.append(",".join(parts[start:end]).strip())
-        start = end
-    return names
+    while start < len(names):
+        runs = (names[start:end] for end in range(len(names), start + 1, -1))
+        run = next((run for run in runs if _without_blanks(",".join(run)) in columns and not {*run} <= {*known}), None)
+        result.append(names[start] if run is None else columns[_without_blanks(",".join(run))])
+        start += 1 if run is None else len(run)
+    return result
+
+
+def _without_blanks(name: str) -> str:
+    """A name without the blanks around its commas."""
+    return ",".join(part.strip() for part in name.split(","))
+
+
+def comma_hint(known: Collection[str]) -> str:
+    """How to write the names of columns that contain a comma, if there are any."""
+    return f"; {HOW}" if any("," in name for name in known) else ""
 
 
 def _columns_text(text: str) -> str:
@@ -121,14 +161,20 @@ def bounds_of(text: str) -> tuple[float | None, float | None]:
 def pairs_of(text: str) -> dict[str, str]:
     """Parse ``sex=Male, pregnant=yes``."""
     pairs: dict[str, str] = {}
-    for part in text.split(","):
-        column, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not column or not value:
-            raise ValueError(f"{text!r} is not column=value, or several of them separated by commas")
+    for part in split(text, ","):
+        column, value = _pair(part)
+        if not column or not value:
+            raise ValueError(f"{text!r} is not column=value, or several of them separated by commas; {HOW}")
         if column in pairs:
             raise ValueError(f"{text!r} names {column!r} twice")
         pairs[column] = value
     return pairs
+
+
+def _pair(part: str) -> tuple[str, str]:
+    """The sides of an equals sign; the second is empty if there is none."""
+    column, *rest = map(unquoted, split(part, "=", once=True))
+    return column, rest[0] if rest else ""
 
 
 def within_of(text: str) -> dict[str, list[str] | None]:
@@ -138,17 +184,18 @@ def within_of(text: str) -> dict[str, list[str] | None]:
     {'department': None, 'label': ['yes']}
     """
     strata: dict[str, list[str] | None] = {}
-    for part in text.split(","):
-        column, equals, level = (piece.strip() for piece in part.partition("="))
-        if not column or bool(equals) != bool(level):
-            raise ValueError(f"{text!r} is not a list of columns, such as department,year, or column=level")
+    for part in split(text, ","):
+        column, level = _pair(part)
+        if not column or part.endswith("="):
+            raise ValueError(f"{text!r} is not a list of columns, such as department,year, or column=level; {HOW}")
         strata[column] = [*(strata.get(column) or ()), level] if level else None
     return strata
 
 
 def _written_strata(strata: Mapping[str, Any]) -> str:
     return ",".join(
-        name if levels is None else ",".join(f"{name}={level}" for level in levels) for name, levels in strata.items()
+        quoted(name) if levels is None else ",".join(f"{quoted(name)}={_written(level)}" for level in levels)
+        for name, levels in strata.items()
     )
 
 
@@ -170,7 +217,7 @@ def target_of(text: str) -> tuple[str, dict[str, float] | str | None]:
         match = _SHARE.match(rest, start)
         if not match:
             raise ValueError(f"{rest[start:].strip()!r} is not level=share, as in 'sex: Female=0.6, Male=0.4'")
-        shares[match["level"]] = number_of(match["share"])
+        shares[unquoted(match["level"])] = number_of(match["share"])
         start = match.end()
     return column, shares
 
@@ -178,7 +225,7 @@ def target_of(text: str) -> tuple[str, dict[str, float] | str | None]:
 def order_of(text: str) -> tuple[str, list[str]]:
     """Parse ``size: small, medium, large``."""
     column, rest = _column_and(text, "size: small, medium, large")
-    return column, [level.strip() for level in rest.split(",")]
+    return column, [unquoted(level) for level in split(rest, ",")]
 
 
 def kind_of(text: str) -> tuple[str, str]:
@@ -188,7 +235,7 @@ def kind_of(text: str) -> tuple[str, str]:
 
 def bins_of(text: str) -> tuple[str | None, int | list[float]]:
     """Parse ``8`` (for all columns), ``age: 8`` or the edges ``age: 0, 18, 65, 120``."""
-    if ":" not in text:
+    if len(split(text, ":")) == 1:
         return None, _whole(text)
     column, rest = _column_and(text, "age: 0, 18, 65, 120")
     return column, [number_of(edge) for edge in rest.split(",")] if "," in rest else _whole(rest)
@@ -202,10 +249,10 @@ def _whole(text: str) -> int:
 
 
 def _column_and(text: str, example: str) -> tuple[str, str]:
-    column, colon, rest = (part.strip() for part in text.partition(":"))
-    if not colon or not column or not rest:
+    column, *rest = split(text, ":", once=True)
+    if not column or not rest or not rest[0]:
         raise ValueError(f"{text!r} is not written as in {example!r}")
-    return column, rest
+    return unquoted(column), rest[0]
 
 
 def is_number(value: Any) -> bool:
@@ -256,20 +303,20 @@ def _is_event(value: Any) -> bool:
 def _written(value: Any) -> str:
     """Write nothing, a number or text, several of them, or pairs."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_written(item)}" for name, item in value.items())
+        return ", ".join(f"{quoted(name)}={_written(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_written, value))
-    return NOTHING if value is None else str(value)
+    return NOTHING if value is None else quoted(value) if isinstance(value, str) else str(value)
 
 
 def _written_of_column(pair: tuple[str | None, Any]) -> str:
     """Write what is said of a column, or of all."""
     column, value = pair
     text = KEEP if value is None else _written(value)
-    return text if column is None else f"{column}: {text}"
+    return text if column is None else f"{quoted(column)}: {text}"
 
 
-NAMES = Value("COLUMNS", names_of, _is_names, ",".join, "a list of columns")
+NAMES = Value("COLUMNS", names_of, _is_names, lambda names: ",".join(map(quoted, names)), "a list of columns")
 PROTECTED = Value("COLUMNS", _columns_text, lambda value: False, str, "a list of columns")
 RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
 BOUNDS = Value("LOW,HIGH", bounds_of, _is_bounds, _written, "two numbers")

@@ -84,7 +84,7 @@ class ReadingOptions:
             columns=self.columns,
             texts=texts,
         )
-        return self.without_dropped(replace(table, remarks=table.notes_spelled(as_typed)))
+        return self.without_dropped(table)
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
@@ -106,11 +106,20 @@ class ReadingOptions:
 
     def without_dropped(self, table: TableFile) -> TableFile:
         """Leave out the columns to drop."""
-        names = table.frame.collect_schema().names()
-        for name in self.drop or ():
-            if name not in names:
-                raise ColumnError(f"--drop names {name!r}, which is not a column; {did_you_mean(name, names)}")
-        return replace(table, frame=table.frame.drop(self.drop), whole=table.frame) if self.drop else table
+        if not self.drop:
+            return table
+        dropped = columns_to_drop(self.drop, table.frame.collect_schema().names())
+        return replace(table, frame=table.frame.drop(dropped), whole=table.frame)
+
+
+def columns_to_drop(asked: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The columns that --drop names; refuse one that is not there."""
+    dropped = option_types.joined(asked, names)
+    for name in dropped:
+        if name not in names:
+            hint = f"{did_you_mean(name, names)}{option_types.comma_hint(names)}"
+            raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
+    return dropped
 
 
 @dataclass(frozen=True)
@@ -190,17 +199,21 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def source_of(data: str, reading: ReadingOptions, columns_as: DomainOptions | None, command: str | None) -> Source:
-    """Say, for a report, where its data came from."""
+def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
+    """Say, for a report, where its data came from; None: the report has no data."""
+    from fairmaxent.report.front_door import FrontDoor
     from fairmaxent.report.source import Source, file_sha256
 
+    front_door = FrontDoor("on the command line", as_typed)
+    if data is None:
+        return Source(front_door=front_door)
     is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
         file="stdin" if data == "-" else os.path.basename(data),
         sha256=file_sha256(data) if is_file else None,
-        dropped=tuple(reading.drop or ()),
         domain=columns_as.said if columns_as else {},
+        front_door=front_door,
     )
 
 
@@ -270,11 +283,17 @@ reading_options = taking(
             help="Text of a cell that means missing; repeatable. Replaces the default: "
             f"{', '.join(mark or 'empty' for mark in MISSING)}.",
         ),
-        click.option("--columns", type=option_types.NAMES, help="Names of the columns, if there is no header line."),
+        click.option(
+            "--columns",
+            cls=option_types.ColumnsOption,
+            type=option_types.NAMES,
+            help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
+        ),
         click.option(
             "--drop",
+            cls=option_types.ColumnsOption,
             type=option_types.NAMES,
-            help="Columns to leave out, e.g. identifiers; a table that only gets weights keeps them.",
+            help="Columns to leave out, e.g. id,name; repeatable. A table that only gets weights keeps them.",
         ),
         click.option(
             "--max-memory",

@@ -19,6 +19,7 @@ from fairmaxent.cli.role_options import RoleOptions
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
+    from fairmaxent.files.tables import TableFile
     from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
     from fairmaxent.progress import Progress
 
@@ -90,6 +91,13 @@ class AskedOptions:
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
                     f"{f', or give the rate by column: {others}' if others else ''}"
                 )
+
+    def known(self, table: TableFile) -> AskedOptions:
+        """The same, with lists of columns as the table has them: a name that contains a comma is one name."""
+        if self.values["keep"] is None:
+            return self
+        kept = option_types.joined(self.values["keep"], table.frame.collect_schema().names())
+        return replace(self, values={**self.values, "keep": kept})
 
     def request(
         self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
@@ -213,9 +221,10 @@ _ASKED = section(
     ),
     click.option(
         "--keep",
+        cls=option_types.ColumnsOption,
         type=option_types.NAMES,
-        help="Columns to keep although they look like identifiers; by default such columns are left out of rows, model "
-        "and report.",
+        help="Columns to keep although they look like identifiers; repeatable. By default such columns are left out of "
+        "rows, model and report.",
     ),
     click.option(
         "--base",

@@ -62,7 +62,7 @@ def typed_level(text: object, dtype: Any) -> object:
 
 def _column_hint(name: str, names: Sequence[str], path: str) -> str:
     """Say why a column may be missing."""
-    hint = did_you_mean(name, names)
+    hint = f"{did_you_mean(name, names)}{option_types.comma_hint(names)}"
     mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or set it to that"

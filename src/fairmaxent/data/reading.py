@@ -19,10 +19,10 @@ from fairmaxent.errors import InputError, Option
 
 @dataclass(frozen=True)
 class RedrawnValues:
-    """Columns whose raw values are drawn again within their levels, though nobody asked for that, and the reason."""
+    """Columns whose raw values are drawn again within their levels, and the reason."""
 
     columns: tuple[str, ...]
-    reason: str
+    reason: str | None  # None: that was asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,13 @@ def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
     return table if scale == UNSCALED else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale.average))
 
 
-def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> RedrawnValues | None:
-    """Say which exact values no row keeps; refuse that if they were asked for."""
+def redrawn_values(detail: DetailOption | None, domain: Domain, why: str | None) -> RedrawnValues | None:
+    """Say which exact values no row keeps, because of what was asked for or of ``why``; refuse if they were asked for.
+
+    None: rows keep all of them.
+    """
+    if detail != "bins" and why is None:
+        return None
     if detail == "rows":
         raise InputError(
             Option("detail", "rows"),
@@ -78,4 +83,4 @@ def without_positions(detail: DetailOption | None, domain: Domain, why: str) -> 
             ", or fit a table in memory with its own Domain.",
         )
     shared = tuple(attribute.name for attribute in domain.attributes if not attribute.is_value_coded)
-    return None if detail == "bins" or not shared else RedrawnValues(shared, why)
+    return RedrawnValues(shared, None if detail == "bins" else why) if shared else None

@@ -8,7 +8,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound, check_domain
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
+from fairmaxent.data.reading import Reading, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted
 from fairmaxent.data.weights import UNSCALED
@@ -45,7 +45,7 @@ def read_lazy(
         table=per_average(_count(shifted, roles, weight), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
-        redrawn=without_positions(detail, domain, "the rows are not kept in memory"),
+        redrawn=redrawn_values(detail, domain, "the rows are not kept in memory"),
         weight_scale=scale,
         left_out=left_out,
     )

@@ -14,7 +14,7 @@ from fairmaxent.data.domain import Domain, bound, check_domain
 from fairmaxent.data.encoded import Encoded
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading, per_average, without_identifiers, without_positions
+from fairmaxent.data.reading import Reading, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
@@ -42,7 +42,7 @@ def read_in_memory(
     domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
     roles = Roles.of(domain, outcome, protected, within, also)
     positions = None if detail == "bins" else encoded.positions
-    redrawn = without_positions(detail, domain, encoded.unknown) if encoded.unknown else None
+    redrawn = redrawn_values(detail, domain, encoded.unknown or None)
     progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in frame.columns if name not in left_out),

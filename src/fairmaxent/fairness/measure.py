@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ class Measure:
     strata: int = 0  # how many axes the strata have
     outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
     others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
+    columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping; none in files of earlier versions
 
     def __post_init__(self) -> None:
         if self.others:  # the groupings of one outcome come after those of the other
@@ -68,7 +69,8 @@ class Measure:
         for axis, levels in strata.items():  # anyone who names missing strata wants to compare them
             if levels is not None and left_out.get(axis) in levels:
                 del left_out[axis]
-        names = tuple(roles.grouping_name(grouping) + _within_name(roles, strata) for grouping in groupings)
+        columns = tuple(map(roles.grouping_name, groupings))
+        names = tuple(column + _within_name(roles, strata) for column in columns)
         if others:
             names = tuple(f"{outcome} by {name}" for outcome in roles.outcome_names for name in names)
         return cls(
@@ -79,6 +81,7 @@ class Measure:
             len(strata),
             tuple(_outside(roles, strata, left_out)),
             tuple(zip(roles.other_axes, others, strict=True)),
+            columns * (1 + len(others)),
         )
 
     def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
@@ -90,6 +93,28 @@ class Measure:
         """Each grouping once, with its name, however many outcomes there are."""
         count = len(self.groupings) // (1 + len(self.others))
         return tuple(zip(self.names, self.groupings, strict=True))[:count]
+
+    def groups_of(self, name: str) -> str:
+        """Name a grouping by its groups alone: of several outcomes, without the one that its name begins with."""
+        if not self.others or not self.columns:
+            return name
+        return name[name.rindex(f" by {self.columns_of(name)}") + len(" by ") :]
+
+    def columns_of(self, name: str) -> str:
+        """The protected columns of a grouping, without the strata that they are compared in."""
+        return self.columns[self.names.index(name)] if self.columns else name
+
+    def about(self, kind: str, name: str) -> str:
+        """What a rate of a grouping is about: a representation rate is about groups, whatever the outcome."""
+        return self.groups_of(name) if kind == "representation_rate" else name
+
+    def rate_name(self, kind: str, name: str) -> str:
+        """Name a rate of a grouping.
+
+        >>> Measure(((1,),), ("sex",), (0,)).rate_name("statistical_rate", "sex")
+        'statistical rate of sex'
+        """
+        return f"{kind.replace('_', ' ')} of {self.about(kind, name)}"
 
     def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
         """Return a table, or a stack of them, without the groups of this grouping that are not compared."""

@@ -54,6 +54,14 @@ class TableFile:
     may_end_in_sum: bool = False  # the last row looks like a sum or a remark, and was read as data
 
     @property
+    def dropped(self) -> tuple[str, ...]:
+        """The columns that were left out."""
+        if self.whole is None:
+            return ()
+        kept = self.frame.collect_schema().names()
+        return tuple(name for name in self.whole.collect_schema().names() if name not in kept)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """The remarks as sentences, with options as Python spells them."""
         return self.notes_spelled(str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
-from fairmaxent.fairness.measure import Measure, Rates
+from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.cost_remarks import cost_remarks
@@ -73,15 +73,7 @@ class Certificate(Facts):
     multiplier_norm: float  # ‖λ*‖₂
     multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
     distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
-    measure: Measure
     table: Reals  # p*(y, z)
-
-    @property
-    def rates_shown(self) -> Iterator[tuple[str, str]]:
-        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
-        groupings = {name for name, _ in self.measure.of_first_outcome}
-        for kind, names in self.wanted.items():
-            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -185,7 +177,7 @@ class Certificate(Facts):
 
     def __str__(self) -> str:
         alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
-        labels = [f"{kind} of {name}" for kind, name in self.rates_shown]
+        labels = [self.measure.rate_name(kind, name) for kind, name in self.rates_shown]
         groups = worst_groups(self.costs.groups) if self.costs else []
         labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
         width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
@@ -195,7 +187,7 @@ class Certificate(Facts):
         for kind, name in self.rates_shown:
             wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
             shown = "any" if wanted is None else f"{wanted:.4f}"
-            lines.append(f"{kind + ' of ' + name:<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
+            lines.append(f"{self.measure.rate_name(kind, name):<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
         lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
         lines += self._downstream_lines(width)

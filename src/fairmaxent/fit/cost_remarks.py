@@ -82,11 +82,10 @@ def _keep_size(group: GroupCost, facts: Facts) -> Remark:
         return ()
     if group.targeted:
         return ("ask for a smaller share of the group in ", Option("target"))
-    joint = " × " in group.grouping and len(wanted) == 1
-    return (
-        "leave the group at its size with ",
-        Option("representation_rate", None if joint else {**wanted, group.grouping: None}),
-    )
+    rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {group.grouping: None}
+    by_column = {facts.measure.columns_of(name): rate for name, rate in rates.items()}
+    joint = " × " in group.grouping and len(by_column) == 1
+    return ("leave the group at its size with ", Option("representation_rate", None if joint else by_column))
 
 
 def _grows(group: GroupCost) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.fairness.measure import ByGrouping, Rates
+from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import Decisions
@@ -86,6 +87,7 @@ class SingleGroup:
 class Facts:
     """All that remarks on a fit are made from."""
 
+    measure: Measure
     wanted: Rates
     achieved: Rates  # exact: taken from the fitted distribution, not from drawn rows
     rows: int  # of the data
@@ -106,11 +108,18 @@ class Facts:
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
-    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values, if asked
+    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
     copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: an earlier version's file
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
+
+    @property
+    def rates_shown(self) -> Iterator[tuple[str, str]]:
+        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
+        groupings = {name for name, _ in self.measure.of_first_outcome}
+        for kind, names in self.wanted.items():
+            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
 
     @property
     def downstream(self) -> Downstream | None:

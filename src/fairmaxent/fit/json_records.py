@@ -135,6 +135,7 @@ def _measure(record: Mapping[str, Any]) -> Measure:
         record.get("strata", 0),
         tuple(map(tuple, record.get("outside", ()))),
         tuple((axis, tuple(levels)) for axis, levels in record.get("others", ())),
+        tuple(record.get("columns", ())),
     )
 
 

@@ -142,7 +142,7 @@ def _table_rates(fit: Learned) -> Iterator[RateLine]:
     stated = (certificate.wanted, certificate.before, certificate.achieved)
     for kind, name in certificate.rates_shown:
         wanted, before, achieved = (rates[kind][name] for rates in stated)
-        yield RateLine(f"{kind.replace('_', ' ')} of {name}", wanted, before, achieved)
+        yield RateLine(certificate.measure.rate_name(kind, name), wanted, before, achieved)
 
 
 def _decision_rates(fit: Learned) -> Iterator[RateLine]:

@@ -51,7 +51,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             Option("keep", list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
-    if facts.redrawn is not None:
+    if facts.redrawn is not None and facts.redrawn.reason is not None:
         columns = ", ".join(map(repr, facts.redrawn.columns))
         yield (
             f"values of {columns} are redrawn within their bins (",
@@ -122,16 +122,15 @@ def missed_rates(facts: Facts) -> Iterator[Remark]:
     """Say which rates the limit on weights leaves out of reach."""
     if facts.largest_weight is None:
         return
-    for kind, names in facts.wanted.items():
-        for name, wanted in names.items():
-            reached = facts.achieved[kind][name]
-            if wanted is not None and reached is not None and reached < wanted - REACHED:
-                yield (
-                    f"the {kind.replace('_', ' ')} of {name} is {reached:.3f}, not {wanted:.3f}, because no row may "
-                    f"count more than {facts.largest_weight:g} times (",
-                    Option("largest_weight"),
-                    ")",
-                )
+    for kind, name in facts.rates_shown:
+        wanted, reached = facts.wanted[kind][name], facts.achieved[kind][name]
+        if wanted is not None and reached is not None and reached < wanted - REACHED:
+            yield (
+                f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not {wanted:.3f}, because no row may "
+                f"count more than {facts.largest_weight:g} times (",
+                Option("largest_weight"),
+                ")",
+            )
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:

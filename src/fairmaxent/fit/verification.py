@@ -33,8 +33,9 @@ class Verification:
             f"  format version {self.version}; digests of its parts: {digests}",
             "  certificate: made again from the stored rows and distribution; every number agrees",
         ]
-        for kind, names in self.certificate.achieved.items():
-            lines += [f"  {kind.replace('_', ' ')} of {name}: {rate:.4f}" for name, rate in names.items()]
+        certificate = self.certificate
+        for kind, name in certificate.rates_shown:
+            lines.append(f"  {certificate.measure.rate_name(kind, name)}: {certificate.achieved[kind][name]:.4f}")
         lines += [f"  not verified: {what}" for what in self.unverified]
         lines.append(f"  it holds {self.holds}")
         return "\n".join(lines)

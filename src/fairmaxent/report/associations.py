@@ -21,12 +21,17 @@ _Joint = Callable[[int, int], Reals]
 
 @dataclass(frozen=True)
 class AssociationShift:
-    """Cramér's V of two columns, before and after."""
+    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these.
+
+    Where many levels share few rows, or few rows count often, two columns look related though they are not: without a
+    relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
+    """
 
     first: str
     second: str
     before: float
     after: float
+    chance: float  # before or after, whichever is more
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Associations:
     left_out: int  # columns that the map has no room for
     before: Matrix
     after: Matrix
-    shifts: tuple[AssociationShift, ...]
+    shifts: tuple[AssociationShift, ...]  # that are more than chance
 
 
 def associations(fit: Fit) -> Associations:
@@ -59,7 +64,7 @@ def associations(fit: Fit) -> Associations:
         left_out=len(sizes) - len(chosen),
         before=tuple(map(tuple, before.tolist())),
         after=tuple(map(tuple, after.tolist())),
-        shifts=_largest(names, before, after),
+        shifts=_largest(names, before, after, _chance(fit, chosen, in_data)),
     )
 
 
@@ -100,10 +105,21 @@ def _matrix(chosen: Sequence[int], joint: _Joint) -> Reals:
     return result
 
 
-def _largest(names: Sequence[str], before: Reals, after: Reals) -> tuple[AssociationShift, ...]:
-    rows, columns = np.triu_indices(len(names), 1)
+def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
+    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
+    levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
+    degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
+    copied = fit.certificate.copied_share
+    share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
+    before, after = (np.sqrt(degrees / rows) for rows in (fit.table.worth, fit.certificate.effective_rows))
+    return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
+
+
+def _largest(names: Sequence[str], before: Reals, after: Reals, chance: Reals) -> tuple[AssociationShift, ...]:
+    """The pairs that changed most, of those that changed by more than chance explains."""
+    rows, columns = np.nonzero(np.triu(np.abs(after - before) > chance, 1))
     order = np.argsort(-np.round(np.abs(after - before)[rows, columns], 12), kind="stable")[:_SHIFTS]
     return tuple(
-        AssociationShift(names[i], names[j], float(before[i, j]), float(after[i, j]))
+        AssociationShift(names[i], names[j], float(before[i, j]), float(after[i, j]), float(chance[i, j]))
         for i, j in zip(rows[order], columns[order], strict=True)
     )

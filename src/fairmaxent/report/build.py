@@ -11,7 +11,7 @@ from typing import Any
 
 from fairmaxent.data.frames import open_frame
 from fairmaxent.data.shareable import shareable
-from fairmaxent.errors import InputError, LevelError, spelled
+from fairmaxent.errors import InputError, LevelError
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
@@ -20,15 +20,17 @@ from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.sharing_text import promise
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report.associations import Associations, associations
+from fairmaxent.report.compared_outcomes import outcomes_compared
 from fairmaxent.report.copies import Copies, check_data, copies
 from fairmaxent.report.counting import Counting, counting
 from fairmaxent.report.delivered import Mode, absences, deliver
 from fairmaxent.report.delivered_costs import DeliveredCosts, delivered_costs
 from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.filing import Filing, filed
+from fairmaxent.report.front_door import FrontDoor
 from fairmaxent.report.rates import Reached, reached
 from fairmaxent.report.repeat_call import call
-from fairmaxent.report.request_text import outcomes_compared, wishes
+from fairmaxent.report.request_text import wishes
 from fairmaxent.report.shares import Grouping, Marginal, Move, groupings, largest_moves, marginals
 from fairmaxent.report.source import Source
 from fairmaxent.report.trade_off import TradeOff, trade_off
@@ -76,7 +78,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON; a number that is not finite is None."""
-        plain: dict[str, Any] = _plain(asdict(self))
+        plain: dict[str, Any] = _plain(asdict(self) | {"source": self.source.to_dict()})
         return plain
 
 
@@ -103,6 +105,7 @@ def build_report(
     data = _known_data(fit, data)
     made = deliver(fit, delivered, mode=mode, iid=iid, seed=seed)
     origin = Source() if source is None else source
+    door = origin.front_door
     columns = marginals(fit)
     return Report(
         filing=filing,
@@ -113,30 +116,30 @@ def build_report(
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
-        alerts=tuple(spelled(remark, str) for remark in cost_remarks(fit.certificate)),
+        alerts=tuple(map(door.said, cost_remarks(fit.certificate))),
         changed=() if fit.certificate.costs is None else tuple(changed_lines(fit.certificate.costs)),
         costs=delivered_costs(fit, made, data),
         counting=counting(fit, made.table),
         wishes=wishes(fit),
         rates=reached(fit, made),
-        warnings=(*absences(fit, made.table), *(spelled(remark, str) for remark in other_remarks(fit.certificate))),
+        warnings=(*absences(fit, made.table), *map(door.said, other_remarks(fit.certificate))),
         certificate=fit.certificate.to_dict(),
         groupings=groupings(fit),
         moves=largest_moves(columns),
         marginals=columns,
         associations=associations(fit),
-        trade_off=_trade_off(fit, wanted=trade_off),
+        trade_off=_trade_off(fit, door, wanted=trade_off),
         mode=mode,
         relabelled=fit.soft is not None,
         iid=iid,
         new_rows=made.rows,
         for_report=delivered is None,
         copies=None if fit.certificate.privacy is not None else copies(fit, made, data),
-        evaluation=evaluated(fit, data, mode=mode, iid=iid) if evaluate else None,
+        evaluation=evaluated(fit, data, mode=mode, iid=iid, spell=door.spell) if evaluate else None,
         seed=made.seed,
         source=origin,
-        advice=_advice(fit.certificate),
-        not_estimated=_not_estimated(fit.certificate),
+        advice=_advice(fit.certificate, door),
+        not_estimated=_not_estimated(fit.certificate, door),
         promise=None if fit.certificate.privacy is None else promise(fit.certificate.privacy),
         call=call(fit, made, origin),
         versions=_versions(fit),
@@ -159,22 +162,22 @@ def _known_data(fit: Fit, data: Any) -> Any:
     return data
 
 
-def _trade_off(fit: Fit, *, wanted: bool) -> TradeOff:
-    return trade_off(fit) if wanted else TradeOff((), "it was not asked for")
+def _trade_off(fit: Fit, door: FrontDoor, *, wanted: bool) -> TradeOff:
+    return trade_off(fit, spell=door.spell) if wanted else TradeOff((), "it was not asked for")
 
 
-def _advice(certificate: Certificate) -> str | None:
+def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
     known = certificate.downstream
     unfair = [] if known is None else less_fair(known.after, certificate.wanted_of_decisions)
     if known is None or not unfair:
         return None
-    return f"Its decisions are expected to be less fair than wanted{spelled(remedy_remark(known, unfair[0]), str)}."
+    return f"Its decisions are expected to be less fair than wanted{door.said(remedy_remark(known, unfair[0]))}."
 
 
-def _not_estimated(certificate: Certificate) -> str | None:
+def _not_estimated(certificate: Certificate, door: FrontDoor) -> str | None:
     missing = certificate.not_estimated
-    return None if missing is None or not missing.why else spelled(missing.why, str)
+    return None if missing is None or not missing.why else door.said(missing.why)
 
 
 def _versions(fit: Fit) -> dict[str, str]:

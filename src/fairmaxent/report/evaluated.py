@@ -6,7 +6,7 @@ and the rows drawn from it are judged, with the fifth as control rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,8 +42,8 @@ class Evaluated:
     skipped: str | None
 
 
-def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool) -> Evaluated:
-    """Judge rows that are drawn from a fit as this one's are."""
+def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Option], str] = str) -> Evaluated:
+    """Judge rows that are drawn from a fit as this one's are; ``spell`` spells options in the reason why not."""
     if mode != "rows":
         raise InputError(
             Option("evaluate"), " judges new rows, and none were drawn; leave it out, or use ", Option("mode", "rows")
@@ -56,13 +56,13 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool) -> Evaluated:
         )
     if data is None:
         raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
-    problem = _cannot(fit, data)
-    if problem is not None:
-        return Evaluated(None, (), (), problem)
+    reason = _cannot(fit, data)
+    if reason is not None:
+        return Evaluated(None, (), (), reason)
     try:
         result = _judged(fit.request, frames.open_frame(data), iid=iid)
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return Evaluated(None, (), (), str(problem))
+        return Evaluated(None, (), (), problem.spelled(spell))
     return Evaluated(result, tuple(verdict(result)), result.flagged, None)
 
 

@@ -118,17 +118,17 @@ def _reached(report: Report) -> Answer:
         ("1 means equal", "Wanted", "Data", after, "State"),
         tuple(
             (
-                _meaning(report, rate),
+                _meaning(rate),
                 sentences.wanted(rate),
                 f"{rate.before:.4f}",
                 sentences.delivered(rate),
-                sentences.state(rate)[1],
+                sentences.state(report, rate)[1],
             )
             for rate in shown
         ),
         words=(4,),
         state=4,
-        states=tuple(sentences.state(rate)[0] for rate in shown),
+        states=tuple(sentences.state(report, rate)[0] for rate in shown),
     )
     left = len(rates) - len(shown)
     return Answer(
@@ -140,11 +140,11 @@ def _reached(report: Report) -> Answer:
     )
 
 
-def _meaning(report: Report, rate: Reached) -> str:
+def _meaning(rate: Reached) -> str:
     """What a rate compares, in plain words, with its name."""
-    grouping, outcome = short_name(rate.grouping, _NAME), short_name(report.favourable, _NAME)
-    if rate.kind == "statistical_rate":
-        return f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
+    grouping = short_name(rate.grouping, _NAME)
+    if rate.outcome is not None:
+        return f"How equally common {short_name(rate.outcome, _NAME)} is in the groups of {grouping} (statistical rate)"
     return f"How equal in size the groups of {grouping} are (representation rate)"
 
 
@@ -237,7 +237,7 @@ def _model(report: Report) -> Answer:
     question = "What a model trained on this will do"
     if known is None and tried is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{model_estimate.NOT_ESTIMATED}{why}",))
+        return Answer("model", question, (f"{sentences.not_estimated(report)}{why}",))
     if known is None:
         return Answer("model", question, tuple(_decided(report)))
     trained = "new rows" if known["output"] == "rows" else "weighted rows"
@@ -321,7 +321,7 @@ def _record(report: Report) -> Iterator[tuple[str, str]]:
     if source.file is None and not source.written:
         yield "Files", "none: the table was passed in Python"
     listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield "Made with", listed
+    yield "Made with", f"{listed}; {source.front_door.note}"
 
 
 def _named(name: str, digest: str | None) -> str:

@@ -15,7 +15,7 @@ from fairmaxent.report.build import Report
 from fairmaxent.report.first_page import first_page, left_out_alerts
 from fairmaxent.report.shares import Grouping, Marginal, Shift
 from fairmaxent.report.text_table import TextTable
-from fairmaxent.report.trade_off import TradeOffPoint, Varied
+from fairmaxent.report.trade_off import TradeOffPoint
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,7 +24,6 @@ SHOWN_COLUMNS = 40
 SHOWN_LEVELS = 16
 SHOWN_GROUPS = 24
 SHOWN_WARNINGS = 30
-_AXES: dict[Varied, str] = {"base_share": "base_share", "rates": "rates asked for"}
 
 
 @dataclass(frozen=True)
@@ -152,24 +151,24 @@ def _maps(report: Report) -> list[Picture]:
 
 def _curves(report: Report) -> list[Picture]:
     curves = []
-    for varied in _AXES:
+    for varied, across in sentences.varied(report).items():
         points = [point for point in report.trade_off.points if point.varied == varied and point.problem is None]
-        curves.append(_curve(points, "Distance from the data", varied, [point.distance for point in points]))
+        curves.append(_curve(points, "Distance from the data", across, [point.distance for point in points]))
         if varied == "base_share":
             shares = [None if point.seen is None else 100 * point.seen for point in points]
-            curves.append(_curve(points, "Seen combinations", varied, shares, unit=" %"))
+            curves.append(_curve(points, "Seen combinations", across, shares, unit=" %"))
         else:
-            curves.append(_curve(points, "Effective rows", varied, [point.effective_rows for point in points]))
+            curves.append(_curve(points, "Effective rows", across, [point.effective_rows for point in points]))
     return [curve for curve in curves if curve is not None]
 
 
 def _curve(
-    points: Sequence[TradeOffPoint], heading: str, varied: Varied, values: Sequence[float | None], *, unit: str = ""
+    points: Sequence[TradeOffPoint], heading: str, across: str, values: Sequence[float | None], *, unit: str = ""
 ) -> Picture | None:
     """Draw a curve, or none where fewer than two points have a value."""
     drawn = [(point.value, value) for point, value in zip(points, values, strict=True) if value is not None]
     if len(drawn) < 2:
         return None
     this_fit = next((point.value for point in points if point.is_this_fit), None)
-    title = f"{heading} over {_AXES[varied]}"
-    return Picture(title, _trusted(svg.curve(drawn, this_fit, title=title, across=_AXES[varied], unit=unit)))
+    title = f"{heading} over {across}"
+    return Picture(title, _trusted(svg.curve(drawn, this_fit, title=title, across=across, unit=unit)))

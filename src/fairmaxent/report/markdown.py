@@ -48,13 +48,14 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("### A model trained on this", *_model(report))
     yield from ("### What changed most", text(sentences.MOVES), table(tables.moves_table(report)))
     yield from ("### Every column", text(sentences.MARGINALS), *_columns(report))
-    yield from ("### Pairwise structure", text(sentences.ASSOCIATIONS), *_pairs(report))
+    yield from ("### Pairwise structure", text(sentences.associations_note(report)), *_pairs(report))
     yield from ("### Trade-off", *_trade_off(report))
     if report.promise is not None:
         yield from ("### Privacy", text(sentences.ledger_note(report)), table(tables.ledger_table(report)))
     yield from ("### Copies of real rows", text(sentences.copies_note(report)))
     if report.copies is not None:
-        yield from (_list(f"{share} {line}" for line, share in sentences.copy_lines(report)), sentences.PRIVACY)
+        yield _list(f"{share} {line}" for line, share in sentences.copy_lines(report))
+        yield text(sentences.privacy_note(report))
     yield from _evaluation(report)
     yield from ("### Certificate", text(sentences.CERTIFICATE), table(tables.certificate_table(report)))
     yield from ("### Limits of the method", _list(sentences.LIMITS))
@@ -64,7 +65,7 @@ def _sections(report: Report) -> Iterator[str]:
     yield from (
         sentences.call_note(report),
         _code(report.call),
-        text(sentences.seed(report)),
+        text(f"{sentences.seed(report)} {sentences.options_note(report)}"),
         text(sentences.footer(report)),
     )
 
@@ -98,7 +99,7 @@ def _model(report: Report) -> Iterator[str]:
         yield table(tables.decisions_table(tried, report.favourable))
     known = report.certificate["downstream"]
     if known is None:
-        yield text(model_estimate.NOT_ESTIMATED)
+        yield text(sentences.not_estimated(report))
         return
     yield text(model_estimate.how(known, favourable=report.favourable, private=report.promise is not None))
     yield table(tables.model_table(known, report.favourable))
@@ -118,7 +119,9 @@ def _columns(report: Report) -> Iterator[str]:
 
 def _pairs(report: Report) -> Iterator[str]:
     pairs = report.associations
-    yield from ("Pairs that changed most:", table(tables.pairs_table(report)))
+    yield from ("#### Pairs that changed most", text(sentences.pairs_note(report)))
+    if pairs.shifts:
+        yield table(tables.pairs_table(report))
     for when, matrix in (("Before", pairs.before), ("After", pairs.after)):
         yield f"{when}:"
         lines = [
@@ -131,7 +134,7 @@ def _trade_off(report: Report) -> Iterator[str]:
     if report.trade_off.skipped is not None:
         yield f"The trade-off was not computed: {text(report.trade_off.skipped)}."
         return
-    yield from (text(sentences.TRADE_OFF), table(tables.trade_off_table(report)))
+    yield from (text(sentences.trade_off_note(report)), table(tables.trade_off_table(report)))
 
 
 def _evaluation(report: Report) -> Iterator[str]:

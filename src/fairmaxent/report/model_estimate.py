@@ -26,10 +26,6 @@ WHY = (
     "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
     "other columns, and if they predict the old outcome, its decisions repeat it."
 )
-NOT_ESTIMATED = (
-    "This was not estimated for this fit. To estimate it, use estimate='rows' or 'weights' in Python, or --estimate on "
-    "the command line."
-)
 ONE_NOTION = (
     "The statistical rate is one idea of fairness: all groups get the outcome equally often. It says nothing about "
     "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "

@@ -19,6 +19,7 @@ from fairmaxent.files.atomic import write_whole
 from fairmaxent.plain_text import escaped_json, isolated
 from fairmaxent.raking.bounds import Bounds
 from fairmaxent.raking.certificate import RakingCertificate
+from fairmaxent.raking.few_rows import few_rows_warnings
 from fairmaxent.raking.margin_result import MarginLevel, MarginResult
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import find_browser, print_pdf
@@ -68,7 +69,7 @@ def write_raking_report(
     """
     render = _form(path)
     filing = filed(title=title, author=author, purpose=purpose, date=date)
-    content = render(raking.certificate, filing, source)
+    content = render(raking.certificate, filing, Source() if source is None else source)
     write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
@@ -78,7 +79,7 @@ def check_raking_path(path: str | PathLike[str]) -> None:
         find_browser()
 
 
-def _form(path: str | PathLike[str]) -> Callable[[RakingCertificate, Filing, Source | None], str | bytes]:
+def _form(path: str | PathLike[str]) -> Callable[[RakingCertificate, Filing, Source], str | bytes]:
     if not isinstance(path, str | PathLike):
         raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
     suffix = Path(path).suffix.lower()
@@ -103,6 +104,11 @@ def _summary(certificate: RakingCertificate) -> str:
         f"The {certificate.rows:,} rows were given weights so that the table has the known margins ({names}). Of all "
         f"such weights{within}, these change the table least."
     )
+
+
+def _notes(certificate: RakingCertificate, source: Source) -> list[str]:
+    """What to know, the warnings first."""
+    return [*map(source.front_door.said, few_rows_warnings(certificate.margins)), *certificate.notes]
 
 
 def _title(filing: Filing) -> str:
@@ -131,10 +137,8 @@ def _facts(certificate: RakingCertificate) -> list[tuple[str, str]]:
     return facts
 
 
-def _origin(source: Source | None) -> list[tuple[str, str]]:
-    made = [("Made by", f"fairmaxent {version('fairmaxent')}")]
-    if source is None:
-        return made
+def _origin(source: Source) -> list[tuple[str, str]]:
+    made = [("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}")]
     known = [("File", source.file), ("SHA-256 of the file", source.sha256)]
     known += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
     known += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
@@ -149,9 +153,9 @@ def _cells(level: MarginLevel) -> list[str]:
 # ---------------------------------------------------------------- forms
 
 
-def _html(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
+def _html(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
     title = _title(filing)
-    notes = "".join(f"<li>{_safe(note)}</li>" for note in (*certificate.warnings, *certificate.notes))
+    notes = "".join(f"<li>{_safe(note)}</li>" for note in _notes(certificate, source))
     parts = [
         f"<h1>{_safe(title)}</h1>\n{_pairs(_filing(filing))}\n<p>{_safe(_summary(certificate))}</p>",
         f'<div class="note"><ul>{notes}</ul></div>' if notes else "",
@@ -198,12 +202,12 @@ def _safe(text: str) -> str:
     return escape(isolated(text))
 
 
-def _pdf(certificate: RakingCertificate, filing: Filing, source: Source | None) -> bytes:
+def _pdf(certificate: RakingCertificate, filing: Filing, source: Source) -> bytes:
     return print_pdf(_html(certificate, filing, source).replace("</style>", "@page{size:A4}</style>", 1))
 
 
-def _markdown(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
-    notes = (*certificate.warnings, *certificate.notes)
+def _markdown(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
+    notes = _notes(certificate, source)
     lines = [f"# {_plain(_title(filing))}", ""]
     lines += [f"{name}: {_plain(value)}  " for name, value in _filing(filing)] + [""]
     lines += [_plain(_summary(certificate)), ""]
@@ -224,20 +228,21 @@ def _plain(text: str) -> str:
     return "".join(f"\\{mark}" if mark in "\\`*_[]<>#|&!" else mark for mark in joined)
 
 
-def _json(certificate: RakingCertificate, filing: Filing, source: Source | None) -> str:
+def _json(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
     record = {
         **asdict(filing),
         "title": _title(filing),
         "version": version("fairmaxent"),
-        "source": None if source is None else asdict(source),
-        "certificate": certificate.to_dict(),
+        "source": source.to_dict(),
+        "certificate": certificate.to_dict()
+        | {"warnings": [*map(source.front_door.said, few_rows_warnings(certificate.margins))]},
     }
     if certificate.bounds is not None and certificate.bounds[1] == float("inf"):
-        record["certificate"] = certificate.to_dict() | {"bounds": (certificate.bounds[0], None)}
+        record["certificate"] |= {"bounds": (certificate.bounds[0], None)}
     return escaped_json(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-_FORMS: dict[str, Callable[[RakingCertificate, Filing, Source | None], str | bytes]] = {
+_FORMS: dict[str, Callable[[RakingCertificate, Filing, Source], str | bytes]] = {
     ".html": _html,
     ".md": _markdown,
     ".json": _json,

@@ -11,10 +11,12 @@ from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, rep
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_label
 from fairmaxent.fit.wanted_shares import read_target
+from fairmaxent.report.compared_outcomes import levels_compared
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
 # Solvers stop a little short of an exact rate.
 _SLACK = 1e-6
+_SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Reached:
 
     kind: str
     grouping: str
+    outcome: str | None  # the outcomes that a statistical rate compares, in words
     wanted: float | None
     from_target: bool  # what is wanted follows from shares that the user named
     before: float
@@ -35,7 +38,15 @@ class Reached:
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
+    gap: float | None  # how far what was delivered falls short, of named shares the largest error; None: not known
+    rounded: bool  # whole rows are as close to the fitted distribution as these, so a gap is one of rounding
     costly: bool  # a group of this grouping rests on too few people, or one of them counts too often
+
+    @property
+    def nearly_met(self) -> bool:
+        """Whether only rounding to whole rows keeps what was delivered from the wanted rate, and by very little."""
+        small = self.gap is not None and self.gap < _SMALL_GAP
+        return bool(self.met_exactly) and self.met is False and self.rounded and small
 
 
 def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
@@ -46,6 +57,7 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     before = data_table(fit)
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
+    rounded = _is_rounded(fit, delivered)
     rates_reached = []
     for kind, names in certificate.wanted.items():
         for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
@@ -54,12 +66,15 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
             achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
             shares = _target_shares(fit, axes) if kind == "representation_rate" else None
             exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
+            gap = None if wanted is None or rate is None else wanted - rate
             if shares is not None:
+                gap = _largest_error(shares, delivered.table, axes)
                 exactly, as_delivered = (_has(shares, table, axes) for table in (certificate.table, delivered.table))
             rates_reached.append(
                 Reached(
                     kind=kind,
-                    grouping=name,
+                    grouping=measure.groups_of(name),
+                    outcome=levels_compared(fit, axes) if kind == "statistical_rate" else None,
                     wanted=wanted,
                     from_target=shares is not None,
                     before=_number(certificate.before[kind][name]),
@@ -69,6 +84,8 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
                     worst_before=_worst(fit, kind, axes, before),
                     met_exactly=exactly,
                     met=exactly and as_delivered,
+                    gap=0.0 if as_delivered else gap,
+                    rounded=rounded,
                     costly=name in costly,
                 )
             )
@@ -90,7 +107,17 @@ def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
 
 
 def _has(shares: Reals, table: Reals, axes: tuple[int, ...]) -> bool:
-    return bool(np.abs(group_shares(table, axes) - shares).max() <= _SLACK)
+    return _largest_error(shares, table, axes) <= _SLACK
+
+
+def _largest_error(shares: Reals, table: Reals, axes: tuple[int, ...]) -> float:
+    return float(np.abs(group_shares(table, axes) - shares).max())
+
+
+def _is_rounded(fit: Fit, delivered: Delivered) -> bool:
+    """Whether every combination of outcome and groups has its fair number of rows, up to one."""
+    rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
+    return delivered.mode != "weights" and bool(np.abs(delivered.table - fit.certificate.table).max() * rows < 1)
 
 
 def _met(wanted: float | None, rate: float | None) -> bool | None:

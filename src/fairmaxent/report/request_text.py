@@ -8,10 +8,9 @@ from fairmaxent.data.roles import read_within
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
+from fairmaxent.report.compared_outcomes import EACH, levels_compared
 from fairmaxent.report.rates import is_targeted
 
-_OUTCOMES = 3  # outcome levels named before the rest is counted
-_EACH = ("each level of ", "each of ")
 _BASES = {
     "tree": "a model of the same rows that keeps the strongest relations between columns",
     "product": "a model of the same rows that keeps only each column's own shares",
@@ -25,46 +24,29 @@ def wishes(fit: Fit) -> tuple[str, ...]:
 
 
 def _rates(fit: Fit) -> Iterator[str]:
-    wanted, groupings = fit.certificate.wanted, fit.certificate.measure.groupings
-    for (name, rate), axes in zip(wanted["representation_rate"].items(), groupings, strict=True):
+    wanted, measure = fit.certificate.wanted, fit.certificate.measure
+    for (name, rate), axes in zip(wanted["representation_rate"].items(), measure.groupings, strict=True):
         if rate is not None and not is_targeted(fit, axes) and not outcome_axis(axes):
+            groups = measure.groups_of(name)
             yield (
-                f"All groups of {name} have the same size."
+                f"All groups of {groups} have the same size."
                 if rate == 1
-                else f"The smallest group of {name} is at least {rate:.3g} times as large as the largest."
+                else f"The smallest group of {groups} is at least {rate:.3g} times as large as the largest."
             )
-    for (name, rate), axes in zip(wanted["statistical_rate"].items(), groupings, strict=True):
+    for (name, rate), axes in zip(wanted["statistical_rate"].items(), measure.groupings, strict=True):
         if rate is not None:
-            outcomes = _levels_compared(fit, axes)
+            outcomes, groups = levels_compared(fit, axes), measure.groups_of(name)
             yield (
-                f"{_sentence(outcomes)} is equally common in all groups of {name}."
+                f"{_sentence(outcomes)} is equally common in all groups of {groups}."
                 if rate == 1
-                else f"{_sentence(outcomes)} is at least {rate:.3g} times as common in each group of {name} as in any "
-                "other."
+                else f"{_sentence(outcomes)} is at least {rate:.3g} times as common in each group of {groups} as in "
+                "any other."
             )
-
-
-def outcomes_compared(fit: Fit) -> str:
-    """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
-    measure = fit.certificate.measure
-    count = len(measure.of_first_outcome)
-    return " and ".join(_levels_compared(fit, axes) for axes in measure.groupings[::count])
-
-
-def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
-    """Name the levels of the outcome that the rate of a grouping compares."""
-    outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
-    if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
-        return f"{_EACH[0]}{outcome.name}"
-    shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
-    if len(levels) == 1:
-        return shown
-    return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
 
 
 def _sentence(outcomes: str) -> str:
     """Begin a sentence with outcomes; a column's name stays as it is."""
-    return f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
+    return f"E{outcomes[1:]}" if outcomes.startswith(EACH) else outcomes
 
 
 def _targets(request: Request | PaperRequest) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fairmaxent.errors import Option
 from fairmaxent.fit.cost_text import worst_groups
 from fairmaxent.fit.share_text import percent
 from fairmaxent.fit.sharing_text import copies_of
 from fairmaxent.report.build import Report
 from fairmaxent.report.number_text import more
 from fairmaxent.report.rates import Reached
+from fairmaxent.report.trade_off import Varied
 
 RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
 
@@ -42,21 +44,6 @@ MARGINALS = (
     "Columns that nobody asked about change because they are related to the groups and the outcome. The distance is "
     "the share of the rows that would have to change their level."
 )
-ASSOCIATIONS = (
-    "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one determines "
-    "the other. The outcome should no longer be related to the protected columns; the rest should look the same on "
-    "both sides. Between columns with many levels and few rows, some of it is chance, which the base does not repeat. "
-    "The larger base_share is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others "
-    "none."
-)
-TRADE_OFF = (
-    "The same request with other shares of the base (base_share), which makes combinations possible that no row has, "
-    "and with other rates instead of the ones asked for. Distance is KL(data‖fair): the information in nats (1 nat is "
-    "1.44 bits) that is lost on average when the fair distribution replaces the data; 0 means none. Effective rows is "
-    "the number of equally weighted rows that carry as much information as the fair weights; if there are few, small "
-    "groups count many times over. Seen combinations is the probability that a drawn row has a combination of levels "
-    "that is in the data."
-)
 CERTIFICATE = (
     "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
     "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and the "
@@ -67,12 +54,6 @@ NOTHING_DRAWN = "All rows are real: {}. Sharing them means sharing the data."
 PRIVATE_COPIES = (
     "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one does so by "
     "chance, and that cannot be told without the data."
-)
-PRIVACY = (
-    "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
-    "rows can repeat real ones, especially if base_share is small. This fit is not differentially private. Treat "
-    "drawn rows the way you would treat the data. A copy of a common row reveals little; a copy of a row that occurs "
-    "only once may reveal something about a person."
 )
 LIMITS = (
     "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
@@ -98,9 +79,9 @@ _MEASURED = {
     "top-up": "The next column is counted in the old and the added rows together.",
 }
 _SHORT = {
-    "rows": "Rows come in whole numbers, so a rate of drawn rows can be below the exact one; more rows come closer.",
+    "rows": "Rows are whole people, so a rate of drawn rows can be below the exact one; more rows come closer.",
     "weights": "The weights do not reach the rate that the distribution has.",
-    "top-up": "Rows come in whole numbers, so a rate of old and added rows can be below the exact one.",
+    "top-up": "Rows are whole people, so a rate of old and added rows can be below the exact one.",
 }
 _SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
 
@@ -110,10 +91,9 @@ def title(report: Report) -> str:
     return report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
 
 
-def rate_name(report: Report, rate: Reached) -> str:
+def rate_name(rate: Reached) -> str:
     """Name a rate, with what it is about."""
-    about = f", {report.favourable}" if rate.kind == "statistical_rate" else ""
-    return f"{RATE_NAMES[rate.kind]} of {rate.grouping}{about}"
+    return f"{RATE_NAMES[rate.kind]} of {rate.grouping}{'' if rate.outcome is None else f', {rate.outcome}'}"
 
 
 def summary(report: Report) -> str:
@@ -145,20 +125,17 @@ def verdict(report: Report) -> str:
     if met == len(asked):
         return f"{which} met{reminder}."
     rows = DELIVERED_NAMES[report.mode].lower()
-    if exactly == len(asked):
-        gap = _gap(report, asked)
-        count = f"meet {met or 'none'} of {len(asked)}" if met or not gap else ""
-        return f"{which} met by the distribution; the {rows} {' and '.join(filter(None, [count, gap]))}{reminder}."
-    return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
-
-
-def _gap(report: Report, asked: list[Reached]) -> str:
-    """The largest shortfall of what was delivered, which tells rounding to whole rows from a failure."""
+    if exactly < len(asked):
+        return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
     short = [rate for rate in asked if not rate.met]
-    if any(rate.from_target or rate.delivered is None for rate in short):
-        return ""
-    reason = "" if report.mode == "weights" or report.iid else ", because rows come in whole numbers"
-    return f"are short by {max((rate.wanted or 0) - (rate.delivered or 0) for rate in short):.4f} at most{reason}"
+    gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
+    why = ", because rows are whole people" if short[0].rounded else ""
+    if all(rate.nearly_met for rate in short):
+        return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
+    is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
+    count = f"meet {met or 'none'} of {len(asked)}" if met or not is_one_number else ""
+    fall = f"fall short by up to {gap}{why}" if is_one_number else ""
+    return f"{which} met by the distribution, but the {rows} {' and '.join(filter(None, [count, fall]))}{reminder}."
 
 
 def delivery(report: Report) -> str:
@@ -174,13 +151,21 @@ def delivery(report: Report) -> str:
     return f"Delivered: {report.new_rows:,} new rows, drawn {how}."
 
 
-def state(rate: Reached) -> tuple[str, str]:
-    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too."""
+def state(report: Report, rate: Reached) -> tuple[str, str]:
+    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
+
+    Rows are whole people, so a rate that the distribution has exactly may differ in the last digits among them.
+    """
     if rate.met is None:
         return "", "not asked for"
-    if rate.met:
-        return ("short", "✓ met, but see the warning") if rate.costly else ("good", "✓ met")
-    return ("short", "met by the distribution only") if rate.met_exactly else ("bad", "✗ not met")
+    if rate.met or rate.nearly_met:
+        met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
+        return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+    if not rate.met_exactly:
+        return "bad", "✗ not met"
+    what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[report.mode]
+    by = "cannot be compared" if rate.gap is None else f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
+    return "short", f"met by the distribution, but {what} {by}"
 
 
 def wanted(rate: Reached) -> str:
@@ -220,6 +205,75 @@ def changed_shares(report: Report) -> list[str]:
     """How common each outcome is, before and after, and how much nobody in the data stands for."""
     lines = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in report.costs.outcomes]
     return [*lines, *([FILLED.format(percent(report.costs.filled))] if report.costs.filled else [])]
+
+
+def associations_note(report: Report) -> str:
+    """Explain the maps of relations between columns."""
+    return _said(
+        report,
+        "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
+        "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
+        "the same on both sides. The larger ",
+        Option("base_share"),
+        " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
+    )
+
+
+def pairs_note(report: Report) -> str:
+    """Say which pairs are listed."""
+    text = (
+        "Pairs are listed if their Cramér's V changed by more than chance alone can explain. By chance: about how "
+        "related such columns would seem to be if they were not, because many levels share few rows, or because few "
+        "rows count often."
+    )
+    return text if report.associations.shifts else f"{text} No pair changed by more than that."
+
+
+def trade_off_note(report: Report) -> str:
+    """Explain what was varied, and what it costs."""
+    return _said(
+        report,
+        "The same request with other shares of the base (",
+        Option("base_share"),
+        "), which makes combinations possible that no row has, and with other rates instead of the ones asked for. "
+        "Distance is KL(data‖fair): the information in nats (1 nat is 1.44 bits) that is lost on average when the fair "
+        "distribution replaces the data; 0 means none. Effective rows is the number of equally weighted rows that "
+        "carry as much information as the fair weights; if there are few, small groups count many times over. Seen "
+        "combinations is the probability that a drawn row has a combination of levels that is in the data.",
+    )
+
+
+def varied(report: Report) -> dict[Varied, str]:
+    """What the fits of the trade-off differ in."""
+    return {"base_share": _said(report, Option("base_share")), "rates": "rates asked for"}
+
+
+def privacy_note(report: Report) -> str:
+    """Say what a count of copies is, and what it is not."""
+    return _said(
+        report,
+        "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so drawn "
+        "rows can repeat real ones, especially if ",
+        Option("base_share"),
+        " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A copy "
+        "of a common row reveals little; a copy of a row that occurs only once may reveal something about a person.",
+    )
+
+
+def not_estimated(report: Report) -> str:
+    """Say how to learn what a model will do."""
+    asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+    return _said(report, "This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+
+
+def options_note(report: Report) -> str:
+    """Say how options are named, for a reader who came in by another door."""
+    note = report.source.front_door.note
+    return f"{note[:1].upper()}{note[1:]}."
+
+
+def _said(report: Report, *parts: object) -> str:
+    return report.source.front_door.said(parts)
 
 
 def rates_note(report: Report) -> str:

@@ -85,7 +85,7 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
     measure = fit.certificate.measure
     before, after = data_table(fit), fit.distribution.root_table
     shown = []
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
+    for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
         labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
         if not outcome_axis(axes):  # groups are the same for all outcomes

@@ -1,11 +1,14 @@
-"""Where a fit came from, as far as is known: the files, the command, and how the columns were read."""
+"""Where a fit came from, as far as is known: the files, the command, how columns were read, and by which front door."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fairmaxent.report.front_door import IN_PYTHON, FrontDoor
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Source:
     dropped: tuple[str, ...] = ()  # columns of the file that took no part
     domain: Mapping[str, object] = field(default_factory=dict)  # options of Domain.infer, where they were used
     written: tuple[WrittenFile, ...] = ()  # what was made from it, where that is in files
+    front_door: FrontDoor = IN_PYTHON
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON."""
+        return asdict(self) | {"front_door": self.front_door.where}
 
 
 def written_file(what: str, path: str | os.PathLike[str], *, name: str | os.PathLike[str] | None = None) -> WrittenFile:

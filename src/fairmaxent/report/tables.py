@@ -20,12 +20,12 @@ def rates_table(report: Report) -> TextTable:
     heads = ("Rate", "Wanted", "Before", "Achieved", sentences.DELIVERED_NAMES[report.mode], "State")
     rows = tuple(
         (
-            sentences.rate_name(report, rate),
+            sentences.rate_name(rate),
             sentences.wanted(rate),
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
             sentences.delivered(rate),
-            sentences.state(rate)[1],
+            sentences.state(report, rate)[1],
             *([sentences.interval(rate)] if drawn else []),
             rate.worst_before,
         )
@@ -37,7 +37,7 @@ def rates_table(report: Report) -> TextTable:
         rows,
         words=(5, 7) if drawn else (5, 6),
         state=5,
-        states=tuple(sentences.state(rate)[0] for rate in report.rates),
+        states=tuple(sentences.state(report, rate)[0] for rate in report.rates),
     )
 
 
@@ -98,19 +98,19 @@ def moves_table(report: Report) -> TextTable:
 
 
 def pairs_table(report: Report) -> TextTable:
-    """The pairs of columns whose relation changed most."""
+    """The pairs of columns whose relation changed most, beyond chance."""
     rows = tuple(
-        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}")
+        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
         for pair in report.associations.shifts
     )
-    return TextTable("Pairs that changed most", ("Columns", "Cramér's V before", "After"), rows)
+    return TextTable("Pairs that changed most", ("Columns", "Cramér's V before", "After", "By chance"), rows)
 
 
 def trade_off_table(report: Report) -> TextTable:
     """What the same fit costs with other options."""
-    rows = []
+    rows, varied = [], sentences.varied(report)
     for point in report.trade_off.points:
-        name = f"{point.varied} = {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
+        name = f"{varied[point.varied]}: {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
         if point.effective_rows is None:
             rows.append((name, "–", "–", "–", f"not possible: {point.problem}"))
         else:

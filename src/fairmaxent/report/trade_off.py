@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fairmaxent.errors import FairMaxEntError
+from fairmaxent.errors import FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import refit
 from fairmaxent.fit.request import RateOption, Request
@@ -44,8 +44,11 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(fit: Fit, *, progress: Progress = silent) -> TradeOff:
-    """Fit again with a handful of other options; ``progress`` is called before each fit."""
+def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str) -> TradeOff:
+    """Fit again with a handful of other options; ``progress`` is called before each fit.
+
+    ``spell`` spells the options in the reason why a fit is not possible.
+    """
     if not isinstance(fit.request, Request):
         return TradeOff((), "the fit is one of the paper's configurations, which have other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
@@ -60,7 +63,7 @@ def trade_off(fit: Fit, *, progress: Progress = silent) -> TradeOff:
     cases, points = list(_cases(fit.request)), []
     for number, case in enumerate(cases):
         progress("trade-off", number / len(cases))
-        points.append(_point(fit, *case))
+        points.append(_point(fit, *case, spell))
     return TradeOff(tuple(points), None)
 
 
@@ -99,12 +102,12 @@ def _with_rate(asked: RateOption, rate: float) -> RateOption:
     return None if asked is None else rate
 
 
-def _point(fit: Fit, varied: Varied, value: float, request: Request) -> TradeOffPoint:
+def _point(fit: Fit, varied: Varied, value: float, request: Request, spell: Callable[[Option], str]) -> TradeOffPoint:
     is_this_fit = request == fit.request
     try:
         other = fit if is_this_fit else refit(fit, request)
     except FairMaxEntError as problem:
-        return TradeOffPoint(varied, value, is_this_fit, None, None, None, str(problem))
+        return TradeOffPoint(varied, value, is_this_fit, None, None, None, problem.spelled(spell))
     distance = other.certificate.distance["from_data"]
     known = distance if math.isfinite(distance) else None
     return TradeOffPoint(varied, value, is_this_fit, known, other.certificate.effective_rows, seen_mass(other), None)

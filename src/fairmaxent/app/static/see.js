@@ -124,7 +124,7 @@ function costs(see) {
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
     [times(see.largest_weight), "largest weight of one row"],
     ...(see.most_copies >= 1.5 ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
-    [percent(see.copied_share), "of new rows are copies of real ones"],
+    [percent(see.copied_share), `of new rows are copies of ${see.copied_rows}`],
     ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`, "people get another outcome than they have in your data"]] : []),
   ];
   const rows = see.costs.map((one) => {

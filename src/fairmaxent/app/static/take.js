@@ -29,7 +29,7 @@ export function drawTake(section, { state, options, change, make, files }) {
     h("h3", null, "Repeat it elsewhere"),
     h("p", { class: "soft" }, options.epsilon
       ? "These make another private result: its noise differs, and what it spends adds up with what was spent here."
-      : "These write the same table, byte for byte; the command also writes the same model and report."),
+      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in which options are named as they are typed."),
     snippet("Command", "command"), snippet("Python", "python"));
   drawFiles(files);
 }

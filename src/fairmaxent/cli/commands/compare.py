@@ -94,7 +94,7 @@ def command(
     table = reading.read(data, texts=columns_as.texts)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    request = replace(asked.request(roles, domain), relabel=asked.relabelling())
+    request = replace(asked.known(table).request(roles, domain), relabel=asked.relabelling())
     results: list[Compared] = []
     try:
         with bar("comparing") as progress:

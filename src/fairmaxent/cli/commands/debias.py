@@ -124,7 +124,7 @@ def command(
         return
     repeat = resolved(ctx, seed=asked.random_state)
     with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
-        origin = source_of(data, reading, columns_as, repeat) if wanted.reports else None
+        origin = source_of(data, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
@@ -165,7 +165,7 @@ def _fit(
     from fairmaxent.fit.pipeline import fit_frame
 
     domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
-    return fit_frame(source.frame, asked.request(roles, domain, progress))
+    return fit_frame(source.frame, asked.known(source).request(roles, domain, progress))
 
 
 def _streamed(
@@ -287,6 +287,7 @@ def make_report(
         for what, path in files.items()
         if path not in (None, STANDARD)
     )
+    exact = {"sha256": None} if private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
     report = build_report(
         result.fit,
         data=None if private else result.source.frame,
@@ -294,7 +295,7 @@ def make_report(
         mode=wanted.mode,
         iid=wanted.iid,
         seed=result.fit.request.random_state,
-        source=replace(origin, written=written, **({"sha256": None} if private else {"reading": result.source.notes})),
+        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
         evaluate=wanted.evaluate,
         **asdict(filing),
     )

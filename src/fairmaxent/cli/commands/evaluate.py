@@ -10,16 +10,16 @@ import click
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.next_step import next_step, outputs
-from fairmaxent.cli.options import ReadingOptions, json_option, reading_options, taking
+from fairmaxent.cli.options import ReadingOptions, columns_to_drop, json_option, reading_options, taking
 from fairmaxent.cli.progress import bar
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
 from fairmaxent.cli.text import step
 from fairmaxent.data.levels import value_text
-from fairmaxent.errors import ColumnError, did_you_mean
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import Evaluation
@@ -85,8 +85,9 @@ evaluate_options = taking(
         ),
         click.option(
             "--secrets",
+            cls=option_types.ColumnsOption,
             type=option_types.NAMES,
-            help="Columns that an attacker wants to know, who knows all others; by default every column.",
+            help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
         ),
         click.option(
             "--attacks",
@@ -141,6 +142,7 @@ def command(
         raise click.UsageError("only one table can be read from stdin; name files for the others")
     tables = _read(paths, reading)
     roles = wanted.checked(tables["real"], real)
+    columns = tables["real"].frame.collect_schema().names()
     with bar("evaluating") as progress:
         evaluation = evaluate(
             tables["real"].frame,
@@ -149,12 +151,12 @@ def command(
             outcome=roles.outcome or None,
             protected=roles.protected or None,
             favourable=roles.favoured,
-            secrets=wanted.secrets,
+            secrets=None if wanted.secrets is None else option_types.joined(wanted.secrets, columns),
             attacks=wanted.attacks,
             random_state=wanted.random_state,
             progress=progress,
         )
-    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes]
+    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
     if as_json:
         echo(to_json({**evaluation.to_dict(), "notes": notes}))
         return
@@ -170,13 +172,9 @@ def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableF
             tables[name] = as_they_are.read(path)
     names = {name: table.frame.collect_schema().names() for name, table in tables.items()}
     known = list(dict.fromkeys(column for columns in names.values() for column in columns))
-    for column in reading.drop or ():
-        if column not in known:
-            raise ColumnError(f"--drop names {column!r}, which is not a column; {did_you_mean(column, known)}")
+    dropped = columns_to_drop(reading.drop or (), known)
     return {
-        name: replace(reading, drop=[column for column in reading.drop or () if column in names[name]]).without_dropped(
-            table
-        )
+        name: replace(reading, drop=[column for column in dropped if column in names[name]]).without_dropped(table)
         for name, table in tables.items()
     }
 

@@ -73,7 +73,6 @@ def command(
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
     from fairmaxent.files.staging import Staging
-    from fairmaxent.inspection import inspect
     from fairmaxent.inspection.text import inspection_text
 
     for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
@@ -87,24 +86,17 @@ def command(
             roles = roles.checked(table, data)
         with step("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
-            inspection = inspect(
-                table.frame,
-                roles.outcome or None,
-                roles.protected or None,
-                favourable=roles.favoured,
-                groups=roles.groups,
-                weight=roles.weight,
-                domain=domain,
-            )
+            inspection = inspected(table.frame, roles, domain)
         if write_config:
             config = _config(inspection, roles, reading, columns_as)
             write_private(staging.path_for(write_config), config.encode())
         if write_domain:
             write_private(staging.path_for(write_domain), domain_draft(table.frame, roles, domain).encode())
+    notes = table.notes_spelled(as_typed)
     if as_json:
-        echo(to_json({**_record(inspection), "reading": table.notes}))
+        echo(to_json({**_record(inspection), "reading": notes}))
     else:
-        echo(inspection_text(inspection, as_typed, notes=table.notes))
+        echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
         say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
     if write_domain:
@@ -117,6 +109,21 @@ def command(
         if table.may_end_in_sum:
             echo(f"\n{without_last_row(ctx, data)}")
         echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
+
+
+def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
+    """Look at a table with the roles that were chosen."""
+    from fairmaxent.inspection import inspect
+
+    return inspect(
+        frame,
+        roles.outcome or None,
+        roles.protected or None,
+        favourable=roles.favoured,
+        groups=roles.groups,
+        weight=roles.weight,
+        domain=domain,
+    )
 
 
 def domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:

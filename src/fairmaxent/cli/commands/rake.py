@@ -217,9 +217,12 @@ def command(
             if wanted.like_input and wanted.output is not None:
                 alike = source.form.output_format(wanted.output, wanted.output_format)
                 wanted = replace(wanted, output_format=alike)
+            names = source.frame.collect_schema().names()
+            wanted = replace(wanted, relax=tuple(option_types.joined(columns, names) for columns in wanted.relax))
         with step("raking"):
             raking = _raked(source, margins, wanted, columns_as)
-        notes = [*source.notes, *(note for table in margins for note in table.notes), *raking.certificate.notes]
+        notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
+        notes += raking.certificate.notes
         if wanted.output is not None:
             with step("writing"):
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
@@ -228,7 +231,7 @@ def command(
                 if scanned is None:
                     notes += formula_notes(weighed, wanted.output, wanted.output_format)
         if wanted.reports:
-            make_report(raking, wanted, filing, staging, source_of(data, reading, columns_as, repeat), source.notes)
+            make_report(raking, wanted, filing, staging, source_of(data, columns_as, repeat), source)
     text = as_json(_record(raking, wanted, notes)) if wanted.as_json else _text(raking.certificate, wanted, notes)
     say(text, data_on_stdout=wanted.output == "-")
 
@@ -264,7 +267,7 @@ def make_report(
     filing: FilingOptions,
     staging: Staging,
     origin: Source,
-    reading: tuple[str, ...],
+    table: TableFile,
 ) -> None:
     """Write the report; the weighted table is there, so that its digest can be named."""
     from fairmaxent.report.raking_report import write_raking_report
@@ -273,7 +276,8 @@ def make_report(
     files = [written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
     if wanted.output not in (None, "-"):
         files.append(written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
-    origin = replace(origin, written=tuple(files), reading=reading)
+    notes = table.notes_spelled(origin.front_door.spell)
+    origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
     for path in wanted.reports:
         write_raking_report(raking, staging.path_for(path), source=origin, **asdict(filing))
 

@@ -75,7 +75,7 @@ def command(
     """
     from fairmaxent.files.staging import Staging
     from fairmaxent.fit.fit import load
-    from fairmaxent.report import Source, build_report
+    from fairmaxent.report import build_report
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import save_report
 
@@ -98,14 +98,16 @@ def command(
         with step("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
-            origin = Source() if data is None else source_of(data, reading, None, None)
-            notes = () if table is None else table.notes
+            origin = source_of(data, None, None)
+            if table is not None:
+                notes = table.notes_spelled(origin.front_door.spell)
+                origin = replace(origin, dropped=table.dropped, reading=notes)
             report = build_report(
                 fit,
                 data=None if table is None else table.frame,
                 delivered=drawn,
                 mode=mode,
-                source=replace(origin, written=tuple(written), reading=notes),
+                source=replace(origin, written=tuple(written)),
                 trade_off=trade_off,
                 evaluate=evaluate,
                 **asdict(filing),

@@ -1,0 +1,223 @@
+"""Names and levels that contain a comma: every option that takes a list can name them, and errors say how."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from fairmaxent.cli import option_types
+from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.group import group
+from fairmaxent.cli.quoting import HOW, quoted, split, unquoted
+from fairmaxent.errors import Option
+
+RACE, PLACE = "race, ethnicity", "Washington, DC"
+ROWS = 240
+
+
+def table():
+    rng = random.Random(1)
+    return pl.DataFrame(
+        {
+            "sex": [rng.choice("fm") for _ in range(ROWS)],
+            RACE: [rng.choice(["a", "b"]) for _ in range(ROWS)],
+            "city, state": [rng.choice([PLACE, "Reno, NV"]) for _ in range(ROWS)],
+            "id, of person": [f"P{number:04d}" for number in range(ROWS)],
+            "hired": [rng.choice(["yes", "no"]) for _ in range(ROWS)],
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("t.csv")
+    return tmp_path
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(group, [*map(str, args)])
+    assert result.exit_code == code, result.output
+    return result.stderr if code else result.stdout
+
+
+DEBIAS = ["debias", "t.csv", "--outcome", "hired", "--protected", "sex", "--estimate", "none", "--json"]
+
+
+def columns_of(*options):
+    """The columns of what 'debias' writes."""
+    run(*DEBIAS, *options, "-o", "fair.csv", "--force")
+    return pl.read_csv("fair.csv").columns
+
+
+# ---------------------------------------------------------------- every option that takes a list
+
+
+@pytest.mark.parametrize(
+    "typed", [[RACE], [f'"{RACE}"'], [f"{RACE},city, state"], ["city, state", RACE], [f'city, state,"{RACE}"']]
+)
+def test_drop(folder, typed):
+    options = [part for text in typed for part in ("--drop", text)]
+    left = columns_of(*options)
+    assert RACE not in left
+    assert ("city, state" in left) == (not any("state" in text for text in typed))
+
+
+def test_what_was_dropped_is_what_the_report_says(folder):
+    run(*DEBIAS, "--drop", f"{RACE}, city, state", "-o", "fair.csv", "--report", "r.json")
+    report = json.loads((folder / "r.json").read_text())
+    assert report["source"]["dropped"] == [RACE, "city, state"]
+    assert f"frame.drop({[RACE, 'city, state']!r})" in report["call"]
+
+
+@pytest.mark.parametrize("typed", ["id, of person", '"id, of person"'])
+def test_keep(folder, typed):
+    assert "id, of person" not in columns_of()
+    assert "id, of person" in columns_of("--keep", typed)
+
+
+def test_columns(folder):
+    table().write_csv("bare.csv", include_header=False)
+    named = ",".join(map(quoted, table().columns))
+    for typed in (["--columns", named], [part for name in table().columns for part in ("--columns", quoted(name))]):
+        record = json.loads(run("inspect", "bare.csv", *typed, "--json"))
+        assert [column["name"] for column in record["columns"]] == table().columns
+
+
+@pytest.mark.parametrize("option", ["--representation-rate", "--statistical-rate"])
+def test_rates(folder, option):
+    roles = ["debias", "t.csv", "--outcome", "hired", "--protected", "sex", "--protected", RACE, "--estimate", "none"]
+    record = json.loads(run(*roles, "--json", option, f'"{RACE}"=0.9,sex=none'))
+    assert record["certificate"]["wanted"][option[2:].replace("-", "_")] == {"sex": None, RACE: 0.9}
+
+
+def test_within_also_forbid_and_target(folder):
+    record = json.loads(run(*DEBIAS, "--within", f'"{RACE}"'))
+    assert list(record["certificate"]["wanted"]["statistical_rate"]) == [f"sex within {RACE}"]
+    record = json.loads(run(*DEBIAS, "--also", f'"city, state"="{PLACE}"'))
+    assert list(record["certificate"]["wanted"]["statistical_rate"]) == ["hired by sex", "city, state by sex"]
+    run(*DEBIAS, "--forbid", f'"city, state"="{PLACE}","{RACE}"=a', "-o", "fair.csv")
+    fair = pl.read_csv("fair.csv")
+    assert fair.filter((pl.col("city, state") == PLACE) & (pl.col(RACE) == "a")).is_empty()
+    many = ["--rows", "4000", "--seed", "0", "-o", "fair.csv", "--force"]
+    run(*DEBIAS, "--target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", *many)
+    assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
+
+
+def test_order_kinds_and_bins(folder):
+    levels = f'city, state: "Reno, NV", "{PLACE}"'
+    run("inspect", "t.csv", "--order", levels, "--kinds", "city, state: ordered", "--write-config", "c.toml")
+    assert f'"city, state" = ["Reno, NV", "{PLACE}"]' in (folder / "c.toml").read_text()
+    assert option_types.BINS.convert('"pay: gross, in €": 0, 10', None, None) == ("pay: gross, in €", [0.0, 10.0])
+
+
+def test_given(folder):
+    run(*DEBIAS, "--model", "m.fme")
+    run("sample", "m.fme", "-n", 9, "--given", f'"city, state"="{PLACE}"', "-o", "few.csv")
+    assert set(pl.read_csv("few.csv")["city, state"]) == {PLACE}
+
+
+def test_secrets(folder):
+    run("debias", "t.csv", "--outcome", "hired", "--protected", "sex", "-o", "fair.csv", "--estimate", "none")
+    options = ["--attacks", "50", "--json", "--drop", "id, of person"]
+    for typed in (RACE, f'"{RACE}"'):
+        record = json.loads(run("evaluate", "t.csv", "fair.csv", "--secrets", typed, *options))
+        assert list(record["risks"]["inference"]["by_column"]) == [RACE]
+
+
+def test_relax(folder):
+    (folder / "known.csv").write_text(f'"{RACE}",value\na,0.5\nb,0.5\n')
+    for typed in (RACE, f'"{RACE}"'):
+        run("rake", "t.csv", "--margins", "known.csv", "--relax", typed)
+
+
+def test_every_option_that_takes_a_list_is_tested_here():
+    """A new one must understand quotes, too."""
+    context = click.Context(group)
+    listed = {
+        option.name
+        for name in group.list_commands(context)
+        for option in group.get_command(context, name).params
+        if isinstance(option.type, option_types.Value) and "list" in option.type.words
+    }
+    assert listed == {
+        "columns",
+        "drop",
+        "keep",
+        "protected",
+        "relax",
+        "secrets",
+        "also",
+        "within",
+        "bins",
+        "order",
+        "favourable",
+    }
+
+
+# ---------------------------------------------------------------- what is said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--drop", "race"],
+        ["--protected", "race"],
+        ["--representation-rate", f"{RACE}=0.9,sex=none"],
+        ["--forbid", f"{RACE}=a"],
+        ["--drop", "sex,,id"],
+    ],
+)
+def test_an_error_says_how(folder, options):
+    code = 3 if options[-1] == "race" else 2
+    assert HOW in " ".join(run(*DEBIAS, *options, code=code).split())
+
+
+def test_help_says_how():
+    for command in ("debias", "inspect", "compare", "rake", "evaluate", "report"):
+        shown = " ".join(run(command, "--help").split())
+        assert "contains a comma goes in double quotes" in shown, command
+
+
+def test_no_hint_if_no_column_needs_it(folder):
+    table().select("sex", "hired").write_csv("plain.csv")
+    roles = ["--outcome", "hired", "--protected", "sex"]
+    assert "double quotes" not in run("debias", "plain.csv", *roles, "--drop", "race", code=3)
+
+
+def test_what_is_said_can_be_typed(folder):
+    typed = as_typed(Option("keep", ["id, of person", "sex"]))
+    assert typed == "--keep '\"id, of person\",sex'"
+    assert '"race, ethnicity"=none' in as_typed(Option("representation_rate", {RACE: None, "sex": 1.0}))
+
+
+# ---------------------------------------------------------------- the rules, at random
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_names_come_back(seed):
+    rng = random.Random(seed)
+    for _ in range(50):
+        names = ["".join(rng.choices('ab",=: ', k=rng.randint(1, 6))) for _ in range(rng.randint(1, 4))]
+        assert [unquoted(part) for part in split(",".join(map(quoted, names)), ",")] == names
+        assert option_types.NAMES.written(names) is not None
+        rates = dict.fromkeys(names, 0.5)
+        assert option_types.RATE.convert(option_types.RATE.written(rates), None, None) == rates
+        event = dict(zip(names, reversed(names), strict=True))
+        if len(event) == len(names):
+            assert option_types.PAIRS.convert(option_types.PAIRS.written(event), None, None) == event
+
+
+def test_repeated_lists_are_joined_and_those_of_a_file_are_taken_as_they_are(folder):
+    assert columns_of("--drop", RACE, "--drop", "city, state") == ["sex", "hired"]
+    (folder / "c.toml").write_text(f"drop = [{json.dumps(RACE)}]\n")
+    assert RACE not in columns_of("--config", "c.toml")
+    option = option_types.ColumnsOption(["--columns"], type=option_types.NAMES)
+    command = click.Command("x", params=[option])
+    assert command.make_context("x", [], default_map={"columns": ["a", "b, c"]}).params["columns"] == ["a", "b, c"]
+    assert command.make_context("x", []).params["columns"] is None

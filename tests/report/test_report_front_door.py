@@ -1,0 +1,138 @@
+"""Options are named in reports as the person who asked for the report knows them: in Python, typed, or labelled."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import fairmaxent
+from fairmaxent.app.labels import IN_APP, LABELS
+from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.group import group
+from fairmaxent.fit.request import Request
+from fairmaxent.report import Source, build_report
+from fairmaxent.report.front_door import IN_PYTHON, FrontDoor
+from fairmaxent.report.html import to_html
+from fairmaxent.report.json import to_json
+from fairmaxent.report.markdown import to_markdown
+
+TYPED = FrontDoor("on the command line", as_typed)
+FLAGS = [f"--{name.replace('_', '-')}" for name in LABELS]
+NAMES = [field.name for field in fields(Request) if "_" in field.name]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Few women, of whom nobody is old and hired, with a column of numbers for each person."""
+    rng = np.random.default_rng(3)
+    rows = 400
+    sex = np.where(np.arange(rows) < 12, "F", "M")
+    old = rng.choice(["old", "young"], rows)
+    hired = np.where((rng.random(rows) < 0.4) & ~((sex == "F") & (old == "old")), "yes", "no")
+    town = rng.choice(["a", "b", None], rows, p=[0.5, 0.4, 0.1])
+    return pd.DataFrame({"sex": sex, "age": old, "town": town, "id": np.arange(rows) + 10**9, "hired": hired})
+
+
+@pytest.fixture(scope="module")
+def fit(table):
+    return fairmaxent.debias(
+        table, "hired", ["sex", "age", "town"], favourable="yes", representation_rate=1.0, random_state=0, estimate=None
+    )
+
+
+def shown(fit, table, door):
+    """The report as HTML, Markdown and JSON, without the calls that repeat it."""
+    report = build_report(fit, data=table, source=Source(front_door=door))
+    record = json.loads(to_json(report))
+    del record["call"]
+    texts = [json.dumps([record["alerts"], record["warnings"], record["first_page"], record["trade_off"]])]
+    for text in (to_html(report), to_markdown(report)):
+        told = re.split("How to repeat it(?!</a>)", re.sub("(?s)<style>.*?</style>", "", text))[0]
+        texts.append(re.sub(r"\s+", " ", told))
+    return record, "\n".join(texts).replace("\\_", "_").replace("&#39;", "'").replace("\\u201c", "“")
+
+
+def test_in_python(fit, table):
+    record, text = shown(fit, table, IN_PYTHON)
+    assert "representation_rate={'sex': None, 'age': 1.0, 'town': 1.0}" in text
+    assert "missing='compare'" in text
+    assert "base_share: 0.2 (this fit)" in text
+    assert record["source"]["front_door"] == "in Python"
+    assert "options are named as in Python" in text
+    assert [name for name in FLAGS if name in text] == []
+
+
+def test_on_the_command_line(fit, table):
+    record, text = shown(fit, table, TYPED)
+    assert "--representation-rate sex=none,age=1.0,town=1.0" in text
+    assert "--compare-missing" in text
+    assert "--keep id" in text
+    assert "--base-share: 0.2 (this fit)" in text
+    assert "fit again with --estimate rows" in text
+    assert record["source"]["front_door"] == "on the command line"
+    assert "options are named as on the command line" in text
+    without_data = re.sub(r'"varied": "\w+"', "", text)  # the names of fields are for programs
+    assert [name for name in NAMES if name in without_data] == []
+
+
+def test_in_the_app(fit, table):
+    record, text = shown(fit, table, IN_APP)
+    assert "“Equal group sizes” not ticked for sex" in text
+    assert "“Compare missing values as a group”" in text
+    assert "The larger “New combinations” is" in text
+    assert "“New combinations”: 0.2 (this fit)" in text
+    assert f"fit again with “{LABELS['estimate']}”" in text
+    assert record["source"]["front_door"] == "in the app"
+    without_data = re.sub(r'"varied": "\w+"', "", text)
+    assert [name for name in NAMES if name in without_data] == []
+    assert [name for name in FLAGS if name in text] == []
+
+
+def test_a_reason_why_another_fit_is_not_possible(monkeypatch, fit, table):
+    from fairmaxent.errors import InfeasibleError, Option
+    from fairmaxent.report import trade_off
+
+    def refused(fit, request):
+        raise InfeasibleError("raise ", Option("base_share"), " a little")
+
+    monkeypatch.setattr(trade_off, "refit", refused)
+    for door, spelled in ((IN_PYTHON, "base_share"), (TYPED, "--base-share"), (IN_APP, "“New combinations”")):
+        report = build_report(fit, source=Source(front_door=door))
+        assert {point.problem for point in report.trade_off.points} == {None, f"raise {spelled} a little"}
+
+
+def test_reports_of_commands(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("data.csv", index=False)
+    roles = ["--outcome", "hired", "--protected", "sex,age", "--favourable", "yes", "--representation-rate", "1"]
+    made = ["debias", "data.csv", *roles, "-o", "fair.csv", "--model", "m.fme", "--report", "made.md"]
+    for command in ([*made, "--estimate", "none"], ["report", "m.fme", "-o", "later.md"]):
+        result = CliRunner().invoke(group, command)
+        assert result.exit_code == 0, result.output
+        text = (tmp_path / command[-1 if command[0] == "report" else command.index("--report") + 1]).read_text()
+        text = text.replace("\\_", "_").split("### How to repeat it")
+        assert "--representation-rate sex=none,age=1.0" in text[0]
+        assert [name for name in NAMES if name in text[0]] == []
+        assert "Options are named as on the command line." in text[1]
+
+
+def test_reports_of_raking_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    survey = pd.DataFrame({"sex": ["f"] * 3 + ["m"] * 97, "town": ["a", "b"] * 50})
+    survey.to_csv("survey.csv", index=False)
+    (tmp_path / "known.csv").write_text("columns;level;value\nsex;f;0.5\nsex;m;0.5\n")
+    for name in ("typed.html", "typed.md", "typed.json"):
+        command = ["rake", "survey.csv", "--margins", "known.csv", "--report", name]
+        assert CliRunner().invoke(group, command).exit_code == 0
+        text = (tmp_path / name).read_text()
+        assert "limit how much weights may change with --bounds" in text
+        assert "on the command line" in text
+    fairmaxent.report.write_raking_report(fairmaxent.rake(survey, {"sex": {"f": 0.5, "m": 0.5}}), "called.md")
+    assert "limit how much weights may change with bounds." in (tmp_path / "called.md").read_text()
+    assert "options are named as in Python" in (tmp_path / "called.md").read_text()
