@@ -57,6 +57,7 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
         commands.main(shlex.split(job["result"]["command"])[1:], "fairmaxent")
     assert ended.value.code == 0
     for name, body in files.items():
+        assert (b"named as in the app" in body) == name.endswith("-report.html")
         body = body.replace(b"named as in the app", b"named as on the command line")
         assert (tmp_path / name).read_bytes() == body, name
 

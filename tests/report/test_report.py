@@ -213,6 +213,21 @@ def test_what_chance_makes_of_unrelated_columns_is_simulated(first, second, weig
     assert np.mean(seen) == pytest.approx(chance[0, 1] ** 2, rel=0.2)
 
 
+def test_a_level_that_did_not_change_is_not_among_those_that_changed_most():
+    frame = plain_frame()
+    fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=None, base_share=0, estimate=None)
+    report = build_report(fit, trade_off=False)
+    assert report.moves == ()
+    for text in (to_markdown(report), to_html(report)):
+        assert "No level of any column changed its share of the rows by a tenth of a percentage point." in text
+        assert "Change, points" not in text
+    changed = build_report(
+        fairmaxent.debias(frame, "y", "sex", representation_rate=1.0, estimate=None), trade_off=False
+    )
+    assert changed.moves
+    assert all(abs(move.after - move.before) >= 0.0005 for move in changed.moves)
+
+
 def test_copies_by_brute_force():
     frame = plain_frame()
     frame["number"] = np.random.default_rng(2).normal(size=len(frame)).round(1)

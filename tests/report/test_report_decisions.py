@@ -53,3 +53,13 @@ def test_the_trade_off_tries_out_no_student_again(fit, monkeypatch):
     points = trade_off(fit).points
     assert {point.varied for point in points} == {"base_share"}
     assert all(point.problem is None for point in points)
+
+
+def test_one_round_is_not_called_the_best_of_several(fit):
+    for rounds in (1, 3):
+        known = replace(fit.certificate.decisions, rounds=rounds)
+        changed = replace(fit, certificate=replace(fit.certificate, decisions=known))
+        for text in texts(changed):
+            assert ("that was done in 3 rounds, and the best one was kept." in text) == (rounds == 3)
+            assert "1 rounds" not in text
+        assert "1 rounds" not in str(changed.certificate)

@@ -136,3 +136,15 @@ def test_reports_of_raking_too(tmp_path, monkeypatch):
     fairmaxent.report.write_raking_report(fairmaxent.rake(survey, {"sex": {"f": 0.5, "m": 0.5}}), "called.md")
     assert "limit how much weights may change with bounds." in (tmp_path / "called.md").read_text()
     assert "options are named as in Python" in (tmp_path / "called.md").read_text()
+
+
+def test_a_typed_option_is_never_broken_and_nothing_from_the_data_is_markup(table):
+    hostile = table.rename(columns={"sex": '--sex" onload="x <b>'})
+    fit = fairmaxent.debias(
+        hostile, "hired", '--sex" onload="x <b>', favourable="yes", representation_rate=1.0, estimate=None
+    )
+    page = to_html(build_report(fit, source=Source(front_door=TYPED)))
+    assert 'with <span class="option">--largest-weight</span>' in page
+    assert re.search(r"\.option \{ white-space: nowrap; \}", page)
+    assert "<b>" not in re.sub(r"<b>[\d.]+%</b>", "", page)
+    assert not re.search(r'<[^>]*"\s+onload=', page)

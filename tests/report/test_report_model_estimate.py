@@ -95,7 +95,7 @@ def test_advice_is_given_only_where_it_is_needed(relabelled):
         report = build_report(with_warning(relabelled, rate), mode="weights", trade_off=False)
         assert (report.advice is not None) == needed
         for text in (to_html(report), to_markdown(report)):
-            assert ("Its decisions are expected to be less fair than wanted." in text) == needed
+            assert ("Its decisions for z0 are expected to be less fair than wanted." in text) == needed
 
 
 @pytest.mark.parametrize("remedy", get_args(Remedy))
@@ -103,12 +103,12 @@ def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
     fit = with_warning(relabelled, 0.5)
     known = replace(fit.certificate.downstream, remedy=remedy, remedied={"z0": 0.96, "z1": 0.97})
     report = build_report(foreseen(fit, known), mode="weights", trade_off=False)
-    assert report.advice.startswith("Its decisions are expected to be less fair than wanted.")
+    assert report.advice.startswith("Its decisions for z0 are expected to be less fair than wanted.")
     spelled = {"relabel": "relabel='predictions'", "predictions": "relabel='predictions'", "weights": "weights()"}
     if remedy in spelled:
         assert f"A quick trial gave 0.96 with {spelled[remedy]}" in report.advice
     else:
-        assert report.advice == "Its decisions are expected to be less fair than wanted."
+        assert report.advice == "Its decisions for z0 are expected to be less fair than wanted."
     assert report.advice in html.unescape(to_html(report))
 
 
@@ -148,7 +148,7 @@ def test_weights_of_another_shape_are_refused(relabelled):
 
 def test_the_rates_of_relabelled_weights_are_met(report):
     assert all(rate.met for rate in report.rates if rate.wanted is not None)
-    assert "and for each of its outcomes" in sentences.summary(report)
+    assert "200 rows and each of its outcomes; no row is new." in sentences.summary(report)
     assert "once per outcome" in sentences.copies_note(report)
 
 

@@ -50,7 +50,7 @@ filing_options = taking(
     "filing",
     *section(
         "The report",
-        click.option("--title", help="Title of the report; by default it names the outcome and the groups."),
+        click.option("--title", help="Title of the report; by default it says what the report is about."),
         click.option("--author", help="Who answers for the report."),
         click.option("--purpose", help="What the result is for."),
     ),
@@ -58,7 +58,8 @@ filing_options = taking(
 evaluate_option = click.option(
     "--evaluate",
     is_flag=True,
-    help="Also judge in the report what the rows give away: fit again without a fifth of the table, and attack.",
+    help="Also say in the report what the rows give away about people: fit again without a fifth of the table, and "
+    "attack the new rows.",
 )
 pdf_option = click.option(
     "--pdf", type=click.Path(), help="Print the report to this PDF, if Chromium, Chrome or Edge is installed."

@@ -18,7 +18,7 @@ from fairmaxent.errors import did_you_mean
 # One line each, so that --help needs to import none of them; shown if the module is there.
 COMMANDS = {
     "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
-    "app": "The same in your browser: move what you ask for, and see live who gains.",
+    "app": "The same in your browser: move a slider, and see at once who gains.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "rake": "Weigh a table so that it has known margins, e.g. those of a census.",
     "evaluate": "Judge new rows before you share them: fidelity, utility, risk.",

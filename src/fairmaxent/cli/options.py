@@ -229,7 +229,7 @@ data_argument = click.argument("data", type=click.Path(), metavar="DATA")
 readable_option = click.option(
     "--readable-by-others",
     is_flag=True,
-    help="Let other users of this computer read the table and the model, if your umask allows. By default only you "
+    help="Let other users of this computer read the files, if your umask allows. By default only you "
     "can; a file that is replaced keeps its permissions.",
 )
 force_option = click.option("--force", is_flag=True, help="Replace existing files.")
@@ -300,7 +300,7 @@ reading_options = taking(
             metavar="AMOUNT",
             expose_value=False,
             callback=_within_memory,
-            help="Refuse what is expected to take more memory, e.g. 4GB; by default, more than there is.",
+            help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
         ),
     ),
 )

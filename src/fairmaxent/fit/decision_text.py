@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairmaxent.data.text_table import counted
 from fairmaxent.errors import Option
 from fairmaxent.fit.decisions import DecidedRate, Decisions
 
@@ -17,7 +18,7 @@ def decision_lines(decisions: Decisions | None, width: int) -> list[str]:
     seeing = ", which does not see the protected columns," if decisions.blind else ""
     lines = [
         f"decisions of {decisions.student}{seeing} about people it did not learn from ({decisions.folds} folds, "
-        f"best of {decisions.rounds} rounds):"
+        f"best of {counted(decisions.rounds, 'round')}):"
     ]
     for rate in decisions.rates:
         wanted = "any" if rate.wanted is None else f"{rate.wanted:.4f}"
@@ -43,7 +44,7 @@ def decision_remarks(decisions: Decisions | None) -> Iterator[tuple[object, ...]
         elif rate.wanted is not None and rate.rate is not None and rate.rate < rate.wanted - SLACK:
             yield (
                 f"the decisions of {decisions.student} for {rate.grouping} have a statistical rate of {rate.rate:.2f} "
-                f"(wanted {rate.wanted:.2f}), the best that was found in {decisions.rounds} rounds. Try another ",
+                f"(wanted {rate.wanted:.2f}), the best of {counted(decisions.rounds, 'round')}. Try another ",
                 Option("student"),
                 ", or check the smallest groups",
             )

@@ -172,7 +172,8 @@ def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
     unfair = [] if known is None else less_fair(known.after, certificate.wanted_of_decisions)
     if known is None or not unfair:
         return None
-    return f"Its decisions are expected to be less fair than wanted{door.said(remedy_remark(known, unfair[0]))}."
+    remedy = door.said(remedy_remark(known, unfair[0]))
+    return f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
 
 
 def _not_estimated(certificate: Certificate, door: FrontDoor) -> str | None:

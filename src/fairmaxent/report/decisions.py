@@ -23,10 +23,14 @@ def how(known: Mapping[str, Any]) -> str:
     )
     return (
         f"The outcomes were changed for a model of this kind: {known['student']}{seeing} with decisions at a "
-        f"probability of {known['threshold']:g} or more. It was trained on changed outcomes in {known['rounds']} "
-        f"rounds, each time without one of {known['folds']} folds, and decided about the people of that fold; the best "
-        f"round was kept. {means} Another kind of model may decide differently."
+        f"probability of {known['threshold']:g} or more. It was trained on changed outcomes, each time without one of "
+        f"{known['folds']} folds, and decided about the people of that fold{_rounds(known['rounds'])}. {means} Another "
+        "kind of model may decide differently."
     )
+
+
+def _rounds(rounds: int) -> str:
+    return "" if rounds == 1 else f"; that was done in {rounds} rounds, and the best one was kept"
 
 
 def lines(known: Mapping[str, Any], favourable: str) -> Iterator[Line]:

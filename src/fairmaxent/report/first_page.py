@@ -175,7 +175,7 @@ def _cost_lines(report: Report) -> Iterator[str]:
         yield f"{short_name(share.outcome, _NAME)} is {kept}."
     if report.changed:
         for change in _first(report.changed, _CHANGES, "group"):
-            yield f"Outcomes were changed for {shortened(change, _LINE)}"
+            yield f"Outcomes were changed for {shortened(change, _LINE)}{'' if change.endswith('.') else '.'}"
     elif report.counting.most is not None and report.counting.least is not None:
         yield from _who_counts(report)
     if report.costs.filled:
@@ -303,8 +303,8 @@ def _copies(report: Report) -> Iterator[str]:
     else:
         yield (
             f"{percent(copies.same_values)} of {rows} {new} rows ({round(copies.same_values * copies.rows):,}) have "
-            f"exactly the values of a real row; {percent(copies.same_values_as_one)} those of a row that occurs once, "
-            "which may point to a person."
+            f"exactly the values of a real row; {percent(copies.same_values_as_one)} have those of a row that occurs "
+            "only once, which may point to a person."
         )
     if copies.same_levels > 0:
         yield "Treat the new rows the way you would treat the data."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -24,6 +25,7 @@ SHOWN_COLUMNS = 40
 SHOWN_LEVELS = 16
 SHOWN_GROUPS = 24
 SHOWN_WARNINGS = 30
+_TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,20 @@ def _environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
     environment.filters["percent"] = percent
+    environment.filters["unbroken"] = _unbroken
     return environment
 
 
 def _shown(value: Any) -> Any:
     """Let no text from the data hide letters, or move those beside it; our markup is left as it is."""
     return isolated(value) if type(value) is str else value
+
+
+def _unbroken(text: str) -> Any:
+    """Keep typed options on one line, which a browser would break after their dashes; for text, not for attributes."""
+    from markupsafe import escape
+
+    return _trusted(_TYPED.sub(r'<span class="option">\g<0></span>', str(escape(isolated(text)))))
 
 
 def _trusted(text: str) -> Any:

@@ -46,7 +46,8 @@ def _sections(report: Report) -> Iterator[str]:
     yield from ("### The costs in detail", *_costs(report))
     yield from ("### The groups and their outcomes", *_groups(report))
     yield from ("### A model trained on this", *_model(report))
-    yield from ("### What changed most", text(sentences.MOVES), table(tables.moves_table(report)))
+    yield "### What changed most"
+    yield from (text(sentences.MOVES), table(tables.moves_table(report))) if report.moves else (sentences.NO_MOVES,)
     yield from ("### Every column", text(sentences.MARGINALS), *_columns(report))
     yield from ("### Pairwise structure", text(sentences.associations_note(report)), *_pairs(report))
     yield from ("### Trade-off", *_trade_off(report))

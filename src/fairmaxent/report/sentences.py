@@ -39,6 +39,7 @@ COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
 WARNINGS = "What you should know about these data and this fit:"
 GROUPS = "Before: in the data, with the number of rows. After: in the fitted distribution, exactly."
 MOVES = "The levels whose share of the rows changed most, among all columns."
+NO_MOVES = "No level of any column changed its share of the rows by a tenth of a percentage point."
 MARGINALS = (
     "Share of the rows at each level. Outcome and protected columns come first, then the columns that changed most. "
     "Columns that nobody asked about change because they are related to the groups and the outcome. The distance is "
@@ -141,8 +142,8 @@ def verdict(report: Report) -> str:
 def delivery(report: Report) -> str:
     """Say what was delivered."""
     if report.mode == "weights":
-        each = " and for each of its outcomes" if report.relabelled else ""
-        return f"Delivered: a weight for each of the {report.rows:,} rows{each}, none of them new."
+        each = " and each of its outcomes" if report.relabelled else ""
+        return f"Delivered: a weight for each of the {report.rows:,} rows{each}; no row is new."
     how = "independently" if report.iid else "by quota"
     if report.mode == "top-up":
         return f"Delivered: {report.new_rows:,} rows to be added to the {report.rows:,}."

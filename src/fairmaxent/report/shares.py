@@ -18,6 +18,7 @@ from fairmaxent.report.delivered import data_table
 Role = Literal["outcome", "protected", "other"]
 
 _MOVES = 12
+_NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
 
 
 @dataclass(frozen=True)
@@ -112,15 +113,16 @@ def group_labels(fit: Fit, axes: Sequence[int]) -> list[str]:
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """Return the levels whose share changed most, among all columns."""
+    """Return the levels whose share changed most, among all columns; none that seems not to have changed."""
     moves = [
         Move(column.name, shift.label, shift.before or 0.0, shift.after or 0.0)
         for column in columns
         for shift in column.shifts
     ]
+    moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
-    moves.sort(key=lambda move: -round(abs(move.after - move.before), 12))
-    return tuple(moves[:_MOVES])
+    moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
+    return tuple(moved[:_MOVES])
 
 
 def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | None = None) -> tuple[Shift, ...]:

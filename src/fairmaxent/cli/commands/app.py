@@ -14,7 +14,7 @@ from fairmaxent.cli.streams import echo
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address of the page, and do not open it.")
 def command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Open a page in your browser: look at a table, move what you ask for, see who gains, and take the files.
+    """Open a page in your browser: look at a table, move sliders, see who gains, and take the files.
 
     The page is served on this computer only, and works offline. Nothing leaves the computer. Without DATA, choose a
     file or an example on the page.

@@ -110,7 +110,8 @@ evaluate_options = taking(
 
 
 @click.command(
-    cls=EvaluateCommand, epilog="Nothing is written. Exit code 0 whatever the verdict; --json has 'flagged'."
+    cls=EvaluateCommand,
+    epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
 )
 @click.argument("real", type=click.Path(), metavar="REAL")
 @click.argument("new", type=click.Path(), metavar="NEW")

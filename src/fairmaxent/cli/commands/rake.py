@@ -177,7 +177,7 @@ rake_options = taking(
 
 @click.command(
     cls=RakeCommand,
-    epilog="Without -o and --report nothing is written; the margins before and after are always shown.",
+    epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
 )
 @data_argument
 @rake_options
