@@ -1,11 +1,22 @@
-"""A real server of the app on this computer, and requests to it as a browser sends them."""
+"""The app for its tests: a real server, requests to it, tables to open, and what to do with its page in a browser.
+
+axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python.
+Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set; documentation.png among them is the picture
+docs/assets/app.png.
+"""
 
 import contextlib
 import http.client
+import importlib.util
+import io
 import json
+import os
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
+import polars
 import pytest
 
 from fairmaxent.files.hidden import HiddenFolder
@@ -99,3 +110,133 @@ class Client:
             time.sleep(0.02)
             _, job = self.get(f"/api/job/{job['number']}")
         return job
+
+
+# ---------------------------------------------------------------- tables to open
+
+OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
+
+
+def people(rows=600, **more):
+    rng = np.random.default_rng(3)
+    sex, region = rng.choice(["f", "m"], rows, p=[0.4, 0.6]), rng.choice(["n", "s", "w"], rows)
+    hired = np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no")
+    age = rng.integers(18, 60, rows)
+    return polars.DataFrame({"sex": sex, "region": region, "age": age, "hired": hired, **more})
+
+
+def staff(rows=600):
+    """The same people with a second outcome and a small number."""
+    rng = np.random.default_rng(4)
+    return people(rows).with_columns(
+        level=polars.Series(rng.integers(1, 4, rows)), promoted=polars.Series(rng.choice(["yes", "no"], rows))
+    )
+
+
+def opened(client, name="people.csv", frame=None):
+    """Upload a table; returns the state of the page, and the bytes of the file."""
+    frame = people() if frame is None else frame
+    content = io.BytesIO()
+    frame.write_parquet(content) if name.endswith(".parquet") else frame.write_csv(content)
+    status, state = client.upload(name, content.getvalue())
+    assert status == 200, state
+    return state, content.getvalue()
+
+
+def downloaded(client, files):
+    """Status, headers and body of each file that was made."""
+    return {file["name"]: client.send("GET", f"/files/{file['folder']}/{file['name']}") for file in files}
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+def axe_core():
+    named = os.environ.get("AXE_CORE")
+    if named:
+        return Path(named).read_text(encoding="utf-8")
+    spec = importlib.util.find_spec("axe_core_python")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(folder) / "axe.min.js").is_file():
+            return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
+    pytest.skip("axe-core is not here: pip install axe-core-python, or set AXE_CORE to its axe.min.js")
+
+
+def people_file(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", good="yes", **more):
+    """Write other people, some of whose regions are missing, to a file."""
+    rng = np.random.default_rng(5)
+    sex = rng.choice(levels, rows, p=[0.3, 0.7])
+    hired = np.where(rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no")
+    table = {
+        column: sex,
+        "region": rng.choice(["n", "s", ""], rows),
+        "age": rng.integers(18, 60, rows),
+        outcome: hired,
+        **more,
+    }
+    polars.DataFrame(table).write_csv(path)
+    return path
+
+
+def enter(page, client):
+    """Open the address that the command printed."""
+    page.goto(client.address)
+    page.wait_for_selector("body[data-ready]")
+    assert "token" not in page.url
+
+
+def answered(page):
+    """Wait for the newest result."""
+    page.wait_for_selector("#answer .tiles")
+    page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
+
+
+def shot(page, name, *, full_page=True):
+    folder = os.environ.get("APP_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
+
+
+def tab_to(page, selector, most=80):
+    """Press Tab until the element has the focus."""
+    for _ in range(most):
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def asked(page, **wanted):
+    """Wait until the server has answered a scenario with these options."""
+    end = time.monotonic() + 60
+    while True:
+        state = page.evaluate("fetch('/api/state').then((answer) => answer.json())")
+        scenario = (state["answer"] or {}).get("scenario", {})
+        if all(scenario.get(name) == value for name, value in wanted.items()):
+            return
+        assert time.monotonic() < end, (wanted, scenario)
+        page.wait_for_timeout(50)
+
+
+def unfold(page):
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+
+
+CUT = """() => {
+  const room = document.documentElement.clientWidth + 0.5;
+  return [...document.body.querySelectorAll('*')].filter((element) => {
+    const box = element.getBoundingClientRect();
+    const scrolled = element.closest('.scroll') || element.closest('.skip');
+    return box.width && !scrolled && (box.right > room || box.left < -0.5);
+  }).map((element) => element.outerHTML.slice(0, 120));
+}"""
+
+
+def check(page, name):
+    """Nothing is cut, and axe has nothing to say."""
+    shot(page, name)
+    assert page.evaluate(CUT) == []
+    page.evaluate(axe_core())
+    result = page.evaluate("axe.run(document)")
+    assert len(result["passes"]) > 15
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in result["violations"]] == []

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from fairmaxent.errors import DependencyError
 from fairmaxent.fit import pipeline
 from fairmaxent.fit.outlook import NotEstimated
 from mixed import TABLES
@@ -52,3 +53,47 @@ def put(tmp_path):
         return tmp_path / name
 
     return put
+
+
+# ---------------------------------------------------------------- the app
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """The app, running while a file of tests does."""
+    from appserver import running
+
+    with running(tmp_path_factory.mktemp("app")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A real browser."""
+    from fairmaxent.report.browser import find_browser
+
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    try:
+        path = find_browser()
+    except DependencyError:
+        pytest.skip("the page is tried in Chromium, Chrome or Edge, and none of them is on the PATH")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """An empty tab; what goes wrong on its page, and what it asks of other hosts, is collected."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.problems = []
+    page.foreign = []
+    page.on("pageerror", lambda problem: page.problems.append(str(problem)))
+    page.on("console", lambda message: message.type == "error" and page.problems.append(message.text))
+    page.on("request", lambda asked: asked.url.startswith("http://127.0.0.1:") or page.foreign.append(asked.url))
+    page.set_default_timeout(60_000)
+    yield page
+    assert page.foreign == [] or all(url.startswith("data:") for url in page.foreign)
+    context.close()

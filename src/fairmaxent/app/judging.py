@@ -40,8 +40,8 @@ class Judging:
         return cls(options.record(EvaluateOptions), typed, control)
 
 
-def judge(scenario: Scenario, fit: Fit, judging: Judging, progress: Progress) -> dict[str, Any]:
-    """Draw the rows, and judge them."""
+def judge(scenario: Scenario, fit: Fit, names: FileNames, judging: Judging, progress: Progress) -> dict[str, Any]:
+    """Draw the rows, and judge them; ``names`` are those of the files that they will be in."""
     if scenario.mode != "rows":
         raise InputError("Only new rows can be judged; choose “New rows” under Take.")
     real = scenario.table.file(scenario.drop, in_memory=True).frame
@@ -63,7 +63,7 @@ def judge(scenario: Scenario, fit: Fit, judging: Judging, progress: Progress) ->
     return {
         "verdict": visible(judged.verdict),
         "measures": plain(list(judged.to_frame().iter_rows(named=True))),
-        "command": evaluation_command(scenario, FileNames.of(scenario), judging.typed),
+        "command": evaluation_command(scenario, names, judging.typed),
     }
 
 

@@ -88,10 +88,10 @@ _CHOICES = {
     ("groups", "each"): "each column on its own",
     ("groups", "joint"): "their intersections",
     ("mode", "rows"): "new rows",
-    ("mode", "weights"): "your rows with a column of weights",
+    ("mode", "weights"): "your rows with weights",
     ("mode", "top-up"): "only the rows to add to yours",
-    ("relabel", "probabilities"): "relabel, for equal probabilities of a model",
-    ("relabel", "predictions"): "relabel, for equal decisions of a model",
+    ("relabel", "probabilities"): "relabel, for equal probabilities",
+    ("relabel", "predictions"): "relabel, for equal decisions",
     ("detail", "rows"): "rows",
     ("detail", "bins"): "bins",
 }
@@ -115,7 +115,7 @@ def as_labelled(option: Option) -> str:
     >>> as_labelled(Option("base_share")), as_labelled(Option("force"))
     ('“New combinations”', '--force on the command line')
     >>> as_labelled(Option("mode", "weights")), as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
-    ('“What to take: your rows with a column of weights”', '“Equal outcomes” not ticked for sex')
+    ('“What to take: your rows with weights”', '“Equal outcomes” not ticked for sex')
     """
     is_flag = option.name == "missing"  # of missing values as a group, not of their marks in a file
     label = label_of("compare_missing" if is_flag else option.name)

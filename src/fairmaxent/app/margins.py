@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from fairmaxent.app.file_sets import numbered
 from fairmaxent.app.labels import IN_APP
 from fairmaxent.app.looked import plain
 from fairmaxent.app.opened_table import OpenedTable
@@ -80,28 +80,32 @@ class KnownMargins:
             raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
         return cls(shares, wanted, options.record(FilingOptions), options.typed)
 
-    def tables(self) -> list[Any]:
-        """The margins as the tables that `rake` reads: one for all single columns, one for each crossing."""
+    def tables(self) -> dict[str, Any]:
+        """The margins as the tables that `rake` reads, by what they are: all single columns, and each crossing."""
         polars = load_library("polars")
         single = [one for one in self.shares if len(one.columns) == 1]
         rows = [(*one.columns, *levels, share) for one in single for levels, share in one.values]
-        tables = [polars.DataFrame(rows, schema=["columns", "level", "value"], orient="row")] if rows else []
+        tables = {"": polars.DataFrame(rows, schema=["columns", "level", "value"], orient="row")} if rows else {}
         crossed = [one for one in self.shares if len(one.columns) > 1]
-        return tables + [
-            polars.DataFrame(
+        return tables | {
+            numbered("-crossed", number): polars.DataFrame(
                 [(*levels, share) for levels, share in one.values], schema=[*one.columns, "value"], orient="row"
             )
-            for one in crossed
-        ]
+            for number, one in enumerate(crossed, 1)
+        }
 
 
-def weigh(table: OpenedTable, known: KnownMargins, folder: Path, progress: Progress) -> dict[str, Any]:
-    """Rake the table and write the files; return the margins before and after, and the command that repeats it."""
+def weigh(table: OpenedTable, known: KnownMargins, folder: Path, number: int, progress: Progress) -> dict[str, Any]:
+    """Rake the table and write the files; return the margins before and after, and the command that repeats it.
+
+    ``number`` is that of the set of files.
+    """
     written, _, report, like_input = table.file_names()
-    stem = os.path.basename(written).split("-fair")[0]
-    numbers = itertools.count(1)
-    margins = {f"{stem}-margins{'' if (n := next(numbers)) == 1 else f'-{n}'}.csv": one for one in known.tables()}
-    weighted, report = os.path.basename(written).replace("-fair", "-weighted", 1), os.path.basename(report)
+    written, report = os.path.basename(written), os.path.basename(report)
+    stem = written.split("-fair")[0]
+    margins = {f"{stem}{numbered('-margins', number)}{what}.csv": one for what, one in known.tables().items()}
+    weighted = numbered("-weighted", number).join(written.rsplit("-fair", 1))
+    report = numbered("-weighted-report", number).join(report.rsplit("-report", 1))
     for name, frame in margins.items():
         write_table(frame, folder / name)
     wanted = replace(

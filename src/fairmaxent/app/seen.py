@@ -11,7 +11,13 @@ import numpy as np
 from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.looked import plain
 from fairmaxent.errors import spelled
-from fairmaxent.fairness.rates import group_table, outcome_axis
+from fairmaxent.fairness.rates import (
+    OutcomeGrouping,
+    group_table,
+    outcome_axis,
+    representation_rate,
+    statistical_rate,
+)
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.costs import Costs
@@ -33,6 +39,7 @@ def seen(fit: Fit) -> dict[str, Any]:
     return {
         "rows": rows,
         "rates": list(_rates(fit)),
+        "overall": list(_overall(fit)),
         "groups": [plain(_group(change, rows, shares)) for change in changes_of(fit)],
         "means": [plain(asdict(mean)) for mean in certificate.means],
         "outcomes": [plain(asdict(share)) for share in certificate.compared_outcomes],
@@ -85,6 +92,22 @@ def _rates(fit: Fit) -> Iterator[dict[str, Any]]:
                 "after": certificate.achieved[kind][name],
             }
         )
+
+
+def _overall(fit: Fit) -> Iterator[dict[str, Any]]:
+    """The rates of each column of groups over all strata, so that scenarios that compare other groups line up."""
+    certificate, roles = fit.certificate, fit.roles
+    measure, table = certificate.measure, certificate.table
+    columns = list(enumerate(roles.protected_names, 1))
+    for axis, name in columns:
+        share = representation_rate(measure.groups_compared(table, (axis,)), (axis,))
+        yield plain({"kind": "representation_rate", "name": name, "outcome": None, "after": float(share)})
+    for outcome in (0, *roles.other_axes):
+        for axis, name in columns:
+            by = OutcomeGrouping((axis,), outcome)
+            rate = statistical_rate(measure.outcomes_compared(table, by), by, measure.favourable_of(by))
+            said = {"kind": "statistical_rate", "name": name, "outcome": roles.names[outcome], "after": float(rate)}
+            yield plain(said)
 
 
 _Shares = dict[tuple[str, str, str], tuple[float, float]]

@@ -55,7 +55,8 @@ class _Routes:
         """Every path, with its method."""
         posts = {"upload": self._upload, "demo": self._demo, "look": self._look, "fit": self._fit}
         posts |= {"read": self._read, "draft": self._draft}
-        posts |= {"pin": self._pin, "unpin": self._unpin, "job": self._start, "stop": self._stop}
+        posts |= {"pin": self._pin, "rename": self._rename, "unpin": self._unpin}
+        posts |= {"job": self._start, "stop": self._stop}
         posts |= {"expected": self._expected}
         return [
             Route("/", self._page),
@@ -138,6 +139,10 @@ class _Routes:
 
     async def _pin(self, session: Session, request: Request) -> Response:
         return JSONResponse(session.pin())
+
+    async def _rename(self, session: Session, request: Request) -> Response:
+        values = await _values(request)
+        return JSONResponse(session.rename(values.get("number", -1), values.get("name")))
 
     async def _unpin(self, session: Session, request: Request) -> Response:
         return JSONResponse(session.unpin((await _values(request)).get("number", -1)))

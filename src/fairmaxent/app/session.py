@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from fairmaxent.app.examples import EXAMPLES
+from fairmaxent.app.file_sets import FileSets
+from fairmaxent.app.fitted import Fitted
 from fairmaxent.app.forms import forms
 from fairmaxent.app.jobs import Jobs
 from fairmaxent.app.judging import Judging, judge
@@ -20,6 +23,7 @@ from fairmaxent.app.latest_only import LatestOnly
 from fairmaxent.app.looked import drafted, look_at, plain
 from fairmaxent.app.margins import KnownMargins, weigh
 from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.pins import Pins
 from fairmaxent.app.problem_text import problem_text
 from fairmaxent.app.readings import Readings
 from fairmaxent.app.refusals import StaleError
@@ -28,34 +32,13 @@ from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import expected, seen
 from fairmaxent.app.taking import take
 from fairmaxent.errors import InputError
-from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
-from fairmaxent.fit.request import OutputOption
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
-MOST_PINS = 3
 _OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
 _NAME_LENGTH = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A scenario with its fit, and which output a model was tried out on, if that was asked for."""
-
-    scenario: Scenario
-    fit: Fit
-    estimated: str | None = None
-    without: Fit | None = None  # the fit before the estimate
-
-    def taken_as(self, scenario: Scenario) -> Fitted | None:
-        """The same fit for a scenario that differs only in what is taken; None if it needs another fit."""
-        if not self.scenario.fits_like(scenario):
-            return None
-        if self.estimated in (None, _output(scenario)):
-            return replace(self, scenario=scenario)
-        return Fitted(scenario, self.without or self.fit)
 
 
 class Session:
@@ -73,11 +56,12 @@ class Session:
         self._options: dict[str, Any] = {}
         self._fitted: Fitted | None = None
         self._answer: dict[str, Any] | None = None
-        self._pins: list[dict[str, Any]] = []
+        self._pins = Pins()
         self._readings = Readings()
         self._control: OpenedTable | None = None  # rows of other people, to judge the new ones by
         self._files: list[dict[str, Any]] = []
         self._raked_files: list[dict[str, Any]] = []
+        self._sets, self._raked_sets = FileSets(), FileSets()
         self._numbers = 0
 
     # ------------------------------------------------------------ opening a table
@@ -138,8 +122,10 @@ class Session:
         with self._lock:
             self.jobs.stop_all()
             self._unread = None
+            if self.opened is None or self.opened.path != opened.path:  # not if it is read again in another way
+                self._sets, self._raked_sets = FileSets(), FileSets()
             self.opened, self._look, self._readings, self._control = opened, look, Readings(), None
-            self._fitted, self._answer, self._pins, self._files = None, None, [], []
+            self._fitted, self._answer, self._pins, self._files = None, None, Pins(), []
             self._options = {
                 "outcome": look["outcome"] or "",
                 "protected": look["protected"],
@@ -177,7 +163,7 @@ class Session:
             "options": self._options,
             "answer": self._answer,
             "outdated": self._is_outdated(),
-            "pins": self._pins,
+            "pins": self._pins.to_json(),
             "files": self._files,
             "jobs": [job.to_dict() for job in self.jobs.running()],
         }
@@ -204,7 +190,7 @@ class Session:
         if self._is_outdated():
             self.jobs.stop_all(_OF_A_FIT, _CHANGED)
         scenario = Scenario.from_json(options, opened)
-        fitted = None if self._fitted is None else self._fitted.taken_as(scenario)
+        fitted = (None if self._fitted is None else self._fitted.taken_as(scenario)) or self._pins.fitted_as(scenario)
         if fitted is None:
             request = replace(scenario.request(), progress=progress)
             data = self._readings.get(scenario, request, spend=spend)
@@ -213,10 +199,11 @@ class Session:
         return self._answered(opened, fitted, perf_counter() - began)
 
     def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> dict[str, Any]:
-        scenario, names = fitted.scenario, FileNames.of(fitted.scenario)
+        scenario, names = fitted.scenario, self._names(fitted)
         answer = {
             "scenario": scenario.to_json(),
             "see": seen(fitted.fit),
+            "estimated_otherwise": fitted.estimated_otherwise,
             "command": command_text(scenario, names, fitted.estimated),
             "python": python_text(scenario, fitted.fit, names, fitted.estimated),
             "seconds": seconds,
@@ -247,12 +234,13 @@ class Session:
     def estimate(self, progress: Progress) -> dict[str, Any]:
         """Estimate what a model trained on the result will do."""
         opened, fitted = self._current()
-        output = _output(fitted.scenario)
-        plan = fitted.scenario.asked.trial_of(output)
-        bare = fitted.without or fitted.fit
-        known = Fitted(fitted.scenario, with_estimate(bare, plan, progress=progress), output, bare)
+        plan = fitted.scenario.asked.trial_of(fitted.output)
+        known = fitted.with_estimate(with_estimate(fitted.bare, plan, progress=progress))
         self._still(fitted)
-        return self._answered(opened, known, (self._answer or {}).get("seconds", 0.0))
+        result = self._answered(opened, known, (self._answer or {}).get("seconds", 0.0))
+        with self._lock:
+            self._pins.update(known, result["answer"])
+        return {**result, "pins": self._pins.to_json()}
 
     def trade_off(self, progress: Progress) -> dict[str, Any]:
         """Fit a few more times with other rates and other shares of the base."""
@@ -265,7 +253,8 @@ class Session:
         _, fitted = self._current()
         asked = values.get("options") if isinstance(values, Mapping) else None
         control = self._control if isinstance(values, Mapping) and values.get("control") else None
-        result = judge(fitted.scenario, fitted.fit, Judging.from_json(asked, fitted.scenario, control), progress)
+        judging = Judging.from_json(asked, fitted.scenario, control)
+        result = judge(fitted.scenario, fitted.fit, self._names(fitted), judging, progress)
         self._still(fitted)
         return result
 
@@ -277,23 +266,37 @@ class Session:
             fitted.scenario,
             fitted.fit,
             folder=(folder := self._new_folder()),
-            names=FileNames.of(fitted.scenario),
+            names=self._names(fitted),
             command=str(answer.get("command")),
             estimated=fitted.estimated,
             progress=progress,
         )
         self._still(fitted)
         with self._lock:
-            self._files = [{**file, "folder": int(folder.name)} for file in files]
+            self._sets.add(made_from := self._made_from(fitted))
+            number = self._sets.number(made_from)
+            self._files = [{**file, "folder": int(folder.name), "set": number} for file in files]
         return {"files": self._files}
 
     def rake(self, values: object, progress: Progress) -> dict[str, Any]:
         """Weigh the table so that it has known margins, and write the files."""
         opened = self._known(values.get("table") if isinstance(values, Mapping) else None)
-        result = weigh(opened, KnownMargins.from_json(values, opened), self._new_folder(), progress)
+        known, made_from = KnownMargins.from_json(values, opened), json.dumps(values, sort_keys=True)
+        result = weigh(opened, known, self._new_folder(), self._raked_sets.number(made_from), progress)
         with self._lock:
+            self._raked_sets.add(made_from)
             self._raked_files = result["files"]
         return result
+
+    def _names(self, fitted: Fitted) -> FileNames:
+        """The names of the files to take; those of another result have another number."""
+        return FileNames.of(fitted.scenario, self._sets.number(self._made_from(fitted)))
+
+    def _made_from(self, fitted: Fitted) -> str:
+        """All that the bytes of the files depend on."""
+        scenario = fitted.scenario
+        spent = self._readings.spent if scenario.asked.private else []
+        return json.dumps([scenario.table.number, scenario.to_json(), fitted.estimated, spent], sort_keys=True)
 
     def _current(self) -> tuple[OpenedTable, Fitted]:
         if self.opened is None or self._fitted is None:
@@ -323,28 +326,29 @@ class Session:
     # ------------------------------------------------------------ scenarios to compare
 
     def pin(self) -> dict[str, Any]:
-        """Keep the present scenario, to compare others with it; the oldest of more than three goes."""
-        self._current()
+        """Keep the present scenario, to compare others with it, or to put it back."""
+        _, fitted = self._current()
+        number = self._next()
         with self._lock:
-            self._numbers += 1
-            self._pins = [*self._pins, {"number": self._numbers, "answer": self._answer}][-MOST_PINS:]
-        return {"pins": self._pins}
+            self._pins.add(number, fitted, self._answer or {})
+        return {"pins": self._pins.to_json()}
+
+    def rename(self, number: int, name: object) -> dict[str, Any]:
+        """Give a pinned scenario another name."""
+        with self._lock:
+            self._pins.rename(number, name)
+        return {"pins": self._pins.to_json()}
 
     def unpin(self, number: int) -> dict[str, Any]:
         """Forget a scenario."""
         with self._lock:
-            self._pins = [pin for pin in self._pins if pin["number"] != number]
-        return {"pins": self._pins}
+            self._pins.remove(number)
+        return {"pins": self._pins.to_json()}
 
     def stop(self) -> None:
         """Stop all work."""
         self.live.stop()
         self.jobs.stop_all()
-
-
-def _output(scenario: Scenario) -> OutputOption:
-    """What a model will be trained on."""
-    return "weights" if scenario.mode == "weights" else "rows"
 
 
 def _named(opened: OpenedTable) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def take(
     ]
 
 
-_WHATS = {"rows": "New rows", "weights": "Your rows with weights", "top-up": "Rows to add"}
+_WHATS = {"rows": "New rows, to train on", "weights": "Your rows with weights", "top-up": "Rows to add to yours"}
 
 
 def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str | None) -> OutputOptions:

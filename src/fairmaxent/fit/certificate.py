@@ -267,7 +267,7 @@ def certify(
         removed_levels=removed_levels(distribution),
         binned_columns=binned_columns(problem),
         compared_missing=compared_missing(problem),
-        kept_missing=kept_missing(problem),
+        kept_missing=kept_missing(problem, achieved),
         single_groups=single_groups(problem),
         means=group_means(problem, achieved),
         emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),

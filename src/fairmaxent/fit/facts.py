@@ -45,6 +45,7 @@ class MissingValues:
 
     column: str
     share: float
+    after: float | None = None  # the share in the fitted distribution; None: a file of an earlier version
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Facts:
     compared_missing: tuple[str, ...]  # columns in which missing counts as a level
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
-    kept_missing: tuple[MissingValues, ...] = ()  # missing values that keep their share and are not compared
+    kept_missing: tuple[MissingValues, ...] = ()  # missing values that are not compared; most keep their share
     single_groups: tuple[SingleGroup, ...] = ()  # strata in which there is nothing to compare
     means: tuple[GroupMean, ...] = ()  # none: nobody asked for equal means
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
@@ -185,11 +186,12 @@ def compared_missing(problem: Problem) -> tuple[str, ...]:
     )
 
 
-def kept_missing(problem: Problem) -> tuple[MissingValues, ...]:
+def kept_missing(problem: Problem, achieved: Reals) -> tuple[MissingValues, ...]:
     """Missing values that are not compared; a column that has none now is not named."""
-    shares = root_marginals(problem.blocks, problem.data_table.ravel())
+    before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
     kept = [
-        MissingValues(problem.roles.names[axis], float(shares[axis][level])) for axis, level in problem.measure.left_out
+        MissingValues(problem.roles.names[axis], float(before[axis][level]), float(after[axis][level]))
+        for axis, level in problem.measure.left_out
     ]
     return tuple(missing for missing in kept if missing.share > 0)
 

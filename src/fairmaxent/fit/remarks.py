@@ -68,12 +68,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             " or ",
             Option("statistical_rate"),
         )
-    if facts.kept_missing:
-        columns = ", ".join(f"{missing.column!r} ({missing.share:.1%} of the rows)" for missing in facts.kept_missing)
-        yield (
-            f"missing values of {columns} keep their share and are not compared; to compare them as a group, use ",
-            Option("missing", "compare"),
-        )
+    yield from _uncompared_missing(facts)
     yield from _uncompared_strata(facts)
     for name in facts.compared_missing:
         yield (f"missing values of {name!r} are compared as a group of their own",)
@@ -82,6 +77,21 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
     yield from missed_rates(facts)
     yield from decision_remarks(facts.decisions)
     yield from unfair_decisions(facts)
+
+
+def _uncompared_missing(facts: Facts) -> Iterator[Remark]:
+    """Name the missing values that are not compared: most keep their share, unless the wanted shares say otherwise."""
+    kept = [one for one in facts.kept_missing if one.after is None or percent(one.after) == percent(one.share)]
+    moved = [one for one in facts.kept_missing if one not in kept]
+    columns = ", ".join(f"{one.column!r} ({one.share:.1%} of the rows)" for one in kept)
+    words = [f"missing values of {columns} keep their share and are not compared"] if kept else []
+    words += [
+        f"missing values of {one.column!r} are {percent(one.after)} of the result instead of {percent(one.share)} of "
+        "the rows, and are not compared"
+        for one in moved
+    ]
+    for text in words:
+        yield (f"{text}; to compare them as a group, use ", Option("missing", "compare"))
 
 
 def _uncompared_strata(facts: Facts) -> Iterator[Remark]:

@@ -113,7 +113,10 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
         return
     share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
     if has_role:
-        what = f"{attribute.name!r} is missing for {share:.1%} of the rows, which keep their share and are not compared"
+        what = (
+            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their share "
+            "unless you choose another one"
+        )
         yield Hint(
             "missing", (attribute.name,), (f"{what}; to compare them as a group, use ", Option("missing", "compare"))
         )

@@ -1,6 +1,6 @@
 // Advanced wishes: strata and their levels, more outcomes, impossible combinations, privacy.
 
-import { h, newId } from "./dom.js";
+import { at, h, has, newId } from "./dom.js";
 import { checks, choose, control, form } from "./form.js";
 
 const MOST_LEVELS = 20;
@@ -17,7 +17,7 @@ export function within(state, options, change) {
   return free.length > 0 && h("details", { open: Object.keys(options.within ?? {}).length > 0 },
     h("summary", null, "Compare only like with like"),
     levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
-      "Only where", "all strata", free.filter((column) => !(column.name in (options.also ?? {}))), options, change));
+      "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options, change));
 }
 
 export function advanced(state, options, change, { draft, spend }) {
@@ -26,7 +26,7 @@ export function advanced(state, options, change, { draft, spend }) {
   const records = state.forms.ask.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
   return [
     levelsOf("also", "More outcomes", "They get the same rates at the same time.",
-      "Good outcome of", "every level is compared", free.filter((column) => !(column.name in (options.within ?? {}))), options, change),
+      "Good outcome of", "every level is compared", free.filter((column) => !has(options.within, column.name)), options, change),
     forbidden(few.filter((column) => !(options.drop ?? []).includes(column.name)), options, change),
     h("fieldset", null, h("legend", null, "More options"), weights(state, options, taken, change),
       form(records, options, (values) => change(values, { draw: true }))),
@@ -42,15 +42,15 @@ function levelsOf(name, title, help, which, ifNone, columns, options, change) {
   const set = (values) => change({ [name]: values }, { draw: true });
   return columns.length > 0 && [
     checks(title, columns.map((column) => column.name), Object.keys(chosen), (names) =>
-      set(Object.fromEntries(names.map((one) => [one, chosen[one] ?? null]))), { help }),
-    columns.filter((column) => column.name in chosen).map((column) =>
-      checks(`${which} ${column.name} is`, column.choices, chosen[column.name] ?? [], (levels) =>
+      set(Object.fromEntries(names.map((one) => [one, at(chosen, one) ?? null]))), { help }),
+    columns.filter((column) => has(chosen, column.name)).map((column) =>
+      checks(`${which} ${column.name} is`, column.choices, at(chosen, column.name) ?? [], (levels) =>
         set({ ...chosen, [column.name]: levels.length ? levels : null }), { ifNone: `None is chosen: ${ifNone}.` }))];
 }
 
 function weights(state, options, taken, change) {
   const numeric = state.look.columns.filter((column) => column.kind === "numeric" &&
-    (column.name === options.weight || !taken.includes(column.name)) && !(column.name in (options.within ?? {})));
+    (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
   return numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],
     ...numeric.map((column) => [column.name, column.name])],
     (weight) => change({ weight: weight || null }, { look: true, draw: true }));

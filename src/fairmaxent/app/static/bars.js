@@ -3,7 +3,7 @@
 import { h, s } from "./dom.js";
 
 const WHOLE = 1000; // tenths of a percent
-const WIDTH = 320, HEIGHT = 28;
+const WIDTH = 160, HEIGHT = 28;
 const STEPS = { ArrowRight: 10, ArrowUp: 10, ArrowLeft: -10, ArrowDown: -10, PageUp: 100, PageDown: -100 };
 const shown = (part) => `${(part / 10).toFixed(1)} %`;
 
@@ -19,11 +19,10 @@ function rounded(shares, whole = WHOLE) {
   return result;
 }
 
-export const wholeShares = (shares) => rounded(shares).map((part) => part / WHOLE);
-
 // The levels of each column that were set by hand, oldest first; they outlive drawing.
 const byHand = new Map();
 export const forget = (column) => byHand.delete(column);
+export const forgetAll = () => byHand.clear();
 
 // Move one bar. Bars that were set stay, and the others follow in proportion; if there are none, or they have too little,
 // the bar that was set longest ago follows too.
@@ -37,8 +36,8 @@ function moved(parts, index, wanted, set) {
   return parts.map((part, other) => (other === index ? value : free.includes(other) ? shares[free.indexOf(other)] : part));
 }
 
-// `change` is called with the shares, which add up to 1, while the hand moves.
-export function drawBars(column, levels, shares, change) {
+// `change` is called with the shares, which add up to 1, while the hand moves, and `rest` when it rests.
+export function drawBars(column, levels, shares, change, rest) {
   let parts = rounded(shares);
   const move = (index, wanted) => {
     const set = byHand.get(column) ?? [];
@@ -47,7 +46,7 @@ export function drawBars(column, levels, shares, change) {
     show();
     change(parts.map((part) => part / WHOLE));
   };
-  const rows = levels.map((level, index) => bar(`Share of ${column} = ${level}`, level, () => parts[index], (wanted) => move(index, wanted)));
+  const rows = levels.map((level, index) => bar(`Share of ${column} = ${level}`, level, () => parts[index], (wanted) => move(index, wanted), rest));
   const emptied = h("p", { class: "soft", role: "status" });
   const show = () => {
     rows.forEach((row) => row.show());
@@ -58,19 +57,21 @@ export function drawBars(column, levels, shares, change) {
   return h("div", { class: "bars" }, rows.map((row) => row.element), emptied);
 }
 
-function bar(spoken, level, get, set) {
+function bar(spoken, level, get, move, rest) {
+  const set = (wanted) => { move(wanted); rest(); };
   const fill = s("rect", { class: "fill", x: 0, y: 4, height: HEIGHT - 8, width: 0 });
   const grip = s("rect", { class: "grip", y: 0, height: HEIGHT, width: 10, rx: 3 });
   const field = h("input", { type: "number", min: 0, max: 100, step: 0.1, "aria-label": `${spoken}, in percent`,
     onchange: () => field.value !== "" && field.reportValidity() && set(10 * Number(field.value)) });
   const at = (event) => {
     const box = picture.getBoundingClientRect();
-    set(10 * Math.round((100 * (event.clientX - box.left)) / box.width));
+    move(10 * Math.round((100 * (event.clientX - box.left)) / box.width));
   };
   const picture = s("svg", { class: "bar", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "slider",
     tabindex: "0", "aria-label": spoken, "aria-valuemin": 0, "aria-valuemax": 100,
     onpointerdown: (event) => { picture.setPointerCapture(event.pointerId); picture.focus(); at(event); },
     onpointermove: (event) => picture.hasPointerCapture(event.pointerId) && at(event),
+    onlostpointercapture: rest,
     onkeydown: (event) => {
       const step = (STEPS[event.key] ?? 0) / (event.shiftKey ? 10 : 1);
       const wanted = event.key === "Home" ? 0 : event.key === "End" ? WHOLE : step ? get() + step : null;
@@ -87,5 +88,5 @@ function bar(spoken, level, get, set) {
     picture.setAttribute("aria-valuetext", shown(get()));
     field.value = (get() / 10).toFixed(1);
   };
-  return { show, element: h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, level), h("span", null, field, " %")), picture) };
+  return { show, element: h("div", { class: "share" }, h("span", { class: "level" }, level), picture, h("span", null, field, " %")) };
 }

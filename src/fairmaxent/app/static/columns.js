@@ -1,6 +1,6 @@
 // Columns: how each is read, and which are left out.
 
-import { h, table } from "./dom.js";
+import { at, h, table } from "./dom.js";
 import { choose, form, text } from "./form.js";
 import { whole } from "./format.js";
 
@@ -43,11 +43,11 @@ function readDifferently(state, options, change, again) {
   };
   return h("div", null, h("h3", null, "Read a column differently"),
     choose("Column", column.name, names.map((name) => [name, name]), (name) => { shown = name; again(); }),
-    choose(`Read ${column.name} as`, byColumn(options.kinds)[column.name] ?? "", KINDS, (kind) => set("kinds", kind || null)),
+    choose(`Read ${column.name} as`, at(byColumn(options.kinds), column.name) ?? "", KINDS, (kind) => set("kinds", kind || null)),
     ["numeric", "date"].includes(column.kind) && text(`Bins of ${column.name} (a number, or edges: 0, 18, 65, 120)`,
-      [byColumn(options.bins)[column.name] ?? []].flat().join(", "), (words) => set("bins", bins(words))),
+      [at(byColumn(options.bins), column.name) ?? []].flat().join(", "), (words) => set("bins", bins(words))),
     ["categorical", "ordered"].includes(column.kind) && text(`Order of the levels of ${column.name} (small, medium, large)`,
-      (byColumn(options.order)[column.name] ?? []).join(", "), (words) => set("order", words && words.split(",").map((word) => word.trim()))),
+      (at(byColumn(options.order), column.name) ?? []).join(", "), (words) => set("order", words && words.split(",").map((word) => word.trim()))),
     said.length > 0 && h("p", null, "Read differently: ", said.map(([option, name]) => [h("button", { type: "button",
       "aria-label": `Read the ${option} of ${name} automatically`, onclick: () => change({ [option]: without(options[option], name) }) },
     `${name}: ${option} – automatic`), " "])),

@@ -18,6 +18,10 @@ export const s = (tag, attributes, ...children) => fill(document.createElementNS
 export const refill = (element, ...children) => { element.replaceChildren(); fill(element, null, children); };
 export const byId = (id) => document.getElementById(id);
 
+// Records by column: a column may be called "constructor", which every object has.
+export const has = (record, name) => Object.hasOwn(record ?? {}, name);
+export const at = (record, name) => (has(record, name) ? record[name] : undefined);
+
 let numbers = 0;
 export const newId = (stem) => `${stem}-${++numbers}`;
 

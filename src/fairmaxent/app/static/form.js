@@ -43,9 +43,11 @@ export function slider({ label, value, min, max, step, disabled, show, input }) 
   return h("div", { class: "slider" }, h("label", { for: id }, label), range, output);
 }
 
+const MANY = 40; // names that are listed without a box to scroll in
+
 export function checks(title, names, chosen, change, { help = null, ifNone = null } = {}) {
   return h("fieldset", null, h("legend", null, title), help && h("p", { class: "soft" }, help),
-    h("div", { class: "checks" }, names.map((name) => {
+    h("div", { class: names.length > MANY ? "checks many" : "checks" }, names.map((name) => {
       const id = newId("check");
       const box = h("input", { type: "checkbox", id, checked: chosen.includes(name), onchange: () =>
         change(box.checked ? [...chosen, name] : chosen.filter((other) => other !== name)) });

@@ -16,6 +16,11 @@ export const duration = (seconds) => {
 export const size = (bytes) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} bytes`;
 
+export const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equal outcomes" };
+
+// From one number to another; if they look the same, one of them.
+export const span = (low, high, show = rate) => (show(low) === show(high) ? show(low) : `${show(low)} to ${show(high)}`);
+
 // The library advises to merge groups or levels, which cannot be done on the page.
 const MERGING = "To merge groups or levels, give them the same name in the file, and open it again.";
 export const withMerging = (texts) => (texts.some((text) => /\bmerge\b/i.test(text)) ? [...texts, MERGING] : texts);

@@ -2,7 +2,7 @@
 
 import { h, newId, table } from "./dom.js";
 import { form } from "./form.js";
-import { rate, whole } from "./format.js";
+import { rate, span, whole } from "./format.js";
 
 // The options of the judgement, which are kept while the page is open.
 export function drawJudge(target, { forms, control, values, addControl, judge }) {
@@ -19,7 +19,7 @@ export function drawJudge(target, { forms, control, values, addControl, judge })
 }
 
 export function drawVerdict(target, result) {
-  const range = (one) => (one.low === null ? "" : `${rate(one.low)} to ${rate(one.high)}`);
+  const range = (one) => (one.low === null ? "" : span(one.low, one.high));
   target.replaceChildren(h("h3", null, "May the new rows be shared?"), h("p", null, result.verdict),
     table("What was measured", ["", "about", "value", "95 % interval"],
       result.measures.map((one) => [one.measure, one.about, rate(one.value), range(one)]), [2, 3]),

@@ -2,9 +2,9 @@
 
 import { axis, groupLine, roundTop } from "./charts.js";
 import { drawColumns } from "./columns.js";
-import { h, newId, refill, table } from "./dom.js";
+import { h, has, newId, refill, table } from "./dom.js";
 import { checks } from "./form.js";
-import { percent, rate, whole, withMerging } from "./format.js";
+import { percent, rate, span, whole, withMerging } from "./format.js";
 import { drawReading } from "./reading.js";
 
 const SHOWN = 40;
@@ -38,7 +38,7 @@ function roles(look, options, change) {
 
 function protectedColumns(usable, options, change) {
   const possible = usable.filter((column) => column.name !== options.outcome && !column.identifier &&
-    column.name !== options.weight && !(column.name in (options.within ?? {})) && !(column.name in (options.also ?? {})));
+    column.name !== options.weight && !has(options.within, column.name) && !has(options.also, column.name));
   return checks("Groups to compare", possible.map((column) => column.name), options.protected,
     (chosen) => change({ protected: chosen }), { ifNone: "Choose at least one column." });
 }
@@ -83,7 +83,7 @@ function groups(look, width) {
 // The same in numbers, with what is missing; open if anything is.
 function numbers(name, outcome, rows) {
   const caption = `Groups of ${name}`;
-  const range = (group) => (group.interval ? ` (${percent(group.interval[0])} to ${percent(group.interval[1])})` : "");
+  const range = (group) => (group.interval ? ` (${span(...group.interval, percent)})` : "");
   const most = (gaps) => (gaps?.most_in ? ` (most in ${gaps.most_in}: ${percent(gaps.most)})` : "");
   return h("details", { open: rows.some((group) => group.missing?.share > 0) }, h("summary", null, `${caption} in numbers: ${outcome}`),
     table(caption, ["Group", "rows (share)", `“${outcome}” (95 % interval)`, "missing values"],

@@ -8,8 +8,11 @@ import { drawJudge, drawVerdict } from "./judge.js";
 import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
+import { drawPins } from "./pins.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { drawExpected, drawPins, drawSee, drawTradeOff } from "./see.js";
+import { redraw } from "./redraw.js";
+import { drawExpected, drawSee, drawTradeOff } from "./see.js";
+import { forgetMoves } from "./shares.js";
 import { drawFiles, drawTake } from "./take.js";
 
 let state = null;
@@ -80,6 +83,7 @@ function sized(file) {
 }
 
 function show(newest) {
+  if (state?.table?.number !== newest.table?.number) forgetMoves();
   state = newest;
   judging = {};
   options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
@@ -142,31 +146,6 @@ async function lookAgain(guess) {
   }
 }
 
-// Which control of a part has the focus, by its place, so that drawing the part again does not lose it.
-const controls = (part) => [...part.querySelectorAll("input, select, textarea, button, summary, a, [role=slider]")];
-const focusIn = (part) => controls(part).indexOf(document.activeElement);
-
-// Give the focus back, and what was being typed; leaving the field then counts as a change.
-function restore(part, index, typed) {
-  const control = index >= 0 ? controls(part)[index] : null;
-  control?.focus();
-  if (typed === null || control?.type !== typed.type || control.value === typed.value) return;
-  control.value = typed.value;
-  control.addEventListener("blur", () => control.dispatchEvent(new Event("change")), { once: true });
-}
-const isTyped = (control) => control?.matches("input[type=text], input[type=number], textarea");
-
-// Draw a part again, with the same focus, and with open what was open.
-function redraw(part, draw) {
-  const title = (one) => one.querySelector("summary").textContent.replace(/\d+/g, "");
-  const index = focusIn(part);
-  const typed = index >= 0 && isTyped(document.activeElement) ? { type: document.activeElement.type, value: document.activeElement.value } : null;
-  const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
-  draw();
-  for (const one of part.querySelectorAll("details")) one.open = before.get(title(one)) ?? one.open;
-  restore(part, index, typed);
-}
-
 // ---------------------------------------------------------------- drawing
 
 function drawLookPart() {
@@ -179,7 +158,7 @@ function drawRest() {
   Object.assign(shared, options);
   const ask = byId("ask"), take = byId("take");
   redraw(ask, () => {
-    if (isReady()) drawAsk(ask, { state, options: shared, change, actions: { draft, spend } });
+    if (isReady()) drawAsk(ask, { state, options: shared, change, actions: { draft, spend, again: drawRest } });
     else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
   });
   if (!byId("answer")) drawSeeFrame();
@@ -237,7 +216,7 @@ function drawAnswer() {
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   if (isOld) clearResults();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
-  drawPins(byId("pins"), pins, answer, { unpin });
+  drawPinsPart();
   clearTimeout(expecting);
   if (!isOld) expecting = setTimeout(expect, QUIET);
   byId("command").textContent = isOld ? "" : answer.command;
@@ -308,7 +287,7 @@ async function slow(kind, values, job) {
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
     if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
-    answer = result.answer;
+    ({ answer, pins } = result);
     drawAnswer();
   } catch (problem) {
     fail(problem);
@@ -349,16 +328,34 @@ async function pin() {
   if (!await isCurrent()) return;
   try {
     ({ pins } = await post("/api/pin"));
-    drawPins(byId("pins"), pins, answer, { unpin });
+    drawPinsPart();
     byId("pins").scrollIntoView({ block: "nearest" });
   } catch (problem) {
     fail(problem);
   }
 }
 
-async function unpin(number) {
-  ({ pins } = await post("/api/unpin", { number }));
-  drawPins(byId("pins"), pins, answer, { unpin });
+const drawPinsPart = () => redraw(byId("pins"), () => drawPins(byId("pins"), pins, answer, { rename, restore: putBack, unpin }));
+
+async function changePins(path, values) {
+  try {
+    ({ pins } = await post(path, values));
+    drawPinsPart();
+  } catch (problem) {
+    fail(problem);
+  }
+}
+
+const rename = (number, name) => changePins("/api/rename", { number, name });
+const unpin = (number) => changePins("/api/unpin", { number });
+
+// Ask again for all that was asked for then, and for nothing else; the server still has the result.
+function putBack(scenario) {
+  options = { ...scenario };
+  forgetMoves();
+  byId("ask").replaceChildren(); // so that what is asked for is unfolded, even if it was folded before
+  change({}, { look: true, draw: true });
+  drawLookPart();
 }
 
 // ---------------------------------------------------------------- starting

@@ -2,16 +2,15 @@
 
 import { axis, curve, groupLine, roundTop } from "./charts.js";
 import { h, refill, table } from "./dom.js";
-import { percent, rate, signed, times, whole, withMerging } from "./format.js";
+import { KINDS, percent, rate, signed, span, times, whole, withMerging } from "./format.js";
 
 const SHOWN = 40; // groups in a picture
 const MOST_ROWS = 160; // groups in the table
-const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equal outcomes" };
 
 export function drawSee(target, { answer, width }) {
   const { see } = answer;
   refill(target,
-    headline(see), spent(answer), warnings(see), rates(see), h("p", { id: "expected", class: "soft" }), means(see), people(see), ...pictures(see, width), costs(see), estimate(see), notes(see));
+    headline(see), spent(answer), warnings(see), rates(see), h("p", { id: "expected", class: "soft" }), means(see), people(see), ...pictures(see, width), costs(see), estimate(answer), notes(see));
 }
 
 const named = (group) => `${group.column} = ${group.group}`;
@@ -139,12 +138,18 @@ function costs(see) {
       table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows, [1, 2, 3, 4]))];
 }
 
-function estimate(see) {
+// The one for other files is kept for when they are chosen again, but it says nothing about these.
+const OTHERWISE = {
+  weights: "Your estimate is about a model trained on new rows. For one trained on your rows with weights, estimate again.",
+  rows: "Your estimate is about a model trained on your rows with weights. For one trained on new rows, estimate again.",
+};
+
+function estimate({ see, scenario, estimated_otherwise: isOtherwise }) {
   const known = see.estimate;
-  if (!known) return null;
+  if (!known) return isOtherwise && h("p", { class: "notes" }, OTHERWISE[scenario.mode === "weights" ? "weights" : "rows"]);
   const accuracy = known.lines.find((line) => line.name === "Accuracy");
   const isPoor = accuracy !== undefined && accuracy.after !== null && accuracy.after < known.same_for_all;
-  const range = (span) => (span ? `${rate(span[0])} to ${rate(span[1])}` : "–");
+  const range = (ends) => (ends ? span(...ends) : "–");
   return [h("h3", null, `What a model will do (${known.student}, trained on the ${known.output})`),
     table("Expected of a model", ["", "before", "after", `on ${whole(known.people)} other people (95 %)`],
       known.lines.map((line) => [h("span", null, line.name, h("br"), h("span", { class: "soft" }, line.meaning)),
@@ -185,29 +190,10 @@ function conclusion(points, what) {
 // What new rows will have, once it is known.
 export function drawExpected(target, see, { rows, rates }) {
   const isAsked = (one) => see.rates.some((other) => other.kind === one.kind && other.name === one.name && other.wanted !== null);
-  const said = rates.filter((one) => one.range && isAsked(one)).map((one) =>
-    `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${rate(one.range[0])} to ${rate(one.range[1])}`);
-  target.textContent = said.length ? `“After” is exact for the fit. A file of ${whole(rows)} new rows has whole people, so its rates differ a little. ` +
-    `Expect ${said.join("; ")}.` : "";
-}
-
-// Pinned scenarios beside the present one.
-export function drawPins(target, pins, answer, { unpin }) {
-  if (!pins.length) return target.replaceChildren();
-  const all = [...pins, { number: 0, answer }];
-  const head = (pin, index) => (pin.number ? h("span", null, `pin ${index + 1} `, h("button", { type: "button",
-    "aria-label": `Remove pin ${index + 1}`, onclick: () => unpin(pin.number) }, "×")) : "now");
-  const names = [...new Set(all.flatMap((pin) => pin.answer.see.rates.map((one) => `${KINDS[one.kind]}: ${one.name}`)))];
-  const found = (pin, name) => pin.answer.see.rates.find((one) => `${KINDS[one.kind]}: ${one.name}` === name);
-  const models = [...new Set(all.flatMap((pin) => (pin.answer.see.estimate?.lines ?? []).map((line) => line.name)))];
-  const rows = [
-    ...names.map((name) => [name, ...all.map((pin) => rate(found(pin, name)?.after))]),
-    ["Effective rows", ...all.map((pin) => whole(pin.answer.see.effective_rows))],
-    ["Largest weight", ...all.map((pin) => times(pin.answer.see.largest_weight))],
-    ...models.map((name) => [`Model: ${name}`, ...all.map((pin) => rate(pin.answer.see.estimate?.lines.find((line) => line.name === name)?.after))]),
-    ["Outcomes changed", ...all.map((pin) => whole(pin.answer.see.changed_people))],
-    ["How rows change", ...all.map((pin) => ({ none: "reweigh", probabilities: "relabel (probabilities)", predictions: "relabel (decisions)" })[pin.answer.scenario.relabel ?? "none"])],
-    ["New combinations", ...all.map((pin) => percent(pin.answer.scenario.base_share ?? 0.2))],
-  ];
-  target.replaceChildren(table("Scenarios compared", ["", ...all.map(head)], rows, all.map((_, index) => index + 1)));
+  const asked = rates.filter((one) => one.range && isAsked(one));
+  const after = (one) => see.rates.find((other) => other.kind === one.kind && other.name === one.name).after;
+  const isSame = (one) => one.range.every((end) => rate(end) === rate(after(one)));
+  const said = asked.map((one) => `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${span(...one.range)}`);
+  target.textContent = !asked.length ? "" : asked.every(isSame) ? `Expect a file of ${whole(rows)} new rows to have the same rates, to three digits.`
+    : `“After” is exact for the fit. A file of ${whole(rows)} new rows has whole people, so its rates differ a little. Expect ${said.join("; ")}.`;
 }

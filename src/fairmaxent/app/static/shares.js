@@ -1,48 +1,67 @@
 // Wanted shares: of any column, typed or by dragging bars.
 
-import { drawBars, forget, wholeShares } from "./bars.js";
-import { h } from "./dom.js";
+import { drawBars, forget, forgetAll } from "./bars.js";
+import { at, h, has } from "./dom.js";
 import { choose } from "./form.js";
 
 const MOST_LEVELS = 20; // of a column whose shares can be dragged
+const HOW = "Type a share, drag its bar, or use the arrow keys (with Shift: small steps). What you set stays; the others follow.";
 
 const canBeDragged = (column) => !column.identifier && column.shares.length >= 2 && column.shares.length <= MOST_LEVELS;
 const byLevel = (column, shares) => Object.fromEntries(column.shares.map(([level], index) => [level, shares[index]]));
-const asInData = (column) => {
-  forget(column.name);
-  return byLevel(column, wholeShares(column.shares.map(([, share]) => share)));
-};
+const inData = (column) => Object.fromEntries(column.shares); // to the last digit, so that nothing changes
 
-export function shares(state, options, change) {
+// Columns in the order in which they were chosen, and whether anything was asked of them; nothing is before a bar is moved.
+const chosen = new Map();
+export const forgetMoves = () => { chosen.clear(); forgetAll(); };
+
+export function shares(state, options, change, again) {
   const target = options.target ?? {};
+  const isFree = (column) => canBeDragged(column) && !(options.drop ?? []).includes(column.name) && column.name !== options.weight;
   const find = (name) => state.look.columns.find((column) => column.name === name);
-  const left = state.look.columns.filter((column) => canBeDragged(column) && !(options.drop ?? []).includes(column.name) &&
-    column.name !== options.weight && !(column.name in target));
-  const set = (column, wanted, draw = false) =>
+  for (const [name, isAsked] of chosen) if (isAsked && !has(target, name)) chosen.delete(name); // its wish was taken back elsewhere
+  const names = new Set([...chosen.keys(), ...Object.keys(target)]);
+  const shown = [...names].map(find).filter((column) => column && (has(target, column.name) || isFree(column)));
+  const left = state.look.columns.filter((column) => isFree(column) && !shown.includes(column));
+  const set = (column, wanted, draw = false) => {
+    chosen.set(column.name, true);
     change({ target: { ...options.target, [column.name]: wanted }, ...sizes(options, column.name) }, { draw });
-  const remove = (name) => {
+  };
+  const remove = ({ name }) => {
+    forget(name);
+    chosen.delete(name);
+    if (!has(options.target, name)) return again();
     const rest = Object.fromEntries(Object.entries(options.target ?? {}).filter(([other]) => other !== name));
     change({ target: Object.keys(rest).length ? rest : null }, { draw: true });
   };
-  return h("details", { open: Object.keys(target).length > 0 }, h("summary", null, "Wanted shares"),
+  return h("details", { open: shown.length > 0 }, h("summary", null, "Wanted shares"),
     choose("Choose the shares of", "", [["", "choose a column…"], ...left.map((column) => [column.name, column.name])],
-      (name) => name && set(find(name), asInData(find(name)), true)),
-    Object.entries(target).map(([name, wanted]) => find(name) && one(options, find(name), wanted, set, remove)));
+      (name) => { if (name) { chosen.set(name, false); again(); } }),
+    shown.length > 0 && h("p", { class: "soft" }, HOW),
+    shown.map((column) => one(options, column, { set, remove, again })));
 }
 
-function one(options, column, wanted, set, remove) {
-  const { name } = column;
-  const isOutcome = name === options.outcome || name in (options.also ?? {});
-  const kinds = [["shares", "as set here"], ["keep", "as in the data"], ...(isOutcome ? [["free", "free to change"]] : [])];
-  const kind = wanted === null ? "keep" : wanted === "free" ? "free" : "shares";
-  const values = { shares: () => asInData(column), keep: () => null, free: () => "free" };
+// What is asked of the shares of a column: nothing yet, these shares, those of the data, or that they are free.
+function kindOf(options, { name }) {
+  const wanted = at(options.target, name);
+  return wanted === undefined ? "none" : wanted === null ? "keep" : wanted === "free" ? "free" : "shares";
+}
+
+function one(options, column, { set, remove, again }) {
+  const { name } = column, kind = kindOf(options, column);
+  const isOutcome = name === options.outcome || has(options.also, name);
+  const kinds = [...(kind === "none" ? [["none", "not asked for yet"]] : []), ["shares", "as set here"], ["keep", "as in the data"],
+    ...(isOutcome ? [["free", "free to change"]] : [])];
+  const values = { shares: () => inData(column), keep: () => null, free: () => "free" };
   const levels = column.shares.map(([level]) => level);
+  const wanted = kind === "shares" ? options.target[name] : inData(column);
+  const moved = (parts) => set(column, byLevel(column, parts));
+  // Other controls depend on the first move; they are drawn when the hand rests, as drawing would end the drag.
+  const rest = () => kind === "none" && kindOf(options, column) === "shares" && setTimeout(again);
   return h("fieldset", null, h("legend", null, `Shares of ${name}`),
-    choose(`The shares of ${name} are`, kind, kinds, (chosen) => set(column, values[chosen](), true)),
-    kind === "shares" && [
-      h("p", { class: "soft" }, "Type a share, drag its bar, or use the arrow keys (with Shift: small steps). What you set stays; the others follow."),
-      drawBars(name, levels, levels.map((level) => wanted[level] ?? 0), (parts) => set(column, byLevel(column, parts)))],
-    h("button", { type: "button", "aria-label": `Remove the shares of ${name}`, onclick: () => remove(name) }, "Remove"));
+    choose(`The shares of ${name} are`, kind, kinds, (next) => { forget(name); if (next !== "none") set(column, values[next](), true); }),
+    ["none", "shares"].includes(kind) && drawBars(name, levels, levels.map((level) => at(wanted, level) ?? 0), moved, rest),
+    h("button", { type: "button", "aria-label": `Remove the shares of ${name}`, onclick: () => remove(column) }, "Remove"));
 }
 
 // The sizes of groups whose shares are chosen cannot also be asked to be equal.

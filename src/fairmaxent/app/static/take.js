@@ -5,7 +5,9 @@ import { choose, flag, form, number } from "./form.js";
 import { size } from "./format.js";
 
 export function drawTake(section, { state, options, change, make, files }) {
-  const modes = [["rows", "New rows"], ["weights", "Your rows with a column of weights"], ["top-up", "Only the rows to add to yours"]];
+  const modes = [["rows", "New rows, to train on instead of yours"],
+    ["weights", "Your rows with weights, for learners that take sample weights"],
+    ["top-up", "Only the rows to add to yours, to train on both"]];
   const mode = options.mode ?? "rows";
   const isNew = options.share || options.epsilon; // then nobody's row may be handed on
   refill(section,
@@ -20,7 +22,7 @@ export function drawTake(section, { state, options, change, make, files }) {
       flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
     mode !== "weights" && (options.keep ?? []).length > 0 && h("p", { class: "warnings" }, `You keep ${options.keep.join(", ")}. In new rows, its values ` +
-      "can be repeated, and can stand in the rows of people they do not belong to. If each must stay with its person, take “Your rows with a column of weights”."),
+      "can be repeated, and can stand in the rows of people they do not belong to. If each must stay with its person, take “Your rows with weights”."),
     h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
@@ -48,7 +50,9 @@ function snippet(title, id) {
 }
 
 export function drawFiles(files) {
-  document.getElementById("files").replaceChildren(...(files.length ? [h("ul", { class: "files" }, files.map((file) =>
+  const number = files[0]?.set;
+  refill(document.getElementById("files"), files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
     h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
-      `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)))] : []));
+      `${file.what}: ${file.name}`), ` (${size(file.bytes)})`))),
+  number > 1 && h("p", { class: "soft" }, `You made other files from this table before, so the names of these end in -${number}.`));
 }

@@ -1,0 +1,115 @@
+"""What Ask asks for: impossible wishes, group sizes, public values and privacy."""
+
+from importlib.resources import files
+
+import numpy as np
+import polars
+import pytest
+
+from appserver import OPTIONS, downloaded, opened, people
+from fairmaxent.app.labels import _CHOICES
+
+DOMAIN = """
+[levels]
+sex = ["f", "m"]
+region = ["n", "s", "w"]
+hired = ["no", "yes"]
+[edges]
+age = [18, 30, 45, 60]
+"""
+
+
+def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
+    pytest.importorskip("opendp")
+    state, _ = opened(client)
+    number = state["table"]["number"]
+    drafted = client.done("/api/draft", {"table": number, "options": OPTIONS})["text"]
+    assert "draft = true" in drafted
+    private = {**OPTIONS, "representation_rate": None, "epsilon": 5, "domain": DOMAIN}
+
+    def ask(spend=False, **more):
+        return client.post("/api/fit", {"table": number, "options": {**private, **more}, "spend": spend})
+
+    status, answer = ask()
+    assert status == 422
+    assert "Spend the budget" in answer["error"]
+    status, answer = ask(spend=True, domain=drafted)
+    assert status == 422
+    assert "draft" in answer["error"]
+    status, answer = ask(spend=True, representation_rate=None)
+    assert status == 200, answer
+    assert answer["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    seen = answer["answer"]["see"]["groups"]
+    status, moved = ask(statistical_rate=0.8)  # from what was measured already
+    assert status == 200, moved
+    assert moved["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    assert [group["rate_before"] for group in moved["answer"]["see"]["groups"]] == [
+        group["rate_before"] for group in seen
+    ]
+    assert ask(protected=["region"])[0] == 422  # which is another look
+    assert ask(epsilon=None)[0] == 200
+    assert ask()[0] == 200
+    status, again = ask(spend=True, epsilon=1, delta=1e-8)
+    assert status == 200
+    assert again["answer"]["spent"] == ["ε = 5, δ = 1e-09", "ε = 1, δ = 1e-08"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    files = {file["what"]: file["name"] for file in job["result"]["files"]}
+    assert files["Public values"] == "people-domain.toml"
+    bodies = downloaded(client, job["result"]["files"])
+    assert bodies["people-domain.toml"][2].decode() == DOMAIN
+    for words in ("--epsilon 1", "--delta 1e-08", "--domain people-domain.toml"):
+        assert words in again["answer"]["command"]
+    assert "read_domain('people-domain.toml')" in again["answer"]["python"]
+    assert "Privacy(delta=1e-08)" in again["answer"]["python"]
+
+
+def test_the_declared_kind_decides_how_a_column_is_read(client):
+    """Without the level "none", the regions of the file look like numbers."""
+    state, _ = opened(client, frame=people().with_columns(polars.col("region").replace({"n": "1", "s": "2", "w": "3"})))
+    declared = DOMAIN.replace('["n", "s", "w"]', '["1", "2", "3", "none"]')
+    asked = {**OPTIONS, "protected": ["region"], "representation_rate": None, "share": True, "domain": declared}
+    answer = client.fit(state, **asked)
+    assert {group["group"] for group in answer["see"]["groups"]} >= {"1", "2", "3"}
+    assert "texts=('region',)" in answer["python"]
+    job = client.work("take")
+    rows = next(file for file in job["result"]["files"] if file["what"].startswith("New rows"))
+    taken = polars.read_csv(downloaded(client, [rows])[rows["name"]][2], infer_schema=False)
+    assert set(taken["region"]) <= {"1", "2", "3", "none"}
+
+
+def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
+    state, _ = opened(client)
+    status, answer = client.post(
+        "/api/fit", {"table": state["table"]["number"], "options": {**OPTIONS, "base_share": -1}}
+    )
+    assert status == 422
+    assert "“New combinations” is -1" in answer["error"]
+
+
+def test_choices_are_named_as_on_the_page():
+    page = "".join(file.read_text("utf-8") for file in (files("fairmaxent.app") / "static").iterdir()).lower()
+    for (option, _), words in _CHOICES.items():
+        assert option == "detail" or words in page  # whose choices come from the command line
+
+
+def test_group_sizes_are_kept_unless_asked(client):
+    frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
+    state, _ = opened(client, frame=frame)
+    assert "representation_rate" not in state["options"]
+    answer = client.fit(state)
+    assert {one["kind"]: one["wanted"] for one in answer["see"]["rates"]}["representation_rate"] is None
+
+
+def test_an_older_result_is_not_taken_for_a_newer_wish(client):
+    state, _ = opened(client)
+    client.fit(state)
+    assert client.get("/api/state")[1]["outdated"] is False
+    wish = {**OPTIONS, "base_share": -1}
+    assert client.post("/api/fit", {"table": state["table"]["number"], "options": wish})[0] == 422
+    assert client.get("/api/state")[1]["outdated"] is True
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "what you asked for last" in job["error"]
+    client.fit(state)
+    assert client.work("take")["state"] == "done"

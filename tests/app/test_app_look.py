@@ -1,0 +1,164 @@
+"""What Look shows: the table as it was read, its groups, gaps and shares."""
+
+import json
+import shlex
+
+import numpy as np
+import polars
+import pytest
+
+from appserver import OPTIONS, downloaded, opened, people
+from fairmaxent.cli.group import group as commands
+
+
+def test_a_table_is_looked_at_and_roles_are_proposed(client):
+    state, _ = opened(client)
+    assert (state["options"]["outcome"], state["options"]["protected"]) == ("hired", ["sex"])
+    assert state["options"]["favourable"] == ["yes"]
+    groups = state["look"]["groupings"][0]["groups"]
+    frame = people()
+    for group in groups:
+        mine = frame.filter(polars.col("sex") == group["group"])
+        assert group["rows"] == len(mine)
+        assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
+        assert group["interval"][0] < group["rate"] < group["interval"][1]
+    assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
+
+
+@pytest.mark.parametrize("groups", ["each", "joint"])
+def test_missing_values_are_counted_by_group(client, groups):
+    frame = people().with_columns(
+        age=polars.when(polars.col("sex") == "f").then(None).otherwise(polars.col("age")),
+        region=polars.when(polars.int_range(600) % 3 == 0).then(None).otherwise(polars.col("region")),
+    )
+    state, _ = opened(client, frame=frame)
+    values = {**OPTIONS, "protected": ["sex", "region"], "groups": groups}
+    look = client.done("/api/look", {"table": state["table"]["number"], "options": values})["look"]
+    assert len(look["groupings"]) == (2 if groups == "each" else 1)
+    for grouping in look["groupings"]:
+        columns = [grouping["name"]] if groups == "each" else ["sex", "region"]
+        others = [name for name in frame.columns if name not in columns]
+        assert grouping["groups"]
+        for group in grouping["groups"]:
+            mine = frame.filter(
+                *(polars.col(name) == level for name, level in zip(columns, group["group"].split(" × "), strict=True))
+            )
+            counts = {name: mine[name].null_count() for name in others}
+            assert group["missing"]["share"] == pytest.approx(sum(counts.values()) / (len(mine) * len(others)))
+            worst = max(counts, key=counts.get)
+            if counts[worst]:
+                assert group["missing"]["most_in"] == worst
+                assert group["missing"]["most"] == pytest.approx(counts[worst] / len(mine))
+
+
+def test_the_shares_of_every_column_are_known(client):
+    state, _ = opened(client)
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    counts = people()["region"].value_counts(normalize=True).sort("region")
+    assert columns["region"]["shares"] == [[level, pytest.approx(share)] for level, share in counts.iter_rows()]
+    assert sum(share for _, share in columns["age"]["shares"]) == pytest.approx(1)
+    assert [level for level, _ in columns["age"]["shares"]] == columns["age"]["choices"]
+
+
+def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = people().iter_rows()
+    text = "a remark\n" + "".join(f"{sex}|{region}|{age},5|{hired}\n" for sex, region, age, hired in rows)
+    content = (text.replace("|w|", "|??|") + "sum of all\n").encode("utf-16")
+    (tmp_path / "odd.csv").write_bytes(content)
+    status, state = client.upload("odd.csv", content)
+    reading = {
+        "delimiter": "|",
+        "encoding": "utf-16",
+        "decimal": ",",
+        "skip_lines": 1,
+        "skip_last": 1,
+        "missing": ["", "??"],
+        "columns": "sex,region,age,hired",
+    }
+    assert status == 422, state  # it cannot be guessed at, but it is kept
+    number = client.get("/api/state")[1]["unread"]["number"]
+    state = client.done("/api/read", {"table": number, "options": reading})
+    assert state["table"]["reading"] == reading
+    assert state["unread"] is None
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["age"]["kind"] == "numeric"
+    assert columns["region"]["missing"] == len(people().filter(polars.col("region") == "w"))
+    answer = client.fit(state, **OPTIONS, representation_rate=None)
+    body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+    (tmp_path / "odd-fair.csv").unlink()
+    exec(compile(answer["python"], "snippet", "exec"), {})
+    assert (tmp_path / "odd-fair.csv").read_bytes() == body
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ({"encoding": "klingon"}, "klingon"),
+        ({"delimiter": 3}, "takes"),
+        ({"drop": ["sex"]}, "unknown option"),
+        ({"input_format": "exe"}, "Format of the file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_so_stays_as_it_was(client, reading, said):
+    state, _ = opened(client)
+    status, answer = client.post("/api/read", {"table": state["table"]["number"], "options": reading})
+    assert status == 422
+    assert said in answer["error"]
+    assert client.get("/api/state")[1]["table"] == state["table"]
+
+
+def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(client):
+    text = "Survey of pay\n\nsex;pay;promoted\n" + "f;1,5;yes\nm;2,5;no\n;3,5;yes\nm;2,0;\nf;2,5;no\nm;1,0;yes\n" * 20
+    status, state = client.upload("pay.csv", text.encode())
+    assert status == 200, state
+    columns = {column["name"]: column for column in state["look"]["columns"]}
+    assert columns["sex"]["choices"] == ["f", "m"]
+    assert columns["promoted"]["choices"] == ["no", "yes"]
+    assert any("the header of pay.csv" in note for note in state["look"]["notes"])
+    assert str(client.session.folder) not in json.dumps(state)
+    answer = client.fit(state, representation_rate=None)
+    assert "--like-input" in answer["command"]
+    job = client.work("take")
+    report = next(file for file in job["result"]["files"] if file["what"] == "Report")
+    _, _, body = client.send("GET", f"/files/{report['folder']}/{report['name']}")
+    assert str(client.session.folder).encode() not in body
+    target = {"sex": {"f": 0.5, "m": 0.5}}
+    assert client.fit(state, representation_rate=None, target=target)["see"]["groups"]
+
+
+def test_an_identifier_that_is_kept_is_said_to_be(client):
+    frame = people().with_columns(person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000))
+    state, _ = opened(client, "people.parquet", frame)
+    assert any("'person'" in note and "left out" in note for note in state["look"]["notes"])
+    asked = {**OPTIONS, "keep": ["person"]}
+    notes = client.done("/api/look", {"table": state["table"]["number"], "options": asked})["look"]["notes"]
+    assert not any("left out" in note for note in notes)
+    assert any("'person'" in note and "people they do not belong to" in note for note in notes)
+
+
+def test_markup_stays_text(client):
+    name = "<img src=x onerror=alert(1)>"
+    frame = (
+        people()
+        .rename({"sex": name})
+        .with_columns(polars.col(name).replace_strict({"f": "<script>alert(1)</script>", "m": "'\"&\u202e"}))
+    )
+    state, _ = opened(client, "%3Cb%3Ex.csv", frame)
+    assert state["table"]["name"] == "_b_x.csv"
+    answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
+    groups = {group["group"] for group in answer["see"]["groups"]}
+    assert "<script>alert(1)</script>" in groups  # JSON, which the page writes as text
+    _, headers, _ = client.send("GET", "/api/state")
+    assert {name.lower(): value for name, value in headers.items()}["content-type"] == "application/json"
+
+
+def test_a_parquet_file_that_is_damaged_behind_its_footer_is_no_bug(client):
+    _, content = opened(client, "people.parquet")
+    status, answer = client.upload("damaged.parquet", content[:20] + bytes(20) + content[40:])
+    assert status == 422
+    assert "could not read or compute the table" in answer["error"]

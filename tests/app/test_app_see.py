@@ -1,0 +1,172 @@
+"""What See shows: the same as debias, in people, with what it costs, and scenarios to compare."""
+
+import numpy as np
+import polars
+import pytest
+
+import fairmaxent
+from appserver import OPTIONS, downloaded, opened, people, staff
+
+
+def test_see_shows_what_debias_does(client):
+    state, _ = opened(client)
+    answer = client.fit(state, statistical_rate=0.9, representation_rate=None)
+    fit = fairmaxent.debias(
+        people(), "hired", "sex", favourable="yes", statistical_rate=0.9, random_state=0, estimate=None
+    )
+    see = answer["see"]
+    rates = {one["kind"]: one for one in see["rates"]}
+    assert rates["statistical_rate"]["after"] == fit.certificate.achieved["statistical_rate"]["sex"]
+    assert rates["statistical_rate"]["wanted"] == 0.9
+    table = fit.summary()
+    for group, row in zip(see["groups"], table.iter_rows(named=True), strict=True):
+        assert group["with_after"] == pytest.approx(600 * row["share_after"] * row["rate_after"])
+        assert group["with_before"] == pytest.approx(
+            len(people().filter(polars.col("sex") == row["group"], polars.col("hired") == "yes"))
+        )
+    assert see["effective_rows"] == fit.certificate.effective_rows
+    assert client.get("/api/state")[1]["answer"] == answer
+
+
+@pytest.mark.parametrize("more", [{}, {"groups": "joint"}], ids=["each", "joint"])
+def test_people_are_counted_as_in_the_file(client, more):
+    rng = np.random.default_rng(8)
+    gaps = polars.Series(rng.random(600) < 0.2)
+    frame = people().with_columns(
+        hired=polars.when(gaps).then(None).otherwise(polars.col("hired")),
+        sex=polars.when(gaps.shift(7, fill_value=False)).then(None).otherwise(polars.col("sex")),
+    )
+    state, _ = opened(client, frame=frame)
+    answer = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"], **more})
+    groups = [one for one in answer["see"]["groups"] if "missing" not in one["group"]]
+    assert len(groups) > 4
+    for one in groups:
+        levels = one["group"].split(" × ")
+        mine = frame.filter(
+            *(polars.any_horizontal(polars.col("sex", "region") == level) for level in levels if level in "fmnsw")
+        )
+        assert one["people_before"] == pytest.approx(len(mine))
+        assert one["with_before"] == pytest.approx((mine["hired"] == "yes").sum())
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    for one in groups:
+        if one["column"] == "sex":
+            assert (made.filter(polars.col("sex") == one["group"])["hired"] == "yes").sum() == pytest.approx(
+                one["with_after"], abs=3
+            )
+
+
+def test_an_estimate_lasts_while_only_the_files_change(client):
+    state, _ = opened(client)
+    state["options"]["student"] = "logistic"  # the fastest
+    client.fit(state, statistical_rate=1)
+    known = client.work("estimate")["result"]["answer"]["see"]["estimate"]
+    assert client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"]["estimate"] == known
+    assert client.fit(state, statistical_rate=1, mode="top-up")["see"]["estimate"] == known
+    answer = client.fit(state, statistical_rate=1, mode="weights")
+    assert answer["see"]["estimate"] is None  # it was about new rows
+    assert answer["estimated_otherwise"] is True
+    weighted = client.work("estimate")["result"]["answer"]
+    assert weighted["see"]["estimate"]["output"] == "weights"
+    assert weighted["estimated_otherwise"] is False
+    assert "--estimate weights" in weighted["command"]
+    back = client.fit(state, statistical_rate=1)
+    assert back["see"]["estimate"] == known
+    assert "--estimate rows" in back["command"]
+    other = client.fit(state, statistical_rate=0.9)
+    assert other["see"]["estimate"] is None
+    assert other["estimated_otherwise"] is False
+
+
+def test_the_rates_of_new_rows_are_foreseen(client):
+    state, _ = opened(client)
+    client.fit(state, rows=90)
+    values = client.done("/api/expected", {})
+    fit = client.session._fitted.fit
+    ranges = fit.certificate.interval(90)
+    assert values["rows"] == 90
+    assert {(one["kind"], one["name"]): tuple(one["range"]) for one in values["rates"]} == {
+        (kind, name): span for kind, by in ranges.items() for name, span in by.items()
+    }
+    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    rates = made.group_by("sex").agg((polars.col("hired") == "yes").mean())["hired"]
+    low, high = ranges["statistical_rate"]["sex"]
+    assert low - 1e-9 <= rates.min() / rates.max() <= high + 1e-9
+    client.fit(state, mode="weights")
+    assert client.done("/api/expected", {})["rates"] == []  # weights have them exactly
+
+
+def test_relabelling_has_its_price_and_a_model_its_warnings(client):
+    state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
+    assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
+    see = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"]}, relabel="probabilities")["see"]
+    assert 10 < see["changed_people"] < 600
+    client.fit(state, **OPTIONS, drop=["age", "level", "promoted"])
+    see = client.work("estimate")["result"]["answer"]["see"]
+    assert see["estimate"]["same_for_all"] == pytest.approx((people()["hired"] == "no").mean())
+    assert see["about_models"]
+    assert not set(see["about_models"]) & set(see["notes"])
+
+
+def test_a_trade_off_shows_other_wishes(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    points = client.work("trade-off")["result"]["points"]
+    assert {point["varied"] for point in points} == {"base_share", "rates"}
+    assert sum(point["is_this_fit"] for point in points) >= 1
+
+
+def test_pins_have_names_and_none_is_lost(client):
+    state, _ = opened(client)
+    for number in range(3):
+        client.fit(state, representation_rate=None, random_state=number)
+        pins = client.done("/api/pin", {})["pins"]
+    assert [pin["answer"]["scenario"]["random_state"] for pin in pins] == [0, 1, 2]
+    assert [pin["name"] for pin in pins] == ["Pin 1", "Pin 2", "Pin 3"]
+    status, answer = client.post("/api/pin", {})
+    assert status == 422
+    assert "remove one" in answer["error"]
+    middle = pins[1]["number"]
+    renamed = client.done("/api/rename", {"number": middle, "name": "  fair \u202e<b>pay</b> " + "x" * 99})["pins"]
+    assert renamed[1]["name"].startswith("fair ")
+    assert "\u202e" not in renamed[1]["name"]
+    assert len(renamed[1]["name"]) == 40
+    for nothing in ("  ", None, 7):
+        assert client.done("/api/rename", {"number": middle, "name": nothing})["pins"] == renamed
+    left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
+    assert left == renamed[1:] == client.get("/api/state")[1]["pins"]
+    assert client.done("/api/pin", {})["pins"][-1]["name"] == "Pin 4"  # and no other one that was called so
+    assert opened(client)[0]["pins"] == []
+
+
+def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit(client, monkeypatch):
+    state, _ = opened(client)
+    client.fit(state, statistical_rate=0.9, base_share=0.1, student="logistic")
+    client.done("/api/pin", {})
+    result = client.work("estimate")["result"]
+    pin = result["pins"][0]
+    assert pin["answer"]["see"] == result["answer"]["see"]  # what is found out later belongs to it, too
+    client.fit(state, statistical_rate=0.7, protected=["region"], within={"sex": None})
+    monkeypatch.setattr("fairmaxent.app.session.fit_rows", None)
+    values = {"table": state["table"]["number"], "options": pin["answer"]["scenario"]}
+    answer = client.done("/api/fit", values)["answer"]
+    for name in ("scenario", "see", "command", "python"):
+        assert answer[name] == pin["answer"][name]
+
+
+def test_pins_line_up_whatever_groups_they_compare(client):
+    frame = staff()
+    state, _ = opened(client, frame=frame)
+    for more in ({}, {"within": {"region": ["n", "s"]}}, {"protected": ["sex", "region"], "groups": "joint"}):
+        for also in ({}, {"also": {"promoted": ["yes"]}}):
+            answer = client.fit(state, **{**OPTIONS, "statistical_rate": 0.8, "mode": "weights", **more, **also})
+            overall = {(one["kind"], one["name"], one["outcome"]): one["after"] for one in answer["see"]["overall"]}
+            content = client.work("take")["result"]["files"][0]
+            rows = polars.read_csv(next(iter(downloaded(client, [content]).values()))[2])
+            weight = polars.col("fair_weight")
+            sizes = rows.group_by("sex").agg(weight.sum())["fair_weight"]
+            assert overall.pop(("representation_rate", "sex", None)) == pytest.approx(sizes.min() / sizes.max())
+            for outcome in ("hired", *also.get("also", ())):
+                rate = (weight * (polars.col(outcome) == "yes")).sum() / weight.sum()
+                rates = rows.group_by("sex").agg(rate.alias("rate"))["rate"]
+                assert overall.pop(("statistical_rate", "sex", outcome)) == pytest.approx(rates.min() / rates.max())
+            assert {name for _, name, _ in overall} == ({"region"} if "protected" in more else set())

@@ -1,0 +1,277 @@
+"""What Take makes: the files, and the command and the Python that make the same bytes."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+import fairmaxent
+from appserver import OPTIONS, downloaded, opened, people, staff
+from fairmaxent.app.labels import as_labelled
+from fairmaxent.app.scenario import Scenario
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.group import group as commands
+from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
+from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.report.browser import find_browser
+
+DOMAIN = """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+edges.age = [18, 30, 45, 60]
+"""
+CASES = {
+    "rows": {},
+    "weights": {"mode": "weights"},
+    "top-up": {"mode": "top-up", "representation_rate": 1.0},
+    "fewer rows": {"rows": 50, "random_state": 7, "base": "product", "base_share": 0.5},
+    "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights", "blind": True},
+    "two columns": {
+        "protected": ["sex", "region"],
+        "representation_rate": {"sex": 0.9, "region": None},
+        "statistical_rate": {"sex": 1.0, "region": 0.8},
+        "largest_weight": 4.0,
+        "drop": ["age"],
+    },
+    "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
+    "within": {"within": {"region": None}, "representation_rate": None},
+    "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
+    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep": []},
+    "numbers redrawn": {"detail": "bins", "representation_rate": None},
+    "columns read differently": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "order": {"region": ["w", "s", "n"]},
+        "max_levels": 30,
+        "representation_rate": None,
+    },
+    "fewer bins": {"bins": 4, "representation_rate": None, "weight": "level"},
+    "shares of another column": {
+        "target": {"region": {"n": 0.2, "s": 0.3, "w": 0.5}, "hired": None},
+        "representation_rate": None,
+    },
+    "several outcomes": {"also": {"promoted": ["yes"]}, "representation_rate": None, "favourable": ["yes"]},
+    "another outcome, all levels": {"also": {"promoted": None}, "representation_rate": None, "favourable": []},
+    "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
+    "named weights": {"mode": "weights", "weight_name": "w", "weight": "level", "representation_rate": None},
+    "judged in the report": {"evaluate": True, "representation_rate": None},
+    "public values": {
+        "share": True,
+        "domain": """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+levels.promoted = ["no", "yes"]
+levels.level = [1, 2, 3]
+edges.age = [18, 30, 45, 60]
+""",
+        "representation_rate": None,
+    },
+    "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
+    "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
+    "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
+    "many at once": {
+        "bins": {"age": [18, 30, 45, 60]},
+        "kinds": {"level": "categorical"},
+        "within": {"region": ["n", "s"]},
+        "also": {"promoted": ["yes"]},
+        "target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}},
+        "forbid": [{"level": "1", "region": "w"}],
+        "detail": "bins",
+        "representation_rate": None,
+        "purpose": "to see",
+    },
+    "identifier": {"keep": ["person"], "representation_rate": None},
+    "to share": {"share": True, "representation_rate": None},
+}
+
+
+def asked_for(tokens):
+    """The request that the command line makes of these words, for the table of these tests."""
+    with debias.make_context(
+        "debias", list(tokens[2:]), parent=commands.make_context("fairmaxent", [], resilient_parsing=True)
+    ) as ctx:
+        params = ctx.params
+        roles = RoleOptions(*(params[name] for name in ("outcome", "protected", "favourable", "groups", "weight")))
+        return AskedOptions({name: params[name] for name in REQUEST_NAMES}).request(roles, None)
+
+
+# Parquet is read where it is, so what is made from it takes another way; the options are the same.
+SCANNED = (
+    "rows",
+    "weights",
+    "top-up",
+    "relabelled",
+    "to share",
+    "columns read differently",
+    "fewer bins",
+    "public values",
+)
+
+
+QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
+
+
+REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
+
+
+@pytest.mark.parametrize(
+    ("case", "suffix"),
+    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED],
+)
+def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
+    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
+    state, content = opened(client, f"people{suffix}", frame)
+    (tmp_path / f"people{suffix}").write_bytes(content)
+    answer = client.fit(state, **{**OPTIONS, **CASES[case]})
+    job = client.work("take")
+    assert job["state"] == "done", job
+    files = {name: body for name, (status, _, body) in downloaded(client, job["result"]["files"]).items()}
+    assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
+
+    tokens = shlex.split(answer["command"])
+    scenario = Scenario.from_json(client.get("/api/state")[1]["options"], client.session.opened)
+    roles = {"protected": list(scenario.roles.protected), "favourable": scenario.request().favourable}
+    assert replace(asked_for(tokens), **roles) == scenario.request()
+    for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
+        (tmp_path / name).write_bytes(files[name])
+    # The reports differ in how they name options, and in nothing else.
+    monkeypatch.setattr("fairmaxent.cli.options.as_typed", as_labelled)
+    with pytest.raises(SystemExit) as ended:
+        commands.main(tokens[1:], "fairmaxent")
+    assert ended.value.code == 0
+    for name, body in files.items():
+        if name.endswith(".html"):
+            continue
+        assert (tmp_path / name).read_bytes() == body, name
+    report = (tmp_path / "people-report.html").read_text(encoding="utf-8")
+    assert "named as on the command line" in report
+    report = report.replace("named as on the command line", "named as in the app")
+    assert report == files["people-report.html"].decode("utf-8")
+
+    table = next(name for name in files if "-fair" in name)
+    (tmp_path / table).unlink()
+    exec(compile(answer["python"], "snippet", "exec"), {})
+    assert (tmp_path / table).read_bytes() == files[table]
+
+
+def test_files_are_named_by_what_they_are(client):
+    for mode, name in {"rows": "fair", "weights": "fair-weights", "top-up": "fair-added"}.items():
+        state, _ = opened(client)
+        answer = client.fit(state, mode=mode)
+        assert client.work("take")["result"]["files"][0]["name"] == f"people-{name}.csv"
+        assert f"-o people-{name}.csv" in answer["command"]
+
+
+def test_files_of_another_result_have_other_names(client):
+    state, _ = opened(client)
+    number, every = state["table"]["number"], set()
+    wishes = [{}, {"statistical_rate": 0.8}, {"mode": "weights"}, {"share": True, "domain": DOMAIN}, {"pdf": False}]
+    for turn, wish in enumerate([*wishes, *wishes], 1):  # what was made before is made again under its old name
+        answer = client.fit(state, **wish)
+        files = client.work("take")["result"]["files"]
+        run = (turn - 1) % len(wishes) + 1
+        names = {file["name"] for file in files}
+        assert {file["set"] for file in files} == {run}
+        assert all(name in answer["command"] and name.rsplit(".")[0].endswith(f"-{run}") == (run > 1) for name in names)
+        assert bool(names & every) == (turn > len(wishes))
+        every |= names
+    assert "people-fair-weights-3.csv" in every
+    assert "people-domain-4.toml" in every
+    client.fit(state, statistical_rate=0.7)
+    assert "evaluate people.csv people-fair-6.csv" in client.work("evaluate")["result"]["command"]
+    state = client.done("/api/read", {"table": number, "options": {"missing": ["", "w"]}})
+    assert "people-report-6.html" in client.fit(state)["command"]  # read otherwise, it is another result
+    assert "people-report.html" in client.fit(opened(client)[0])["command"]
+
+
+def test_the_command_of_a_second_set_repeats_it_byte_for_byte(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+    state, content = opened(client)
+    (tmp_path / "people.csv").write_bytes(content)
+    for rate in (0.9, 0.8):
+        answer = client.fit(state, statistical_rate=rate)
+        files = downloaded(client, client.work("take")["result"]["files"])
+    monkeypatch.setattr("fairmaxent.cli.options.as_typed", as_labelled)
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "people.csv"} == {
+        name: body.replace(b"named as in the app", b"named as on the command line")
+        for name, (_, _, body) in files.items()
+    }
+    assert sorted(files) == ["people-fair-2.csv", "people-model-2.fme", "people-report-2.html"]
+
+
+def test_an_estimate_makes_another_report(client):
+    state, _ = opened(client)
+    client.fit(state, student="logistic")
+    client.work("take")
+    answer = client.work("estimate")["result"]["answer"]
+    assert "people-report-2.html" in answer["command"]
+    assert {file["set"] for file in client.work("take")["result"]["files"]} == {2}
+
+
+def test_a_download_is_never_a_page(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    files = client.work("take")["result"]["files"]
+    for status, headers, _ in downloaded(client, files).values():
+        lowered = {name.lower(): value for name, value in headers.items()}
+        assert status == 200
+        assert lowered["content-disposition"].startswith("attachment")
+        assert lowered["content-type"] == "application/octet-stream"
+    client.fit(state, representation_rate=None, random_state=1)  # files of another scenario are not mixed up
+    assert client.get("/api/state")[1]["files"] == []
+    assert all(status == 404 for status, _, _ in downloaded(client, files).values())
+
+
+@pytest.mark.slow
+def test_an_estimate_changes_the_command(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None, student="tree")
+    job = client.work("estimate")
+    assert job["state"] == "done", job
+    answer = job["result"]["answer"]
+    seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
+    assert seen[0] == "Accuracy"
+    assert "rooted tree" in str(answer["see"]["estimate"])
+    assert "--student tree" in answer["command"]
+    assert "--estimate rows" in answer["command"]
+    assert "estimate=fairmaxent.Estimate(student='tree')" in answer["python"]
+    assert client.fit(state, representation_rate=None, random_state=2)["see"]["estimate"] is None
+
+
+@pytest.mark.slow
+def test_the_report_is_also_a_pdf(client, tmp_path):
+    try:
+        find_browser()
+    except fairmaxent.DependencyError as problem:
+        pytest.skip(str(problem))
+    state, _ = opened(client)
+    answer = client.fit(state, representation_rate=None, pdf=True)
+    assert "--pdf people-report.pdf" in answer["command"]
+    job = client.work("take")
+    assert job["state"] == "done", job
+    _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
+    assert body.startswith(b"%PDF")
+
+
+def test_without_a_browser_there_is_no_pdf(client, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("fairmaxent.report.browser._PATHS", ())
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None, pdf=True)
+    job = client.work("take")
+    assert job["state"] == "failed"
+    assert "Chrom" in job["error"]
+
+
+def test_a_name_that_cannot_be_typed_still_has_its_python(client):
+    name = "a\nb"
+    state, _ = opened(client, frame=people().rename({"sex": name}))
+    answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
+    assert answer["command"].startswith("#")
+    assert repr(name) in answer["python"]

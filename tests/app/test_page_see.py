@@ -1,0 +1,234 @@
+"""See in a real browser: what is shown, and when it is out of date."""
+
+import re
+import time
+
+import numpy as np
+import polars
+import pytest
+
+from appserver import answered, asked, enter, people_file, running, shot, unfold
+
+
+@pytest.mark.slow
+def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
+    rng = np.random.default_rng(9)
+    town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
+    path = people_file(tmp_path / "people.csv", town=town)
+    rows = polars.read_csv(path)
+    hired = polars.when(polars.int_range(400) % 9 == 0).then(None).otherwise(polars.col("hired"))
+    rows.with_columns(hired=hired).write_csv(path)
+    with running(tmp_path, data=path) as client:
+        enter(page, client)
+        answered(page)
+        see = page.locator("#see")
+        lede = see.locator(".lede").inner_text()
+        assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
+        assert "sex = m loses most" in lede
+        assert re.search(r"get “yes” \(\d+ people instead of \d+\)", lede)
+        table = see.get_by_role("region", name="Who gains and who loses")
+        cells = {
+            row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+            for row in table.locator("tbody tr").all()
+        }
+        known = {
+            sex: (len(part), (part["hired"] == "yes").sum()) for (sex,), part in polars.read_csv(path).group_by("sex")
+        }
+        for sex, (everybody, with_it) in known.items():
+            count, before, after, change = re.match(
+                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", "~".join(cells[f"sex = {sex}"])
+            ).groups()
+            assert (int(count), int(before)) == (everybody, with_it)
+            assert int(after) - int(before) == int(change.replace("−", "-"))
+            assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('A file of 400 new rows')")
+        ticks = see.locator(".axis").first.locator("text").all_text_contents()
+        assert ticks[0] == "0 %"
+        assert len(ticks) > 2
+        page.locator("#look").get_by_label("sex", exact=True).uncheck()
+        page.locator("#look").get_by_label("town", exact=True).check()
+        asked(page, protected=["town"])
+        page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
+        assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        page.locator("#look").get_by_label("town", exact=True).uncheck()
+        page.locator("#look").get_by_label("sex", exact=True).check()
+        asked(page, protected=["sex"])
+        page.locator("#look").get_by_label("Outcome").select_option("region")
+        asked(page, outcome="region")
+        page.locator("#look").get_by_label("Outcome").select_option("hired")
+        asked(page, outcome="hired", favourable=["yes"])  # what is guessed is chosen
+        assert page.locator("#look").get_by_label("yes", exact=True).is_checked()
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = f").press("Home")
+        page.wait_for_selector("#problem:not([hidden])")
+        shot(page, "outdated")
+        for _ in range(2):  # also after a reload
+            for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+                assert page.get_by_role("button", name=name).is_disabled()
+            assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+            assert page.locator("#command").inner_text() == ""
+            page.reload()
+            page.wait_for_selector("#problem:not([hidden])")
+        page.locator("#take").get_by_label("How many rows").fill("50")
+        page.get_by_role("slider", name="Share of sex = f").press("End")
+        page.get_by_role("slider", name="Share of sex = f").press("PageDown")
+        page.wait_for_selector("#outdated", state="hidden")
+        page.locator("#take").get_by_label("How many rows").fill("60")
+        page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+        page.wait_for_selector("#files a")
+        with page.expect_download() as event:
+            page.locator("#files a").first.click()
+        assert len(polars.read_csv(event.value.path())) == 60
+
+
+@pytest.mark.slow
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+    from fairmaxent.app import session
+
+    # The estimate is the slower one, so that it can be overtaken.
+    fit, estimate = session.Session.fit, session.with_estimate
+    monkeypatch.setattr(session.Session, "fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
+    monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        page.wait_for_selector("#outdated:not([hidden])")
+        assert page.get_by_role("button", name="Make the files").is_disabled()
+        page.wait_for_selector("#slow progress")
+        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        page.reload()
+        page.wait_for_selector("#slow progress")
+        page.wait_for_function("() => document.getElementById('answer').innerText.includes('What a model will do')")
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        page.wait_for_selector("#slow progress")
+        page.get_by_label("Ask for equal outcomes of sex").check()
+        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
+    with running(tmp_path) as client:
+        enter(page, client)
+        page.get_by_role("button", name="Income in the US census").click()
+        answered(page)
+        page.locator("#look").get_by_label("race", exact=True).uncheck()
+        page.get_by_label("Ask for equal group sizes of sex").check()
+        answered(page)
+        page.locator("#ask summary", has_text="Wanted shares").click()
+        page.get_by_label("Choose the shares of").select_option("sex")
+        page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
+        asked(page, representation_rate=None)
+        answered(page)
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
+        page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
+        page.set_viewport_size({"width": 1280, "height": 1180})
+        page.evaluate("document.getElementById('live').scrollIntoView()")
+        boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 20
+        shot(page, "documentation", full_page=False)
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        unfold(page)
+        page.get_by_label("Limit the largest weight").check()
+        page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("region").check()
+        page.locator("#take").get_by_label("How many rows").fill("120")
+        page.locator("#take").get_by_label("How many rows").press("Tab")
+        asked(page, largest_weight=10, within={"region": None}, rows=120)
+        answered(page)
+        page.get_by_role("button", name="Pin this scenario").click()
+        name = page.get_by_label("Name of Pin 1")
+        name.fill("within <b>regions</b>")
+        name.press("Enter")
+        page.get_by_role("button", name="Restore within <b>regions</b>").wait_for()
+        pinned = client.get("/api/state")[1]["pins"][0]["answer"]
+
+        page.locator("#look").get_by_label("region", exact=True).check()  # which can then be no stratum
+        page.get_by_label("Limit the largest weight").uncheck()
+        page.locator("#ask").get_by_label("Compare missing values").check()
+        asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
+        answered(page)
+        cells = page.locator("#pins tbody tr")
+        lines = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in cells.all()}
+        assert all("–" not in lines[f"Equal {what}: sex"] for what in ("outcomes", "group sizes"))
+        assert lines["Equal outcomes: sex within region"][1] == "–"
+        assert lines["Compare only within"] == ["region", "–"]
+        shot(page, "pins")
+
+        page.evaluate("for (const one of ask.querySelectorAll('details')) one.open = false")
+        page.get_by_role("button", name="Restore within").click()
+        asked(page, **pinned["scenario"])
+        answered(page)
+        state = client.get("/api/state")[1]
+        assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
+        assert state["answer"]["see"] == pinned["see"]
+        assert page.get_by_label("Limit the largest weight").is_checked()
+        assert page.get_by_role("group", name="Compare only within").get_by_label("region").is_checked()
+        assert not page.locator("#ask").get_by_label("Compare missing values").is_checked()
+        assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
+        page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
+        page.reload()
+        answered(page)
+        assert page.get_by_label("Name of within").input_value() == "within <b>regions</b>"
+        page.get_by_role("button", name="Remove within").click()
+        page.wait_for_selector("#pins table", state="detached")
+        assert page.problems == []
+
+
+@pytest.mark.slow
+def test_a_range_has_a_width_or_is_one_number(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        said = page.evaluate(
+            """async () => {
+              const { drawExpected } = await import("/static/see.js");
+              const { span } = await import("/static/format.js");
+              const rate = (name) => ({ kind: "statistical_rate", name, wanted: 1, after: 1 });
+              const see = { rates: [rate("a"), rate("b")] };
+              const said = (ranges) => {
+                const target = document.createElement("p");
+                drawExpected(target, see, { rows: 50, rates: ranges.map((range, at) =>
+                  ({ kind: "statistical_rate", name: "ab"[at], range })) });
+                return target.textContent;
+              };
+              return [span(0.5, 0.75), span(0.99995, 1), said([[1, 1], [0.98, 1]]), said([[1, 1], [0.9999, 1]])];
+            }"""
+        )
+        assert said[:2] == ["0.500 to 0.750", "1.000"]
+        assert said[2].endswith("Expect equal outcomes of a: 1.000; equal outcomes of b: 0.980 to 1.000.")
+        assert said[3] == "Expect a file of 50 new rows to have the same rates, to three digits."
+
+
+@pytest.mark.slow
+def test_an_estimate_is_kept_for_what_it_is_about(page, tmp_path):
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        see, what = page.locator("#answer"), page.locator("#take").get_by_label("What", exact=True)
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        see.get_by_role("heading", name="trained on the rows").wait_for()
+        what.select_option("weights")
+        see.get_by_text("For one trained on your rows with weights, estimate again.").wait_for()
+        what.select_option("rows")
+        see.get_by_role("heading", name="trained on the rows").wait_for()
+        assert "estimate again" not in see.inner_text()
+        assert page.problems == []
