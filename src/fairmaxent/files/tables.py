@@ -15,7 +15,7 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
-from fairmaxent.data.limits import need_memory
+from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line, spelled
 from fairmaxent.files.arrow_footer import check_arrow_footer
 from fairmaxent.files.cell_kinds import MISSING, Decimal, Remark
@@ -29,6 +29,7 @@ from fairmaxent.files.staging import Staging
 from fairmaxent.files.xlsx_reader import read_xlsx
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
+_JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook, or one with a password; save it as .xlsx without one, or as CSV",
@@ -187,7 +188,7 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
                 return polars.read_parquet(content)
             if format == "arrow":
                 return polars.read_ipc(content)
-            return polars.read_ndjson(content, infer_schema_length=None)
+            return polars.read_ndjson(content, schema=_json_schema(content, path, polars))
         except polars.exceptions.DuplicateError as repeated:
             raise ColumnError(
                 f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
@@ -206,6 +207,20 @@ def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: 
         cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
         needed = len(content) + float(_CELL_MEMORY * cells)
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
+
+
+def _json_schema(content: bytes, path: object, polars: Any) -> Any:
+    """The columns of JSON lines; each line may have its own, and then a small file stands for a table of many cells."""
+    lines = content.count(b"\n") + 1
+    for looked_at in (_JSON_LINES, None) if lines > _JSON_LINES else (None,):
+        schema = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at).collect_schema()
+        check_file_columns(len(schema), path)
+        need_memory(
+            float(_CELL_MEMORY * len(schema) * lines),
+            f"reading {path}",
+            "leave out columns, or take a part of the rows",
+        )
+    return schema
 
 
 # ---------------------------------------------------------------- writing
