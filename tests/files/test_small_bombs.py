@@ -1,5 +1,8 @@
 """Small files that stand for far more than they hold are refused before anybody takes the memory."""
 
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 
 from fairmaxent.errors import LimitError
@@ -15,6 +18,18 @@ def test_a_long_text_that_many_cells_share(tmp_path):
     assert (tmp_path / "shared.xlsx").stat().st_size < 300_000
     with pytest.raises(LimitError, match=r"more than 134.2 MB once decompressed"):
         read_table(tmp_path / "shared.xlsx")
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_a_long_text_in_a_dictionary(tmp_path, suffix):
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["x" * 300_000])
+    table, path = pa.table({"sex": ["F", "M"] * 10_000, "note": long}), tmp_path / f"long.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    else:
+        feather.write_feather(table, path)
+    with pytest.raises(LimitError, match=r"would have 6\.0 GB"):
+        read_table(path)
 
 
 def test_a_header_of_very_many_columns(tmp_path):
