@@ -7,6 +7,7 @@ import pytest
 
 from fairmaxent.errors import LimitError
 from fairmaxent.files.tables import read_table
+from fairmaxent.files.xlsx_workbook import open_workbook
 
 
 def test_a_long_text_that_many_cells_share(tmp_path):
@@ -52,3 +53,15 @@ def test_many_keys_and_many_lines_are_refused_by_their_cells(tmp_path):
     (tmp_path / "keys.jsonl").write_text(lines)
     with max_memory("5MB"), pytest.raises(LimitError, match=r"18\.0 MB of memory"):
         read_table(tmp_path / "keys.jsonl")
+
+
+def test_no_format_of_numbers_is_longer_than_excel_allows(tmp_path):
+    """Finding out what a format shows takes time by the square of its length."""
+    openpyxl = pytest.importorskip("openpyxl", reason="it writes the workbook")
+    book = openpyxl.Workbook()
+    book.active.append(["sex", "pay"])
+    book.active.append(["F", 1])
+    book.active["B2"].number_format = "[" * 100_000
+    book.save(tmp_path / "format.xlsx")
+    _, codes = open_workbook((tmp_path / "format.xlsx").read_bytes(), "format.xlsx").number_formats
+    assert max(map(len, codes.values())) == 255

@@ -17,6 +17,7 @@ from fairmaxent.errors import cut
 _NUMBERED = re.compile(r" \(\d+\)$")  # the mark of a label that would otherwise repeat
 _BIN = re.compile(r"[\[(](?P<ends>.*)(?:[\])]|…)", re.DOTALL)
 _DURATION = re.compile(r"(?:(?P<days>-?\d+) days?, )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d(?:\.\d+)?)")
+_LONGEST = 200  # characters of a bin, far more than two numbers or times have
 _DIGITS = range(4, 18)  # that the end of a bin is rounded to
 
 
@@ -30,7 +31,7 @@ def _fits(attribute: Attribute, level: int, label: str) -> bool:
     if level == attribute.missing:
         return plain == "missing"
     start, stop = attribute.level_starts[level : level + 2]
-    if attribute.edges is not None and (stop - start > 1 or _BIN.fullmatch(plain) or plain[:2] in ("< ", "≥ ")):
+    if attribute.edges is not None and (stop - start > 1 or _BIN.match(plain) or plain[:2] in ("< ", "≥ ")):
         return _fits_bin(attribute.edges, level, plain)
     inside = frames.take(attribute.values, np.arange(start, stop)).to_list()
     texts = {text for value in inside for text in (value_text(value), cut(value_text(value)))}
@@ -48,7 +49,7 @@ def _fits_bin(edges: np.ndarray, level: int, label: str) -> bool:
         return _names(label[2:], right)
     if right is None and label.startswith("≥ "):
         return _names(label[2:], left)
-    match = _BIN.fullmatch(label)
+    match = _BIN.fullmatch(label) if len(label) <= _LONGEST else None
     return match is not None and any(
         _names(low, left) and (label.endswith("…") or _names(high, right)) for low, high in _pairs(match["ends"])
     )
