@@ -57,6 +57,7 @@ class Option:
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
 _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",
+    "kinds": "Domain.infer(kinds=…)",
     "max_levels": "Domain.infer(max_levels=…)",
     "weight_name": "name=",
     "domain": "domain=Domain.declare(…)",
