@@ -89,6 +89,7 @@ def columns():
         "days": [moment.date() for moment in moments],
         "times": [moment.time() for moment in moments],
         "durations": [DAY - moment for moment in moments],
+        "nanoseconds": pl.Series(rng.integers(-(10**16), 10**16, ROWS)).cast(pl.Duration("ns")),
         "texts": [["a", "a (2)", "missing", "other", "[1, 2)", "x" * 70][row % 6] for row in range(ROWS)],
         "many": [str(row % 90) for row in range(ROWS)],
         "gaps": [None if row % 3 else row for row in range(ROWS)],

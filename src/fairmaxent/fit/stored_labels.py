@@ -17,6 +17,7 @@ from fairmaxent.errors import cut
 _NUMBERED = re.compile(r" \(\d+\)$")  # the mark of a label that would otherwise repeat
 _BIN = re.compile(r"[\[(](?P<ends>.*)(?:[\])]|…)", re.DOTALL)
 _DURATION = re.compile(r"(?:(?P<days>-?\d+) days?, )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d(?:\.\d+)?)")
+_MICROSECONDS = 1e-5  # a few, which libraries round in different directions
 _LONGEST = 200  # characters of a bin, far more than two numbers or times have
 _DIGITS = range(4, 18)  # that the end of a bin is rounded to
 
@@ -63,17 +64,17 @@ def _pairs(ends: str) -> Iterator[tuple[str, str]]:
 
 def _names(text: str, edge: float | None) -> bool:
     """Whether a text is this edge, rounded; what follows a value that stands alone begins just above that value."""
-    number = _number(text)
-    if edge is None or number is None:
-        return edge is None
-    alone = float(np.nextafter(edge, -np.inf))
-    return any(number == float(f"{exact:.{digits}g}") for exact in (edge, alone) for digits in _DIGITS)
-
-
-def _number(text: str) -> float | None:
-    """The number, time or duration that a text stands for."""
+    if edge is None:
+        return True
     with contextlib.suppress(ValueError, OverflowError):
-        return float(text)
+        number, alone = float(text), float(np.nextafter(edge, -np.inf))
+        return any(number == float(f"{exact:.{digits}g}") for exact in (edge, alone) for digits in _DIGITS)
+    moment = _seconds(text)
+    return moment is not None and abs(moment - edge) <= _MICROSECONDS
+
+
+def _seconds(text: str) -> float | None:
+    """The time or duration that a text stands for."""
     with contextlib.suppress(ValueError, OverflowError):
         return frames.number_of(datetime.datetime.fromisoformat(text))
     match = _DURATION.fullmatch(text)
