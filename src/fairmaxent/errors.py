@@ -57,6 +57,7 @@ class Option:
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
 _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",
+    "kinds": "Domain.infer(kinds=…)",
     "max_levels": "Domain.infer(max_levels=…)",
     "weight_name": "name=",
     "domain": "domain=Domain.declare(…)",
@@ -175,6 +176,7 @@ MOST_SHOWN = 60
 """How many characters of a value a message shows: values may be people's notes, and messages end up in logs."""
 MOST_SAID = 2000
 """How many characters a message has at most; its end, which says what to do next, is kept."""
+_MOST_LISTED = 12  # names in a hint
 
 
 def cut(text: str, most: int = MOST_SHOWN) -> str:
@@ -207,8 +209,19 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     near = difflib.get_close_matches(cut(str(name), 200), names, n=1)  # comparing long texts takes long
     if near:
         return f"did you mean {shown(near[0])}?"
-    listed = ", ".join(shown(item) for item in names[:12])
-    return f"known: {listed}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    listed = ", ".join(shown(item) for item in names[:_MOST_LISTED])
+    return f"known: {listed}" + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
+
+
+def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
+    """Return a hint that names the nearest level, or lists them if they are few: those of many may be people.
+
+    >>> did_you_mean_level("f", ["F", "M"]), did_you_mean_level("Bo", range(1000))
+    ("known: 'F', 'M'", 'there are 1,000 levels')
+    """
+    names = [str(level) for level in levels]
+    hint = did_you_mean(value, names)
+    return f"there are {len(names):,} levels" if len(names) > _MOST_LISTED and hint.startswith("known") else hint
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

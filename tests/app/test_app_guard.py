@@ -227,3 +227,10 @@ def test_a_page_with_an_old_table_is_told(client):
     assert status == 409
     assert answer["stale"]
     assert "Reload" in answer["error"]
+
+
+@pytest.mark.parametrize("path", ["/api/stop", "/api/unpin", "/api/job"])
+@pytest.mark.parametrize("value", [[], {}, None, "x", 1.5, [[1]]])
+def test_names_and_numbers_of_other_types_are_no_bug(client, path, value):
+    status, answer = client.post(path, {"number": value, "kind": value})
+    assert status < 500, answer

@@ -72,7 +72,6 @@ CASES = ABOUT_MODELS | {
     "rows": Case(70, "--rows 70"),
     "iid": Case(True, "--iid"),
     "weight_name": Case("fair", "--weight-name fair", {"mode": "weights", "rows": None}),
-    "scheduler": Case("tcp://127.0.0.1:1", "--scheduler tcp://127.0.0.1:1", {"mode": "weights", "rows": None}),
     # columns as levels
     "bins": Case({"age": [0, 60, 100]}, "--bins 'age: 0, 60, 100'", {"base_share": 1.0}),
     "kinds": Case({"age": "categorical"}, "--kinds 'age: categorical'", {"base_share": 1.0}),
@@ -94,7 +93,7 @@ CASES = ABOUT_MODELS | {
 }  # fmt: skip
 PLAIN: dict[tuple[str, str], tuple[int, bytes, str]] = {}
 EACH_TIME = {  # never in a file
-    *("max_memory", "readable_by_others"),
+    *("max_memory", "readable_by_others", "scheduler"),
     *("config", "output", "model", "report", "pdf", "force", "as_json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report

@@ -29,6 +29,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "hard.csv").hardlink_to(tmp_path / "data.csv")
     (tmp_path / "hard.parquet").hardlink_to(tmp_path / "parts" / "a.parquet")
     (tmp_path / "c.toml").write_text("base_share = 0.3\n")
+    (tmp_path / "d.toml").write_text('[levels]\nsex = ["F", "M"]\n')
     debias(table, "income", "sex").save(tmp_path / "model.fme")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -59,6 +60,9 @@ def folder(tmp_path, monkeypatch):
         f"debias data.csv {R} --config c.toml --model c.toml",
         f"inspect data.csv {R} --config c.toml --write-config c.toml",
         f"inspect data.csv {R} --write-config hard.csv",
+        f"debias data.csv {R} --domain d.toml -o d.toml --output-format csv",
+        "rake data.csv --margins link.csv --domain d.toml -o x.csv --report d.toml",
+        "inspect data.csv --domain d.toml --write-domain d.toml",
         "sample model.fme -n 5 -o model.fme",
         "report model.fme --data data.csv -o data.csv",
         "report model.fme --sample data.csv -o link.csv",

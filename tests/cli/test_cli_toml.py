@@ -31,7 +31,7 @@ SCALARS = (
 LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")
 SECTIONS = ("{}", "{sex=1}", '{sex="x"}', '{sex=[1,"a"]}', "{sex={F=1}}", "{sex=true}", "{sex=1979-05-27}", "{age={}}")
 VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}')
-KEYS = [key for key in (*_KEYS, "seed", "favorable") if key != "scheduler"]
+KEYS = [*_KEYS, "seed", "favorable"]
 
 
 @pytest.fixture
@@ -64,6 +64,21 @@ def test_each_is_used_or_refused(folder, key):
         typed = ["compare" if key in ("folds", "classifier") else "debias", "data.csv", *roles(key)]
         result = CliRunner().invoke(group, [*typed, "--config", "c.toml"])
         assert result.exit_code in (0, 2, 3, 4, 5), (value, result.stderr)
+
+
+@pytest.mark.parametrize("option", ["--config", "--domain"])
+@pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "a." * 20_000 + "b = 1", "[" + "a." * 20_000 + "b]"])
+def test_endless_nesting_is_refused(folder, option, text):
+    (folder / "c.toml").write_text(text)
+    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, option, "c.toml"])
+    assert (result.exit_code, "c.toml is nested too deeply" in result.stderr) == (3, True)
+
+
+def test_no_file_can_name_a_cluster(folder):
+    """Whoever runs a Dask scheduler can run code in the processes that connect to it."""
+    (folder / "c.toml").write_text('scheduler = "tcp://127.0.0.1:1"\n')
+    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--config", "c.toml"])
+    assert (result.exit_code, "pass --scheduler on the command line" in result.stderr) == (3, True)
 
 
 def test_the_message_says_where_what_and_which(folder):

@@ -5,6 +5,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -76,3 +77,11 @@ def test_what_is_no_model_is_refused(tmp_path):
         assert result.exit_code == 5
         assert result.stderr.startswith("Error: ")
         assert result.stderr.count("\n") == 1
+
+
+def test_what_only_the_table_could_show_is_named(tmp_path):
+    domain = fairmaxent.Domain.declare(levels={"sex": ["F", "M"], "hired": ["no", "yes"]})
+    table = pl.DataFrame({"sex": ["F", "M"] * 100, "hired": ["no", "yes", "yes", "yes"] * 50})
+    privacy = fairmaxent.Privacy(epsilon=1.0)
+    fairmaxent.debias(table, "hired", "sex", domain=domain, privacy=privacy, estimate=None).save(tmp_path / "model.fme")
+    assert "not verified: that the counts have the noise that the ledger states" in run(tmp_path / "model.fme").stdout

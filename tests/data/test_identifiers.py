@@ -31,6 +31,7 @@ IDENTIFIERS = {
     "row numbers with gaps": [float(row) if row % 7 else None for row in range(ROWS)],
     "keys from a range": sorted(RNG.permutation(1500)[:ROWS].tolist()),
     "national numbers": [1_234_567_890 + 7_919_113 * row for row in range(ROWS)],
+    "e-mail addresses in texts": visits(["Ann <a.b@mail.org>", "please write to c@d.example soon", "e_f@g.co.uk"]),
     "e-mail addresses of a few": visits(["a.b@mail.org", "c@d.example", "e_f@g.co.uk"]),
     "phone numbers": visits([f"+49 30 {number}" for number in some(40, 10**6, 10**7)]),
     "phone numbers without a country": visits([f"(030) 555-{number}" for number in some(40, 1000, 9999)]),

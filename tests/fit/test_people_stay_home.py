@@ -205,3 +205,19 @@ def test_no_message_is_longer_than_a_page():
     assert len(str(error)) <= 2100
     assert str(error).endswith("use another file")
     assert len(error.spelled(str)) <= 2100
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"target": {"name": {"nobody": 1.0}}}, {"forbid": [{"name": "nobody", "sex": "F"}]}, {"keep": ["name", "nobody"]}],
+)
+def test_a_hint_lists_no_people(options):
+    with pytest.raises(fairmaxent.InputError) as caught:
+        debias(people(), "hired", "sex", **options)
+    assert not leaks(str(caught.value))
+
+
+def test_a_hint_on_order_lists_no_people():
+    with pytest.raises(LevelError, match=r"there are 1\d\d levels") as caught:
+        Domain.infer(people(), order={"name": ["nobody"]})
+    assert not leaks(str(caught.value))

@@ -215,3 +215,11 @@ def test_what_a_hostile_level_holds_is_shown_as_an_escape():
 def test_levels_of_a_wide_table_of_arrow_are_read():
     table = pa.table({"sex": ["F", "M"], "value": [0.6, 0.4]})
     assert np.allclose(weights(table), weights({"sex": SEX}))
+
+
+@pytest.mark.parametrize("margins", [{"sex": {"F": 0.5, "M": 0.6}}, {"sex": {"F": 0.4, "M": 0.5}}])
+def test_shares_that_do_not_add_up_are_not_taken_for_totals(margins):
+    """Otherwise the shares that somebody typed would silently become others."""
+    with pytest.raises(fairmaxent.TargetError, match="shares must add up to 1"):
+        weights(margins)
+    assert weights({"sex": {"F": 1, "M": 1}}).sum() == pytest.approx(2)

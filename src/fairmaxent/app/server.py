@@ -159,12 +159,13 @@ class _Routes:
             "trade-off": session.trade_off,
         }
         kind = values.get("kind")
-        if kind not in works:
+        if not isinstance(kind, str) or kind not in works:
             raise InputError("there is no such work; reload the page")
-        return _shown(session.jobs.start(str(kind), works[kind]))
+        return _shown(session.jobs.start(kind, works[kind]))
 
     async def _stop(self, session: Session, request: Request) -> Response:
-        job = session.jobs.get((await _values(request)).get("number", -1))
+        number = (await _values(request)).get("number")
+        job = session.jobs.get(number) if isinstance(number, int) else None
         if job is not None:
             session.jobs.stop(job)
         return _shown(job)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -19,9 +18,10 @@ from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.cli.text import cell_text
+from fairmaxent.cli.toml_values import toml_values
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
-# What a run is for, where its results go, and what the machine can bear must be typed each time.
+# What a run is for, where its results go, what the machine can bear and whom it trusts must be typed each time.
 _NOT_IN_A_FILE = (
     "config",
     "output",
@@ -34,6 +34,7 @@ _NOT_IN_A_FILE = (
     "help",
     "write_config",
     "max_memory",
+    "scheduler",  # whoever runs it can run code here
 )
 _BY_COLUMN = ("target", "bins", "kinds", "order")
 _SEVERAL = ("protected", "favourable", "also", "within", "forbid", "margins", "missing", "relax")
@@ -122,10 +123,10 @@ _KEYS = [
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return toml_values(Path(path).read_text(encoding="utf-8"), path)
     except (OSError, ValueError) as problem:
-        if isinstance(problem, tomllib.TOMLDecodeError):
-            raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+        if isinstance(problem, InputError):
+            raise
         reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
         raise StorageError(
             f"cannot read the config file {path}: {reason}; check the path and its permissions"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairmaxent.cli.toml_values import toml_values
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.plain_text import escaped_toml
 
@@ -43,10 +43,7 @@ def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
     from fairmaxent.data.domain import Domain
 
-    try:
-        record = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+    record = toml_values(text, path)
     for name in record:
         if name not in _KEYS:
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")

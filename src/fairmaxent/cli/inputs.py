@@ -23,8 +23,8 @@ _Identity = tuple[int, int]  # device and inode: the same for all names of a fil
 def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> None:
     """Refuse to overwrite what is read, under whatever name, and to write where the next run would read it as data."""
     context = click.get_current_context(silent=True)
-    config = None if context is None else context.meta.get(CONFIG)
-    sources = [source for source in (*read, config) if source is not None]
+    beside = () if context is None else (context.meta.get(CONFIG), context.params.get("declared"))  # --config, --domain
+    sources = [source for source in (*read, *beside) if source is not None]
     inputs = {identity for source in sources for identity in _identities(source)}
     for target in written:
         if _identity(target, _STDOUT) in inputs:

@@ -14,7 +14,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
-from fairmaxent.errors import InputError, LevelError, Option, did_you_mean, shown
+from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,9 @@ class Attribute:
         if level is None and isinstance(value, str) and value in self.labels:
             level = self.labels.index(value)
         if level is None:
-            raise LevelError(f"column {self.name!r} has no level {shown(value)}; {did_you_mean(value, self.labels)}")
+            raise LevelError(
+                f"column {self.name!r} has no level {shown(value)}; {did_you_mean_level(value, self.labels)}"
+            )
         return level
 
     def exact_level(self, value: object) -> int:
@@ -161,7 +163,7 @@ class Attribute:
             value = values.to_list()[levels.index(None)]
             raise LevelError(
                 f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from, nor declared; {did_you_mean(value, self.labels)}; replace it, or add it to the domain",
+                f"from, nor declared; {did_you_mean_level(value, self.labels)}; replace it, or add it to the domain",
                 column=self.name,
             )
         return np.array(levels, dtype=np.intp)

@@ -86,7 +86,8 @@ def _rank_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[
     if present.dtype.kind == "b":
         ranks = present.view(np.int8)
     elif present.dtype.kind in "iu" and int(present.max()) - int(present.min()) < 4 * len(numbers) + 65_536:
-        ranks = (present - present.min()).astype(np.intp)
+        wide = np.uint64 if present.dtype.kind == "u" else np.int64  # in eight bits, 127 - -128 is -1, which is missing
+        ranks = np.subtract(present, present.min(), dtype=wide).astype(np.intp)
     else:
         ranks = np.unique(present, return_inverse=True)[1]
     if not some_missing:

@@ -32,9 +32,9 @@ _NAMING = frozenset(
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DATE = re.compile(r"(\d{4}|\d{1,2})[-/. ]\d{1,2}[-/. ](\d{4}|\d{1,2})([ T].*)?")
+_EMAIL = re.compile(r"[^\s@]@[^\s@]+\.\w")  # also inside a text, such as Ann <ann@example.org>
 _CONTACT = re.compile(
-    r"\S+@\S+\.\w+"  # an e-mail address
-    r"|\+\d[\d ()./-]{6,18}\d"  # a phone number with its country
+    r"\+\d[\d ()./-]{6,18}\d"  # a phone number with its country
     r"|\(?\d{2,5}[) ./-]{1,2}\d{2,4}([ ./-]\d{2,5}){1,3}"  # one without, or a national number in groups
     r"|[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"  # a UUID
     r"|[A-Z]{2}\d{2}( ?[A-Z0-9]{4}){3,7}( ?[A-Z0-9]{1,3})?"  # an IBAN
@@ -70,7 +70,8 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
 def _name_people(texts: Sequence[str], *, often: bool) -> bool:
     """Whether most texts are e-mail addresses and such; if there are many for the rows also names, keys and notes."""
     undated = [text for text in texts if not _DATE.fullmatch(text)]
-    if 2 * sum(_CONTACT.fullmatch(text.strip()) is not None for text in undated) > len(texts):
+    contacts = (_CONTACT.fullmatch(text.strip()) or _EMAIL.search(text) for text in undated)
+    if 2 * sum(contact is not None for contact in contacts) > len(texts):
         return True
     if not often:
         return False

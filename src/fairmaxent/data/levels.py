@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, shown
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, did_you_mean_level, shown
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
@@ -154,7 +154,7 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
     for value in order:
         if value_key(value) not in known:
             raise LevelError(
-                f"order names {shown(value)}, which is not in column {name!r}; {did_you_mean(value, scalars)}"
+                f"order names {shown(value)}, which is not in column {name!r}; {did_you_mean_level(value, scalars)}"
             )
     for value in scalars:
         if value_key(value) not in level_of:

@@ -16,6 +16,7 @@ from functools import cache
 from fairmaxent.errors import InputError, LimitError, Option
 
 MOST_COLUMNS = 2_000
+MOST_FILE_COLUMNS = 16_384  # of a file from which columns are dropped
 MOST_CELLS = (1 << 31) - 1  # of a table of two columns and the root, numbered by 32-bit integers
 LONGEST_CELL = 1 << 24  # characters of a CSV
 MOST_INFLATION = 200  # times the size of a compressed file
@@ -82,6 +83,15 @@ def check_columns(count: int) -> None:
         raise LimitError(
             f"the table has {count:,} columns, and fairmaxent compares every pair of them, so the limit is "
             f"{MOST_COLUMNS:,}; drop the columns that do not matter"
+        )
+
+
+def check_file_columns(count: int, path: object) -> None:
+    """Refuse a file with more columns than anybody can choose from."""
+    if count > MOST_FILE_COLUMNS:
+        raise LimitError(
+            f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,}; leave out columns before you pass "
+            "the table"
         )
 
 

@@ -181,6 +181,12 @@ def _check_levels(domain: Domain, name: str, role: str) -> None:
             f"{role} column {name!r} has a single level ({attribute.labels[0]!r}); at least two are needed to compare. "
             "Choose another column, or add rows with another level."
         )
+    if attribute.edges is None and not attribute.is_value_coded and attribute.kind in ("numeric", "date"):
+        raise LevelError(
+            f"{role} column {name!r} holds numbers with so many digits that some of them cannot be told apart; read it "
+            "as categorical with ",
+            Option("kinds"),
+        )
     if attribute.edges is None and not attribute.is_value_coded:
         raise LevelError(
             f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "

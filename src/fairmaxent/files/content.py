@@ -95,7 +95,7 @@ def _nearby(path: Path) -> str:
 # ---------------------------------------------------------------- decompression
 
 
-def _most_inflated(content: bytes) -> int:
+def most_inflated(content: bytes) -> int:
     """How many bytes a compressed file may become."""
     return int(min(_most_by_size(content), memory_limit() / _LEAST_MEMORY))
 
@@ -105,7 +105,7 @@ def _most_by_size(content: bytes) -> int:
 
 
 def _too_inflated(content: bytes, path: object) -> LimitError:
-    most = _most_inflated(content)
+    most = most_inflated(content)
     by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
     return LimitError(
         f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
@@ -116,7 +116,7 @@ def _too_inflated(content: bytes, path: object) -> LimitError:
 
 def _from_gzip(content: bytes, path: object) -> bytes:
     """Decompress a gzip file, which may have several members; zeros may follow the last."""
-    buffer, most = io.BytesIO(), _most_inflated(content)
+    buffer, most = io.BytesIO(), most_inflated(content)
     try:
         for part in _gzip_parts(content, most + 1):
             buffer.write(part)
@@ -151,7 +151,7 @@ def _from_zstd(content: bytes, path: object) -> bytes:
         raise StorageError(
             f"{path} is a damaged zstd file (its end is missing); download or write it again"
         ) from problem
-    if most > _most_inflated(content):
+    if most > most_inflated(content):
         raise _too_inflated(content, path)
 
     def explain(why: str) -> StorageError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fairmaxent.data.limits import check_file_columns
 from fairmaxent.errors import ColumnError, Option
 from fairmaxent.files.cell_kinds import Remark
 
@@ -87,6 +88,7 @@ def some_names(names: Cells) -> str:
 
 def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
     """Names without spaces around them; a column without a name is numbered."""
+    check_file_columns(len(given), path)
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
     if unnamed:

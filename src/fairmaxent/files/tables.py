@@ -15,11 +15,20 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
-from fairmaxent.data.limits import need_memory
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, first_line, spelled
+from fairmaxent.data.limits import check_file_columns, memory_text, need_memory
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LimitError,
+    Option,
+    StorageError,
+    check_choice,
+    first_line,
+    spelled,
+)
 from fairmaxent.files.arrow_footer import check_arrow_footer
 from fairmaxent.files.cell_kinds import MISSING, Decimal, Remark
-from fairmaxent.files.content import read_content
+from fairmaxent.files.content import most_inflated, read_content
 from fairmaxent.files.csv_reader import read_csv
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.form import TableForm
@@ -29,6 +38,7 @@ from fairmaxent.files.staging import Staging
 from fairmaxent.files.xlsx_reader import read_xlsx
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
+_JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook, or one with a password; save it as .xlsx without one, or as CSV",
@@ -191,11 +201,11 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
     with library_errors(explain, OSError, ValueError, RecursionError):
         _refuse_too_large(content, format, path, polars)
         try:
-            if format == "parquet":
-                return polars.read_parquet(content)
-            if format == "arrow":
-                return polars.read_ipc(content)
-            return polars.read_ndjson(content, infer_schema_length=None)
+            if format in ("parquet", "arrow"):
+                return _with_texts(
+                    (polars.read_parquet if format == "parquet" else polars.read_ipc)(content), content, path
+                )
+            return polars.read_ndjson(content, schema=_json_schema(content, path, polars))
         except polars.exceptions.DuplicateError as repeated:
             raise ColumnError(
                 f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
@@ -214,6 +224,42 @@ def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: 
         cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
         needed = len(content) + float(_CELL_MEMORY * cells)
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
+
+
+def _with_texts(frame: Any, content: bytes, path: object) -> Any:
+    """Refuse a table whose texts are much longer than its file: one may stand in a dictionary for many rows."""
+    size, most = sum(_text_bytes(column) for column in frame), most_inflated(content)
+    if size > most:
+        raise LimitError(
+            f"{path} has {memory_text(len(content))}, and would have {memory_text(size)} if each cell had a text of "
+            f"its own, which is beyond the limit of {memory_text(most)}; leave out the column of long texts"
+        )
+    return frame
+
+
+def _text_bytes(column: Any) -> int:
+    """The bytes of all texts of a column; those of categories are not written out for it."""
+    polars = load_library("polars")
+    if column.dtype == polars.String:
+        return int(column.str.len_bytes().sum())
+    if column.dtype not in (polars.Categorical, polars.Enum):
+        return 0
+    counted = column.alias("text").value_counts(name="rows")
+    return int((counted["text"].cast(polars.String).str.len_bytes().cast(polars.UInt64) * counted["rows"]).sum())
+
+
+def _json_schema(content: bytes, path: object, polars: Any) -> Any:
+    """The columns of JSON lines; each line may have its own, and then a small file stands for a table of many cells."""
+    lines = content.count(b"\n") + 1
+    for looked_at in (_JSON_LINES, None) if lines > _JSON_LINES else (None,):
+        schema = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at).collect_schema()
+        check_file_columns(len(schema), path)
+        need_memory(
+            float(_CELL_MEMORY * len(schema) * lines),
+            f"reading {path}",
+            "leave out columns, or take a part of the rows",
+        )
+    return schema
 
 
 # ---------------------------------------------------------------- writing

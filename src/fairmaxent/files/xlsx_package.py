@@ -75,7 +75,7 @@ class Package:
         """
         if name not in self.parts:
             return
-        self._account(name)
+        self.account(self.size(name))
         parser = _parser(start, end, self.damaged)
         try:
             for chunk in self._chunks(name):
@@ -115,9 +115,9 @@ class Package:
         """The error for a workbook that is not as it should be."""
         return StorageError(f"{self.path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
 
-    def _account(self, name: str) -> None:
-        """Refuse a part that is much larger than the file: a few bytes can stand for many."""
-        self.inflated += self.size(name)
+    def account(self, size: int) -> None:
+        """Count bytes that come out of the file, and refuse many more than it has: a few can stand for many."""
+        self.inflated += size
         by_size = max(FREELY_INFLATED, MOST_INFLATION * len(self.content))
         most = min(by_size, memory_limit() / _LEAST_MEMORY)
         if self.inflated > most:

@@ -51,6 +51,10 @@ def read_xlsx(
     remarks: list[Remark] = [] if sheet is not None else [*_sheet_remarks(workbook, chosen)]
     check_skip_last(skip_last, path)
     region = _region(cells, path, columns, (skip_lines, skip_last or 0), remarks)
+    # Many cells can share a long text.
+    workbook.package.account(
+        sum(len(text) for column in region.values.values() for text in column if type(text) is str)
+    )
     typed, read = _typed(region, set(missing), Conventions("", decimal, date_order, texts))
     remarks += [*read, *typed.remarks]
     frame = typed.frame

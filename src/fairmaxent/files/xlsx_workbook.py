@@ -26,6 +26,7 @@ MOST_SHEET_COLUMNS = 16_384
 """How many columns a sheet can have."""
 
 _XML_MEMORY = 8  # bytes of memory for each byte of XML
+_LONGEST_FORMAT = 255  # characters, as in Excel
 _STYLED_ROWS = 200  # whose number formats are remembered
 _REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 
@@ -112,7 +113,7 @@ class Workbook:
             nonlocal inside
             inside = inside or name == "cellXfs"
             if name == "numFmt":
-                codes[_index(attributes.get("numFmtId"))] = attributes.get("formatCode", "")
+                codes[_index(attributes.get("numFmtId"))] = attributes.get("formatCode", "")[:_LONGEST_FORMAT]
             elif name == "xf" and inside:
                 styles.append(_index(attributes.get("numFmtId")))
 

@@ -26,6 +26,8 @@ MOST_BYTES = 1 << 30
 MOST_HEADER_BYTES = 1 << 26
 """What its header may take: as Python objects, JSON takes many times as much memory."""
 
+_CHUNK = 1 << 20
+_LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have
 _HEADER, _SUMS = "header.json", "SHA256SUMS"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
 
@@ -74,7 +76,7 @@ def _array_bytes(array: NDArray[Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _sums(members: Mapping[str, bytes]) -> bytes:
+def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
     """The digest of each member, in the form that ``sha256sum --check`` reads."""
     return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
 
@@ -89,10 +91,10 @@ def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Ar
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive.infolist(), max_bytes)
-            members = {member.filename: archive.read(member) for member in archive.infolist()}
+            members = {member.filename: _inflated(archive, member) for member in archive.infolist()}
             header = json.loads(members[_HEADER], object_pairs_hook=_distinct_keys)
             has_sums = isinstance(header, dict) and header.get("version") not in (1, 2)
-            if has_sums and members.pop(_SUMS, None) != _sums(members):
+            if has_sums and bytes(members.pop(_SUMS, b"")) != _sums(members):
                 raise ValueError("its SHA-256 digests do not match what it holds")
             del members[_HEADER]
             arrays = {name.removesuffix(".npy"): _read_array(content) for name, content in members.items()}
@@ -133,15 +135,32 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
     return record
 
 
-def _read_array(content: bytes) -> NDArray[Any]:
+def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
+    """Inflate a member into memory that an array can then use as it is: a second copy could be another GiB."""
+    content, size = bytearray(member.file_size), 0
+    with archive.open(member) as stream:
+        while chunk := stream.read(_CHUNK):  # never more than is declared, and the last one checks the checksum
+            content[size : size + len(chunk)] = chunk
+            size += len(chunk)
+    if size != member.file_size or size != len(content):
+        raise ValueError("a member has another size than it declares")
+    return content
+
+
+def _read_array(content: bytearray) -> NDArray[Any]:
     """Read an array whose header agrees with the bytes that are there."""
-    stream = io.BytesIO(content)
+    stream = io.BytesIO(content[:_LONGEST_HEADER])
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     shape, columns_first, dtype = read_header[np.lib.format.read_magic(stream)](stream)
-    left = len(content) - stream.tell()
-    if dtype.kind not in "biuf" or dtype.itemsize * math.prod(shape) != left:
+    start = stream.tell()
+    if dtype.kind not in "biuf" or dtype.itemsize * math.prod(shape) != len(content) - start:
         raise ValueError("the size or type of an array does not match what it holds")
-    flat = np.frombuffer(bytearray(content[stream.tell() :]), dtype=dtype.newbyteorder("="))
+    count = math.prod(shape)
+    flat = (
+        np.frombuffer(content, dtype=dtype.newbyteorder("="), count=count, offset=start)
+        if count
+        else np.empty(0, dtype)
+    )
     if not dtype.isnative:
         flat = flat.byteswap()
     return flat.reshape(shape, order="F" if columns_first else "C")

@@ -111,7 +111,7 @@ class Facts:
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
     foresight: Foresight = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
-    copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: an earlier version's file
+    copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: not measured so far
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
     @property

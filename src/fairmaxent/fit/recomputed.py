@@ -49,6 +49,8 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
     _check_features(learned, problem)
     _check_weights(learned, problem)
     _check_privacy(learned)
+    kept = set(learned.columns).intersection(learned.certificate.left_out_columns)
+    _require("the certificate says of a column that it was left out, but the model has it", not kept)
     stored, made = learned.certificate, _certificate(learned, problem)
     _check_certificate(stored, made, complete=complete)
     if complete:
@@ -224,8 +226,7 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         left_out_columns=stored.left_out_columns,
         privacy=stored.privacy,
     )
-    copied = None if stored.copied_share is None else made.copied_share  # None in files of earlier versions
-    return replace(made, foresight=stored.foresight, copied_share=copied)
+    return replace(made, foresight=stored.foresight)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.levels import FeatureKind, Kind, value_key, value_text
-from fairmaxent.errors import MOST_SHOWN
+from fairmaxent.data.levels import FeatureKind, Kind, value_key
 from fairmaxent.fit.record_types import fits
 from fairmaxent.fit.stored_arrays import masses, sound
+from fairmaxent.fit.stored_labels import labels_fit
 
 
 def check_domain(domain: Domain) -> None:
@@ -47,7 +47,7 @@ def _check_attribute(attribute: Attribute) -> None:
     _require(attribute, "its weights are infinite", bool(np.isfinite(counts.sum())))
     levels = np.repeat(np.arange(attribute.size), np.diff(starts))
     _check_values(attribute, levels)
-    _check_labels(attribute)
+    _require(attribute, "a label names another value", labels_fit(attribute))
 
 
 def _check_values(attribute: Attribute, levels: NDArray[np.intp]) -> None:
@@ -77,18 +77,6 @@ def _distinct(attribute: Attribute, known: int) -> int:
     if values.dtype == nw.Object:
         return len({value_key(value) for value in values.to_list()})
     return values.n_unique() if known else 0
-
-
-def _check_labels(attribute: Attribute) -> None:
-    """Refuse a level of one value that has another name than its value: groups would be taken for each other."""
-    if attribute.edges is not None:
-        return
-    alone = np.flatnonzero(np.diff(attribute.level_starts) == 1)
-    values = frames.take(attribute.values, attribute.level_starts[alone]).to_list()
-    for level, value in zip(alone, values, strict=True):
-        text = "missing" if level == attribute.missing else value_text(value)
-        label = attribute.labels[level]
-        _require(attribute, "a label names another value", label.startswith(text[: MOST_SHOWN - 1]))
 
 
 def _require(attribute: Attribute, problem: str, holds: bool) -> None:  # noqa: FBT001

@@ -22,7 +22,7 @@ class Verification:
     version: int  # of the file format
     has_digests: bool  # whether the file has the SHA-256 of each of its members; older ones have not
     holds: str  # which rows of people
-    unverified: tuple[str, ...]  # what could only be repeated by training a model
+    unverified: tuple[str, ...]  # what the file alone cannot show
     certificate: Certificate
 
     def __str__(self) -> str:
@@ -55,6 +55,10 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
         unverified.append("the estimate for a trained model, which would have to be trained again")
     if fit.certificate.decisions is not None:
         unverified.append("the decisions of the student of relabelling, which would have to be trained again")
+    if fit.certificate.privacy is not None:
+        unverified.append("that the counts have the noise that the ledger states, which only the table would show")
+    if fit.certificate.notes:
+        unverified.append("the notes on how columns were read, which are kept as text")
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Verification(str(path), digest, version, version >= 3, contents(fit), tuple(unverified), fit.certificate)

@@ -18,7 +18,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_within
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, Option, did_you_mean
+from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.grouped_table import GroupedTable, by_count, by_mean
@@ -235,7 +235,7 @@ def _refuse_nobody(levels: Levels, weights: Reals, favourable: object) -> None:
     codes, outcomes = levels
     chosen = favourable_codes(outcomes, favourable)
     if favourable is not None and not tally(codes, weights, len(outcomes))[chosen].all():
-        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean(favourable, outcomes)}")
+        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
 
 
 # ---------------------------------------------------------------- comparing

@@ -17,7 +17,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, read_columns
 from fairmaxent.data.table import row_keys
 from fairmaxent.data.weights import check_weights, in_range, read_weights
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 
 MISSING = "missing"
@@ -174,7 +174,7 @@ def one_favourable(outcomes: list[object], favourable: object) -> int:
 def _known_code(outcomes: list[object], value: object) -> int:
     code = code_of(outcomes, value)
     if code is None:
-        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean(value, outcomes)}")
+        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
     return code
 
 

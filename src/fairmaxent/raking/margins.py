@@ -189,6 +189,12 @@ def scale_of(margins: Sequence[KnownMargin]) -> Scale:
     for margin in margins:
         if not margin.total > 0:
             raise TargetError(f"the margin of {margin.name} is zero everywhere; give shares or totals")
+    for margin in totals:
+        if _are_parts(margin.values.values()):
+            raise TargetError(
+                f"the margin of {margin.name} adds up to {margin.total:.6g}; shares must add up to 1, and totals are "
+                "numbers of people: correct or add a level, or give the totals in full"
+            )
     if not totals:
         return Scale(None, tuple(notes))
     total = totals[0].total
@@ -206,6 +212,12 @@ def scale_of(margins: Sequence[KnownMargin]) -> Scale:
                 f"the margin of {margin.name} adds up to {margin.total:,.12g}, and was rescaled to {total:,.12g}"
             )
     return Scale(total, tuple(notes))
+
+
+def _are_parts(values: Iterable[float]) -> bool:
+    """Whether numbers must be meant as shares: none is above 1, and not all of them are whole."""
+    listed = list(values)
+    return max(listed) <= 1 and any(value != round(value) for value in listed)
 
 
 def _is_share(total: float) -> bool:
