@@ -58,7 +58,7 @@ def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
         assert (rate.met_exactly, rate.met, rate.rounded) == (True, False, True)
         assert rate.gap == pytest.approx(1 - rates[rate.kind])
         assert sentences.state(report, rate) == ("good", "✓ met, rounded to whole rows")
-    within = f"to within {1 - min(rates.values()):.4f} by the drawn rows, because rows are whole people."
+    within = f"to within {1 - min(rates.values()):.4f} by the drawn rows, because a row cannot be split."
     assert sentences.verdict(report) == f"Both rates asked for are met: exactly by the distribution, and {within}"
     assert "fall short" not in to_markdown(report)
 
@@ -68,7 +68,7 @@ def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     report = build_report(fit, delivered=sample, trade_off=False)
     gap = 1 - min(expected(sample).values())
     assert gap > 0.1
-    assert f"but the drawn rows fall short by up to {gap:.4f}, because rows are whole people." in sentences.verdict(
+    assert f"but the drawn rows fall short by up to {gap:.4f}, because a row cannot be split." in sentences.verdict(
         report
     )
     assert {sentences.state(report, rate)[0] for rate in report.rates} == {"short"}
@@ -90,7 +90,7 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
             "short",
             f"met by the distribution, but these rows are short by {rate.gap:.4f}",
         )
-    assert "whole people" not in sentences.verdict(report)
+    assert "cannot be split" not in sentences.verdict(report)
 
 
 def test_a_target_is_nearly_met_by_whole_rows(frame):

@@ -62,7 +62,7 @@ def seen(fit: Fit) -> dict[str, Any]:
 
 
 def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
-    """The range in which each rate of new rows will be: they are whole people, so it is not exactly that of the fit."""
+    """The range in which each rate of new rows will be: a row cannot be split, so it is not exactly that of the fit."""
     ranges = fit.certificate.interval(rows or fit.table.size, iid=iid)
     return [
         plain({"kind": kind, "name": fit.certificate.measure.about(kind, name), "range": ranges[kind][name]})

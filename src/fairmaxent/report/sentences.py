@@ -80,9 +80,9 @@ _MEASURED = {
     "top-up": "The next column is counted in the old and the added rows together.",
 }
 _SHORT = {
-    "rows": "Rows are whole people, so a rate of drawn rows can be below the exact one; more rows come closer.",
+    "rows": "A row cannot be split, so a rate of drawn rows can be below the exact one; more rows come closer.",
     "weights": "The weights do not reach the rate that the distribution has.",
-    "top-up": "Rows are whole people, so a rate of old and added rows can be below the exact one.",
+    "top-up": "A row cannot be split, so a rate of old and added rows can be below the exact one.",
 }
 _SCATTER = "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
 
@@ -130,7 +130,7 @@ def verdict(report: Report) -> str:
         return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
     short = [rate for rate in asked if not rate.met]
     gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
-    why = ", because rows are whole people" if short[0].rounded else ""
+    why = ", because a row cannot be split" if short[0].rounded else ""
     if all(rate.nearly_met for rate in short):
         return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
     is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
@@ -155,7 +155,7 @@ def delivery(report: Report) -> str:
 def state(report: Report, rate: Reached) -> tuple[str, str]:
     """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
 
-    Rows are whole people, so a rate that the distribution has exactly may differ in the last digits among them.
+    A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
     """
     if rate.met is None:
         return "", "not asked for"

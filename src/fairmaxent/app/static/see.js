@@ -195,5 +195,5 @@ export function drawExpected(target, see, { rows, rates }) {
   const isSame = (one) => one.range.every((end) => rate(end) === rate(after(one)));
   const said = asked.map((one) => `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${span(...one.range)}`);
   target.textContent = !asked.length ? "" : asked.every(isSame) ? `Expect a file of ${whole(rows)} new rows to have the same rates, to three digits.`
-    : `“After” is exact for the fit. A file of ${whole(rows)} new rows has whole people, so its rates differ a little. Expect ${said.join("; ")}.`;
+    : `“After” is exact for the fit. Rows cannot be split, so the rates of a file of ${whole(rows)} new rows differ a little. Expect ${said.join("; ")}.`;
 }
