@@ -145,6 +145,15 @@ def test_colour_is_never_written_to_a_pipe(folder):
     assert b"\x1b" not in out
 
 
+def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_failure(tmp_path):
+    """An engine's thread that comes back to Python then would abort the process."""
+    script = "import atexit, os\natexit.register(os.abort)\nfrom fairmaxent.cli import main\nmain()"
+    arguments = ["inspect", "no-such-table.csv"]
+    ended = subprocess.run([sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 5
+    assert ended.stderr.startswith("Error: ")
+
+
 def test_without_click_it_says_what_to_install(folder):
     script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder)

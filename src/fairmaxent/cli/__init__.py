@@ -20,9 +20,14 @@ def main() -> None:
         sys.exit(3)
     from fairmaxent.cli.exit_codes import UNREADABLE
     from fairmaxent.cli.group import group
-    from fairmaxent.cli.signals import clean_up_on_signals
+    from fairmaxent.cli.signals import clean_up_on_signals, end_at_once
     from fairmaxent.cli.streams import prepare_streams
 
     prepare_streams(UNREADABLE)
     clean_up_on_signals()
-    group.main(prog_name="fairmaxent")
+    try:
+        group.main(prog_name="fairmaxent")
+    except SystemExit as ending:
+        if isinstance(ending.code, int) and ending.code:
+            end_at_once(ending.code)
+        raise

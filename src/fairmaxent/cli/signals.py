@@ -6,11 +6,13 @@ the signals. Ctrl-C is different: it interrupts the main thread, which then says
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 from types import FrameType
+from typing import NoReturn
 
 from fairmaxent.files.hidden import remove_all
 from fairmaxent.files.interrupts import BUSY
@@ -39,6 +41,18 @@ def was_interrupted() -> bool:
     return _interrupted.is_set()
 
 
+def end_at_once(code: int) -> NoReturn:
+    """End the process without closing Python down.
+
+    After a failure or Ctrl-C, threads of an engine may still be at work on rows that nobody wants any more. If they
+    come back to Python while it closes down, they abort the process, and its exit code says nothing.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    _leave(code)
+
+
 def _wait(reader: int, ending: set[signal.Signals]) -> None:
     while True:
         for number in os.read(reader, 64):
@@ -48,11 +62,15 @@ def _wait(reader: int, ending: set[signal.Signals]) -> None:
                 _end(number, None)
 
 
-def _end(number: int, _: FrameType | None) -> None:
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    _leave(128 + number)
+
+
+def _leave(code: int) -> NoReturn:
     """End as soon as files that belong together are all there, or none of them."""
     with BUSY:
         remove_all()
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)
             sys.stderr.flush()
-        os._exit(128 + number)
+        os._exit(code)
