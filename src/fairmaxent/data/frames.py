@@ -219,6 +219,7 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
 def _floats(series: Column) -> NDArray[np.float64]:
     wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
     numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
-    if numbers.dtype.kind not in "biuf":  # objects: Decimal, or pandas' own missing value
+    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()  # whose cast errs in the last digit
+    if numbers.dtype.kind not in "biuf" and not exact:  # objects: Decimal, or pandas' own missing value
         numbers = series.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)
