@@ -88,6 +88,7 @@ def columns():
         "moments": moments,
         "zoned": pl.Series(moments).dt.replace_time_zone("UTC"),
         "days": [moment.date() for moment in moments],
+        "far days": [dt.date(5343 if row % 3 else 5344 + row, 7, 4) for row in range(ROWS)],
         "times": [moment.time() for moment in moments],
         "durations": [DAY - moment for moment in moments],
         "nanoseconds": pl.Series(rng.integers(-(10**16), 10**16, ROWS)).cast(pl.Duration("ns")),

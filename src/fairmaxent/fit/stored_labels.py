@@ -71,11 +71,12 @@ def _names(text: str, edge: float | None) -> bool:
     """Whether a text is this edge, rounded; what follows a value that stands alone begins just above that value."""
     if edge is None:
         return True
+    alone = float(np.nextafter(edge, -np.inf))
     with contextlib.suppress(ValueError, OverflowError):
-        number, alone = float(text), float(np.nextafter(edge, -np.inf))
+        number = float(text)
         return any(number == float(f"{exact:.{digits}g}") for exact in (edge, alone) for digits in _DIGITS)
     moment = _seconds(text)
-    return moment is not None and abs(moment - edge) <= _MICROSECONDS
+    return moment is not None and min(abs(moment - edge), abs(moment - alone)) <= _MICROSECONDS
 
 
 def _seconds(text: str) -> float | None:
