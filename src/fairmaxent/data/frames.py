@@ -132,6 +132,14 @@ def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> 
     return nw.new_series(name, values, dtype, backend=load_library(library))
 
 
+def column_like(series: Column, values: Sequence[Any]) -> Column:
+    """Return other values, None for missing ones, as a column of the same name and native type."""
+    if library_of(series) != "pandas":
+        return nw.new_series(series.name, values, series.dtype, backend=series.implementation)
+    native = load_library("pandas").Series(values, dtype=series.to_native().dtype, name=series.name)
+    return nw.from_native(native, series_only=True)
+
+
 def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
     one = series.head(1).cast(nw.Float64) * 0 + 1
