@@ -80,6 +80,7 @@ def columns():
     return {
         "whole": rng.integers(-50, 10**6, ROWS),
         "large": rng.integers(1, 2**62, ROWS),
+        "equal as floats": 2**54 + np.where(rng.random(ROWS) < 0.5, np.arange(ROWS) % 2, rng.integers(8, 999, ROWS)),
         "tiny": rng.random(ROWS) * 1e-300,
         "close": 1 + rng.random(ROWS) * 1e-12,
         "thousands": 12345.67 + rng.random(ROWS) * 10000,
@@ -87,6 +88,7 @@ def columns():
         "moments": moments,
         "zoned": pl.Series(moments).dt.replace_time_zone("UTC"),
         "days": [moment.date() for moment in moments],
+        "far days": [dt.date(5343 if row % 3 else 5344 + row, 7, 4) for row in range(ROWS)],
         "times": [moment.time() for moment in moments],
         "durations": [DAY - moment for moment in moments],
         "nanoseconds": pl.Series(rng.integers(-(10**16), 10**16, ROWS)).cast(pl.Duration("ns")),

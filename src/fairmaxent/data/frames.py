@@ -132,6 +132,14 @@ def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> 
     return nw.new_series(name, values, dtype, backend=load_library(library))
 
 
+def column_like(series: Column, values: Sequence[Any]) -> Column:
+    """Return other values, None for missing ones, as a column of the same name and native type."""
+    if library_of(series) != "pandas":
+        return nw.new_series(series.name, values, series.dtype, backend=series.implementation)
+    native = load_library("pandas").Series(values, dtype=series.to_native().dtype, name=series.name)
+    return nw.from_native(native, series_only=True)
+
+
 def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
     one = series.head(1).cast(nw.Float64) * 0 + 1
@@ -219,6 +227,7 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
 def _floats(series: Column) -> NDArray[np.float64]:
     wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
     numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
-    if numbers.dtype.kind not in "biuf":  # objects: Decimal, or pandas' own missing value
+    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()  # whose cast errs in the last digit
+    if numbers.dtype.kind not in "biuf" and not exact:  # objects: Decimal, or pandas' own missing value
         numbers = series.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)

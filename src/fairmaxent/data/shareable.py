@@ -5,6 +5,7 @@ This is not a guarantee, as a private fit gives one; it takes out what people wo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -82,14 +83,33 @@ def _common_numbers(distinct: DistinctValues, rare: np.ndarray[Any, np.dtype[np.
     bin_of[order] = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
     rows = np.bincount(bin_of, counts, minlength=bins)
     means = np.bincount(bin_of, counts * numbers, minlength=bins) / np.maximum(rows, 1)
-    return np.array([float(f"{mean:.3g}") for mean in means])[bin_of]
+    return np.array([_rounded(float(mean), float(np.ptp(numbers))) for mean in means])[bin_of]
+
+
+def _rounded(mean: float, span: float) -> float:
+    """Three digits of a mean, or more if the numbers of its column differ only in later ones, as years do.
+
+    >>> _rounded(1987.3, span=60.0), _rounded(51234.5, span=90000.0)
+    (1987.3, 51200.0)
+    """
+    if not mean or not 0 < span < math.inf:
+        return mean
+    equal = math.floor(math.log10(abs(mean))) - math.floor(math.log10(span))  # leading digits that say nothing
+    return float(f"{mean:.{min(3 + max(equal, 0), 17)}g}")
 
 
 def _replaced(series: frames.Column, distinct: DistinctValues, numbers: Reals) -> frames.Column:
     """The column with other numbers, of the type that it has; whole numbers stay whole."""
-    whole = series.dtype.is_integer()
-    values = [*(round(number) if whole else float(number) for number in numbers), None]
+    values: list[float | None] = [*numbers.tolist(), None]
+    if series.dtype.is_integer():
+        least, most = _range(series)
+        values = [*(min(max(round(number), least), most) for number in numbers), None]
     listed = [values[code] for code in distinct.codes]  # missing is -1, the last
-    has_gaps = bool((distinct.codes < 0).any())
-    dtype = nw.Float64() if has_gaps and not whole else series.dtype
-    return nw.new_series(series.name, listed, dtype, backend=series.implementation)
+    return frames.column_like(series, listed)
+
+
+def _range(series: frames.Column) -> tuple[int, int]:
+    """The smallest and the largest whole number of a column's type, which rounding may leave."""
+    name = str(series.dtype)  # e.g. Int8 or UInt64
+    bits = int(name.lstrip("UInt"))
+    return (0, 2**bits - 1) if name.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

@@ -32,12 +32,17 @@ def _fits(attribute: Attribute, level: int, label: str) -> bool:
     if level == attribute.missing:
         return plain == "missing"
     start, stop = attribute.level_starts[level : level + 2]
-    if attribute.edges is not None and (stop - start > 1 or _BIN.match(plain) or plain[:2] in ("< ", "≥ ")):
+    inside = frames.take(attribute.values, np.arange(start, stop))
+    if attribute.edges is not None and (_several(inside) or _BIN.match(plain) or plain[:2] in ("< ", "≥ ")):
         return _fits_bin(attribute.edges, level, plain)
-    inside = frames.take(attribute.values, np.arange(start, stop)).to_list()
-    texts = {text for value in inside for text in (value_text(value), cut(value_text(value)))}
+    texts = {text for value in inside.to_list() for text in (value_text(value), cut(value_text(value)))}
     # A text may itself end like a number that was added.
     return not texts.isdisjoint((label, plain)) or (attribute.edges is None and stop - start > 1 and plain == "other")
+
+
+def _several(inside: frames.Column) -> bool:
+    """Whether a level holds different numbers; large ones may differ, but not as floats, and share a level."""
+    return len(inside) > 1 and len(np.unique(frames.to_numbers(inside))) > 1
 
 
 def _fits_bin(edges: np.ndarray, level: int, label: str) -> bool:
@@ -66,11 +71,12 @@ def _names(text: str, edge: float | None) -> bool:
     """Whether a text is this edge, rounded; what follows a value that stands alone begins just above that value."""
     if edge is None:
         return True
+    alone = float(np.nextafter(edge, -np.inf))
     with contextlib.suppress(ValueError, OverflowError):
-        number, alone = float(text), float(np.nextafter(edge, -np.inf))
+        number = float(text)
         return any(number == float(f"{exact:.{digits}g}") for exact in (edge, alone) for digits in _DIGITS)
     moment = _seconds(text)
-    return moment is not None and abs(moment - edge) <= _MICROSECONDS
+    return moment is not None and min(abs(moment - edge), abs(moment - alone)) <= _MICROSECONDS
 
 
 def _seconds(text: str) -> float | None:

@@ -20,7 +20,14 @@ from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 
-MISSING = "missing"
+
+class _MissingLevel(str):
+    """The label of missing values; a cell may hold the same text, so only this object stands for them."""
+
+    __slots__ = ()
+
+
+MISSING = _MissingLevel("missing")
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
@@ -66,11 +73,20 @@ def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
     if is_distribution(data):
         if weight is not None:
             raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
-        frame = frames.open_frame(data.marginal(columns))
+        frame = _with_gaps(frames.open_frame(data.marginal(columns)), getattr(data, "domain", None))
         return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
     frame = frames.open_frame(data)
     weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
     return MeasuredRows(frame, np.ones(len(frame)) if weights is None else in_range(weights), exact=False)
+
+
+def _with_gaps(marginal: nw.DataFrame[Any], domain: Domain | None) -> nw.DataFrame[Any]:
+    """Leave the cells of missing values empty where a marginal shows labels, "missing" among them."""
+    attributes = [at for at in domain.attributes if at.name in marginal.columns] if domain is not None else []
+    gaps = {at.name: at.labels[at.missing] for at in attributes if at.missing is not None and not at.is_value_coded}
+    return marginal.with_columns(
+        nw.when(nw.col(name) != label).then(nw.col(name)).alias(name) for name, label in gaps.items()
+    )
 
 
 def open_sample(data: Any, weight: Any) -> MeasuredRows:
@@ -139,16 +155,15 @@ def compared_weights(
     if missing == "compare":
         return weights
     group, labels = groups
-    known = np.array([MISSING not in label for label in labels], dtype=bool)[group]
-    if outcomes is not None and MISSING in outcomes[1] and not _names_missing(favourable):
-        known &= outcomes[0] != outcomes[1].index(MISSING)
+    known = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)[group]
+    if outcomes is not None and outcomes[1][-1] is MISSING and not _names_missing(favourable, outcomes[1]):
+        known &= outcomes[0] != len(outcomes[1]) - 1
     return np.asarray(np.where(known, weights, 0.0))
 
 
-def _names_missing(favourable: object) -> bool:
-    """Whether missing is called a favourable outcome; whoever does so wants to compare it."""
-    named = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
-    return favourable is not None and any(frames.is_missing(value) or value == MISSING for value in named)
+def _names_missing(favourable: object, outcomes: list[object]) -> bool:
+    """Whether missing, the last of the outcomes, is called favourable; whoever does so wants to compare it."""
+    return favourable is not None and len(outcomes) - 1 in favourable_codes(outcomes, favourable)
 
 
 def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
@@ -180,6 +195,8 @@ def _known_code(outcomes: list[object], value: object) -> int:
 
 def code_of(levels: list[object], value: object) -> int | None:
     """Code of a level, looked up by value or else by its text; None if there is no such level."""
+    if value is MISSING:  # which comes last, after a text that reads the same
+        return len(levels) - 1 if levels and levels[-1] is MISSING else None
     if value in levels:
         return levels.index(value)
     texts = [value_text(level) for level in levels]

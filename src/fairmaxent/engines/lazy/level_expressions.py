@@ -19,6 +19,7 @@ from fairmaxent.errors import LevelError
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
+_UNITS = {"ms": 1000, "s": 1_000_000}  # microseconds in those that columns of times may be counted in
 _LARGEST_KEY = 2**62
 
 
@@ -66,7 +67,7 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     column = api.col(attribute.name)
     if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
         level = _by_cut_points(attribute, column, dtype, api)
-    elif attribute.edges is not None and attribute.missing is not None and dtype != nw.Object:
+    elif attribute.edges is not None and attribute.missing is not None and _may_be_empty(dtype, api):
         level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
     elif attribute.edges is not None:
         raise LevelError(
@@ -78,6 +79,14 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     if attribute.missing is None:
         return level
     return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
+
+
+def _may_be_empty(dtype: Any, api: Any) -> bool:
+    """Whether a column of another type may hold no value; what narwhals does not know, but for polars' null, has some.
+
+    DuckDB's times of day are such a type.
+    """
+    return bool(dtype != nw.Object and (dtype != nw.Unknown or api is not nw))
 
 
 def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
@@ -105,6 +114,8 @@ def _literal(cut: float, dtype: Any) -> Any:
     micro = math.floor(cut * 1e6) - 2
     while micro / 1e6 < cut:
         micro += 1
+    unit = _UNITS.get(getattr(dtype, "time_unit", "us"), 1)
+    micro = -(-micro // unit) * unit  # an engine may round what a column cannot hold, up or down
     if dtype == nw.Duration:
         return datetime.timedelta(microseconds=micro)
     if dtype == nw.Date:

@@ -104,6 +104,8 @@ def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -
 
 def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -> Table:
     """Return the distinct rows in order, from the counts of an engine."""
+    if any(counts.get_column(key).null_count() for key in columns.keys):
+        raise InputError("the engine has rows that belong to no level; convert its columns to numbers, text or dates")
     packed = [counts.get_column(key).to_numpy() for key in columns.keys]
     order = np.lexsort(packed[::-1])
     codes = unpacked([key[order] for key in packed], blocks)
