@@ -41,6 +41,8 @@ def _messages(content: bytes) -> Iterator[tuple[int, bytes, int]]:
         if mark != _MARK or size > len(content) - at - 8:
             raise ValueError("a column is no Arrow stream")
         if size == 0:
+            if at + 8 < len(content):
+                raise ValueError("something follows the end of a column")
             return
         metadata = content[at + 8 : at + 8 + size]
         message = _offset(metadata, 0)
