@@ -261,7 +261,7 @@ def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatc
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
 def test_a_full_disk_is_said_of_the_table_that_was_asked_for(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "open_private", lambda _: Path("/dev/full").open("wb"))
+    monkeypatch.setattr(atomic, "open_private", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
     with pytest.raises(StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"):
         write_table(pl.DataFrame({"x": range(10_000)}), tmp_path / f"fair.{suffix}")
     assert list(tmp_path.iterdir()) == []
