@@ -34,6 +34,7 @@ from fairmaxent.files.csv_reader import read_csv
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.form import TableForm
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
+from fairmaxent.files.json_keys import refuse_repeated_keys
 from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.xlsx_reader import read_xlsx
@@ -203,7 +204,9 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
         try:
             if format in ("parquet", "arrow"):
                 return _with_texts(_reader(content, format, polars)(content), content, path)
-            return polars.read_ndjson(content, schema=_json_schema(content, path, polars))
+            frame = polars.read_ndjson(content, schema=_json_schema(content, path, polars))
+            refuse_repeated_keys(content, frame, path)
+            return frame
         except polars.exceptions.DuplicateError as repeated:
             raise ColumnError(
                 f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
