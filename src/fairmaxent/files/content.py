@@ -115,6 +115,14 @@ def too_inflated(content: bytes, path: object) -> LimitError:
     )
 
 
+def too_long_texts(path: object, *, size: int, texts: int, most: int) -> LimitError:
+    """Say that a few long texts stand in so many cells that a small file stands for a huge table."""
+    return LimitError(
+        f"{path} has {memory_text(size)}, and would have {memory_text(texts)} if each cell had a text of its own, "
+        f"which is beyond the limit of {memory_text(most)}; leave out the column of long texts"
+    )
+
+
 def _from_gzip(content: bytes, path: object) -> bytes:
     """Decompress a gzip file, which may have several members; zeros may follow the last."""
     buffer, most = io.BytesIO(), most_inflated(content)

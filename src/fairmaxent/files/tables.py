@@ -16,11 +16,10 @@ from typing import Any
 from fairmaxent.data.arrow_stream import BEGINNING as STREAM
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
-from fairmaxent.data.limits import check_file_columns, memory_text, need_memory
+from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import (
     ColumnError,
     InputError,
-    LimitError,
     Option,
     StorageError,
     check_choice,
@@ -29,7 +28,7 @@ from fairmaxent.errors import (
 )
 from fairmaxent.files.arrow_footer import CELL_MEMORY, check_arrow_footer, check_arrow_stream
 from fairmaxent.files.cell_kinds import MISSING, Decimal, Remark
-from fairmaxent.files.content import most_inflated, read_content
+from fairmaxent.files.content import most_inflated, read_content, too_long_texts
 from fairmaxent.files.csv_reader import read_csv
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.form import TableForm
@@ -239,10 +238,7 @@ def _with_texts(frame: Any, content: bytes, path: object) -> Any:
     """Refuse a table whose texts are much longer than its file: one may stand in a dictionary for many rows."""
     size, most = sum(_text_bytes(column) for column in frame), most_inflated(content)
     if size > most:
-        raise LimitError(
-            f"{path} has {memory_text(len(content))}, and would have {memory_text(size)} if each cell had a text of "
-            f"its own, which is beyond the limit of {memory_text(most)}; leave out the column of long texts"
-        )
+        raise too_long_texts(path, size=len(content), texts=size, most=most)
     return frame
 
 
