@@ -84,6 +84,46 @@ def test_the_name_of_a_column_counts_if_it_has_many_values(name, expected):
     assert Domain.infer(pd.DataFrame({name: few})).identifiers == ()
 
 
+PHONES = [4_915_112_345_678 + 7_919 * person for person in range(6)]
+NUMBERED = {
+    "phone": PHONES,
+    "mobilePhone": [float(number) for number in PHONES],
+    "TEL": [str(number) for number in PHONES],
+    "home_phone": ["030 1234567", "(0221) 765 43 21", "01511/2345678"],
+    "card_no": [4_111_111_111_111_111, 5_500_005_555_555_559],
+    "cardnumber": ["4111 1111 1111 1111", "5500 0055 5555 5559"],
+    "ssn": [123_456_789, 987_654_321, 111_223_333],
+    "passport": ["C01234567", "K98765432"],
+    "nin": ["QQ123456C", "AB 654321 D"],
+}
+NOT_NUMBERED = {
+    "has_phone": [0, 1],
+    "phone": ["yes", "no"],
+    "card_type": ["visa", "mastercard", "amex 2020"],
+    "card": [1, 2, 3],
+    "phone_calls": list(range(15)),
+    "phone_model": ["SM-G991B", "iPhone 14 Pro", "Pixel 7"],
+    "mobile_minutes": [row * 37.5 for row in range(30)],
+    "card_expires": [20_251_231, 20_260_630],
+    "card_valid_until": ["2025-12-31", "2026-06-30"],
+    "tel_area": [30, 40, 221, 89],
+    "cell_size": [10_000, 25_000, 30_000],
+    "visits": [1_000_000, 2_000_000, 3_000_000],
+}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("name", NUMBERED)
+def test_numbers_of_people_who_come_often_are_identifiers_by_name(name, library):
+    assert Domain.infer(library({name: visits(NUMBERED[name])})).identifiers == (name,)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("name", NOT_NUMBERED)
+def test_columns_about_phones_and_cards_describe_people(name, library):
+    assert Domain.infer(library({name: visits(NOT_NUMBERED[name])})).identifiers == ()
+
+
 def test_a_domain_without_some_columns_has_no_notes_on_them():
     domain = Domain.infer(pd.DataFrame({"x": [f"p{row}" for row in range(ROWS)], "same": "one", "age": range(ROWS)}))
     assert any("'x'" in note for note in domain.notes)

@@ -4,6 +4,7 @@ import errno
 import itertools
 import os
 import stat
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from fairmaxent.errors import StorageError
 from fairmaxent.files import atomic
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.files.staging import Staging
+from fairmaxent.files.tables import write_table
 from faults import REASONS, all_or_nothing
 
 TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
@@ -238,3 +240,28 @@ def test_a_mounted_volume_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
     with pytest.raises(StorageError, match="is a mounted volume; name a new folder in it"):
         atomic.check_folder(tmp_path)
+
+
+def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic, "write_private", full)
+    target = tmp_path / "model.fme"
+    with pytest.raises(StorageError) as problem, Staging([target]) as staging:
+        write_whole(staging.path_for(target), b"x")
+    expected = f"cannot write {target}: No space left on device; choose another location"
+    assert str(problem.value) == problem.value.spelled(str) == expected
+    with pytest.raises(FileNotFoundError) as lost, Staging([target]) as staging:
+        (staging.path_for(target) / "x").read_bytes()
+    assert lost.value.filename == str(target / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
+def test_a_full_disk_is_said_of_the_table_that_was_asked_for(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "open_private", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
+    with pytest.raises(StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"):
+        write_table(pl.DataFrame({"x": range(10_000)}), tmp_path / f"fair.{suffix}")
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Footers of Parquet and Arrow files that would end the process if polars read them."""
 
+import contextlib
 import io
 import struct
 from itertools import product
@@ -11,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from clifiles import biased_table
-from fairmaxent import InputError, StorageError, debias
+from fairmaxent import InputError, LimitError, StorageError, debias, max_memory
 from fairmaxent.files.arrow_footer import check_arrow_footer
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.parquet_footer import DEEPEST, check_footer
@@ -154,3 +155,70 @@ def test_a_long_name_of_a_kind_is_cut():
     with pytest.raises(InputError) as refused:
         debias(frame, "income", "sex")
     assert len(str(refused.value)) < 220
+
+
+# ---------------------------------------------------------------- Arrow streams
+
+
+def arrow_stream(table, *, rows=150, **options):
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return sink.getvalue()
+
+
+def mixed_table():
+    texts = pa.array(["x", "y", None, "z"] * 100)
+    return pa.table({"n": range(400), "t": texts, "c": texts.dictionary_encode(), "b": [True, None] * 200})
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"compression": "lz4"}])
+def test_an_arrow_stream_is_read_as_a_file_is(options, tmp_path):
+    table = mixed_table()
+    for name in ("table.arrow", "table"):  # its first bytes say what it is
+        (tmp_path / name).write_bytes(arrow_stream(table, **options))
+        read = read_table(tmp_path / name)
+        assert read.frame.to_arrow().to_pylist() == table.to_pylist()
+        assert read.form.format == "arrow"
+
+
+@pytest.mark.parametrize("name", ["zstd", "lz4"])
+def test_a_small_arrow_stream_that_inflates_is_refused(name, tmp_path):
+    content = arrow_stream(mixed_table(), compression=name)
+    sizes = [at for at in range(0, len(content), 8) if content[at : at + 8] == struct.pack("<q", 8 * 150)]
+    assert sizes  # what the numbers say they have, decompressed
+    for claimed in (1 << 30, 1 << 62):
+        changed = bytearray(content)
+        changed[sizes[0] : sizes[0] + 8] = struct.pack("<q", claimed)
+        (tmp_path / "bomb.arrow").write_bytes(changed)
+        with pytest.raises(LimitError, match=r"once decompressed, which is beyond the limit"):
+            read_table(tmp_path / "bomb.arrow")
+
+
+def test_an_arrow_stream_of_too_many_rows_or_columns_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "nothing.arrow").write_bytes(arrow_stream(pa.table({"x": pa.nulls(10_000_000)}), rows=10_000_000))
+    with max_memory("5MB"), pytest.raises(LimitError, match=r"80\.\d MB of memory"):
+        read_table(tmp_path / "nothing.arrow")
+    (tmp_path / "wide.arrow").write_bytes(arrow_stream(pa.table({f"c{n}": [1] for n in range(16_385)})))
+    with pytest.raises(LimitError, match="16,385 columns"):
+        read_table(tmp_path / "wide.arrow")
+    monkeypatch.setattr("fairmaxent.files.arrow_footer.DEEPEST", 10)  # pyarrow writes no more than 64
+    deep = pa.int32()
+    for _ in range(10):
+        deep = pa.struct([("a", deep)])
+    (tmp_path / "deep.arrow").write_bytes(arrow_stream(pa.table({"x": pa.nulls(3, deep)})))
+    with pytest.raises(StorageError, match="inside each other"):
+        read_table(tmp_path / "deep.arrow")
+
+
+def test_a_damaged_arrow_stream_is_refused_or_read(tmp_path):
+    """Every end, two streams in one file, and a flipped bit in places all over it."""
+    content = arrow_stream(mixed_table())
+    (tmp_path / "two.arrow").write_bytes(content * 2)
+    with pytest.raises(StorageError, match="something follows the end"):
+        read_table(tmp_path / "two.arrow")
+    flipped = (content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :] for at in range(8, 3_000, 7))
+    for changed in (*(content[:size] for size in range(8, len(content) - 8, 61)), *flipped):
+        (tmp_path / "damaged.arrow").write_bytes(changed)
+        with contextlib.suppress(StorageError, InputError, LimitError):
+            assert len(read_table(tmp_path / "damaged.arrow").frame) <= 8 * len(content)

@@ -5,7 +5,9 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+from fairmaxent import max_memory
 from fairmaxent.errors import LimitError
+from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.tables import read_table
 from fairmaxent.files.xlsx_workbook import open_workbook
 
@@ -34,6 +36,21 @@ def test_a_long_text_in_a_dictionary(tmp_path, suffix):
         read_table(path)
 
 
+@pytest.mark.parametrize("as_categories", [True, False])
+def test_a_long_text_in_a_dictionary_of_a_file_that_stays_on_disk(as_categories, tmp_path):
+    long = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 10_000, pa.int32()), ["x" * 300_000, "y"])
+    path = tmp_path / "long.parquet"
+    pq.write_table(pa.table({"sex": ["F", "M"] * 10_000, "note": long}), path, store_schema=as_categories)
+    with max_memory("1GB"), pytest.raises(LimitError, match=r"would have 3\.0 GB .*beyond the limit of 1\.0 GB"):
+        scan_table(path)
+    with max_memory("4GB"):
+        assert scan_table(path) is not None
+    ordinary = pa.array([f"one of {number % 5_000} ordinary texts" for number in range(100_000)])
+    pq.write_table(pa.table({"note": ordinary}), path)
+    with max_memory("1GB"):  # its dictionary has 150 kB, so these could be 15 GB, but are not
+        assert scan_table(path) is not None
+
+
 def test_a_header_of_very_many_columns(tmp_path):
     (tmp_path / "wide.csv").write_text("".join(f"c{number}," for number in range(100_000)) + "end\n" + "," * 100_000)
     with pytest.raises(LimitError, match=r"100,001 columns, and the limit is 16,384"):
@@ -48,8 +65,6 @@ def test_lines_that_each_have_another_key(tmp_path, monkeypatch):
 
 
 def test_many_keys_and_many_lines_are_refused_by_their_cells(tmp_path):
-    from fairmaxent import max_memory
-
     lines = "".join(f'{{"k{number}": 1}}\n' for number in range(1_500))
     (tmp_path / "keys.jsonl").write_text(lines)
     with max_memory("5MB"), pytest.raises(LimitError, match=r"18\.0 MB of memory"):

@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import gzip
 import io
+import json
 import os
 import random
 import stat
@@ -370,3 +371,34 @@ def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options,
     pl.DataFrame({"a": [1, 2]}).write_parquet(path)
     with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files.*, and .* is parquet; leave it out"):
         read_table(path, **options)
+
+
+REPEATED = {
+    "in every line": '{"a": 1, "b": "x", "a": 2}\n{"a": 3, "b": "y", "a": 4}\n',
+    "in one line": '{"a":1,"b":"x"}\n{"a":2,"b":"y","b":"z"}\n',
+    "with a null": '{"a":1,"b":"x"}\n{"a":2,"a":null,"b":"z"}\n',
+    "in lines that lack another": '{"a":1,"b":"x"}\n{"a":2,"a":3}\n{"a":null,"b":null}\n',
+    "with spaces": '{"a" : 1, "b" : "x", "a" : 2}\n{"a" : 3, "b" : null}\n',
+}
+
+
+@pytest.mark.parametrize("content", REPEATED.values(), ids=REPEATED)
+def test_a_key_that_stands_twice_in_a_line_of_json_is_refused(content, tmp_path):
+    (tmp_path / "twice.jsonl").write_text(content)
+    line = 1 if content.splitlines()[0].count("a") > 1 else 2
+    with pytest.raises(ColumnError, match=rf"line {line} of .*twice\.jsonl has the key '[ab]' twice; remove or rename"):
+        read_table(tmp_path / "twice.jsonl")
+
+
+def test_lines_of_json_that_only_look_like_it_are_read(tmp_path):
+    rows = [
+        {"a": 'he said "b": or "a":'},
+        {"a": None, "b": ": null"},
+        {"b": '"'},
+        {"a": '":":":', "b": '{"a":1,"a":2}'},
+    ]
+    for separators in ((",", ":"), (", ", ": "), (" , ", " : ")):
+        lines = [json.dumps(row, separators=separators) for row in rows]
+        (tmp_path / "once.jsonl").write_text("\n".join(lines))
+        expected = [{"a": row.get("a"), "b": row.get("b")} for row in rows]
+        assert read_table(tmp_path / "once.jsonl").frame.to_dicts() == expected

@@ -579,6 +579,61 @@ def test_a_header_that_does_not_fit_the_arrays_is_refused(change, tmp_path):
     assert refused(with_header(change), tmp_path / "fit")
 
 
+UNREAD = {
+    "in the header": lambda header: header.update(people=["Ann", "Ben"]),
+    "in the description of a column": lambda header: header["domain"]["attributes"][0].update(people=["Ann"]),
+    "in the values of a column": lambda header: header["domain"]["attributes"][0]["values"].update(people=["Ann"]),
+    "in the prior": lambda header: header["prior"].update(people=["Ann"]),
+    "an option twice": lambda header: header["request"]["options"]["map"].insert(0, ["outcome", {"list": ["Ann"]}]),
+}
+
+
+@pytest.mark.parametrize("change", UNREAD.values(), ids=UNREAD)
+def test_what_nothing_reads_is_refused_in_a_header(change, tmp_path):
+    (tmp_path / "fit").write_bytes(with_header(change))
+    with pytest.raises(StorageError, match="no part of a model"):
+        load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("name", ["people", "prior.people", "domain.0.people", "positions.03", "weight.people"])
+def test_an_array_that_nothing_reads_is_refused(name, tmp_path):
+    members = members_of(small_file())
+    header = json.loads(members["header.json"])
+    header["arrays"].append(name)
+    hidden = members.get("positions.3.npy", array_bytes(np.arange(5)))
+    members = {"header.json": json.dumps(header)} | {k: v for k, v in members.items() if k != "header.json"}
+    (tmp_path / "fit").write_bytes(zipped(members | {f"{name}.npy": hidden}))
+    with pytest.raises(StorageError, match="no part of a model"):
+        load(tmp_path / "fit")
+
+
+def test_a_member_whose_name_would_become_that_of_an_array_is_refused(tmp_path):
+    members = members_of(small_file())
+    (tmp_path / "fit").write_bytes(zipped({"target": array_bytes(np.arange(5))} | members))
+    with pytest.raises(StorageError, match="members that are no arrays"):
+        load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_stored_column_stands_alone(library, tmp_path):
+    def with_people(stream):
+        sink = io.BytesIO()
+        frame = pl.read_ipc_stream(stream.tobytes())
+        frame.with_columns(people=pl.lit("Ann")).write_ipc_stream(sink)
+        return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+    def with_more(stream):
+        return np.append(stream, np.frombuffer(b"Ann, 1 Main Street", dtype=np.uint8))
+
+    members = members_of(small_file(library))
+    name = next(name for name in members if name.endswith("stream.npy"))
+    for change, said in ((with_people, "together with others"), (with_more, "follows the end")):
+        stream = np.lib.format.read_array(io.BytesIO(members[name]))
+        (tmp_path / "fit").write_bytes(zipped(members | {name: array_bytes(change(stream))}))
+        with pytest.raises(StorageError, match=said):
+            load(tmp_path / "fit")
+
+
 class Intruder:
     """A pickle that makes a folder when it is read."""
 

@@ -63,7 +63,9 @@ def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]], 
     if library == "pandas":
         native = _pandas_restore(record, arrays, rows).to_frame(name)
     elif library == "polars":
-        native = namespace.read_ipc_stream(io.BytesIO(_stream(arrays, rows))).rename({"values": name})
+        native = _alone(namespace.read_ipc_stream(io.BytesIO(_stream(arrays, rows))), "columns").rename(
+            {"values": name}
+        )
     else:
         native = namespace.table({name: _pyarrow_restore(arrays, rows)})
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
@@ -95,7 +97,14 @@ def _stream(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
 def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
     table = load_library("pyarrow").ipc.open_stream(_stream(arrays, rows)).read_all()
     table.validate(full=True)
-    return table.column("values")
+    return _alone(table, "column_names").column("values")
+
+
+def _alone(table: Any, names: str) -> Any:
+    """Refuse a stream with other columns beside the stored one, which nothing would read."""
+    if list(getattr(table, names)) != ["values"]:
+        raise ValueError("a column is stored together with others")
+    return table
 
 
 def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:

@@ -30,6 +30,13 @@ _NAMING = frozenset(
     | {"name", "names", "surname", "forename", "firstname", "lastname", "fullname", "vorname", "nachname"}
     | {"email", "mail", "phone", "telephone", "tel", "mobile", "fax", "address", "street", "telefon", "adresse"}
 )
+# Those of numbers that are handed out to people, and are long; a person's number may stand in many rows.
+_NUMBERS = frozenset(
+    {"phone", "phones", "telephone", "tel", "mobile", "cell", "cellphone", "fax", "msisdn", "telefon", "mobil", "handy"}
+    | {"card", "creditcard", "debitcard", "karte", "kreditkarte", "iban", "ssn", "nin", "passport", "imei"}
+    | {f"{what}{number}" for what in ("phone", "card", "account") for number in ("number", "no")}
+    | {f"{what}nummer" for what in ("telefon", "handy", "karten", "konto", "ausweis", "steuer")}
+)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DATE = re.compile(r"(\d{4}|\d{1,2})[-/. ]\d{1,2}[-/. ](\d{4}|\d{1,2})([ T].*)?")
 _EMAIL = re.compile(r"[^\s@]@[^\s@]+\.\w")  # also inside a text, such as Ann <ann@example.org>
@@ -40,6 +47,9 @@ _CONTACT = re.compile(
     r"|[A-Z]{2}\d{2}( ?[A-Z0-9]{4}){3,7}( ?[A-Z0-9]{1,3})?"  # an IBAN
 )
 _PERSON = re.compile(r"([^\W\d_]['’.-]?[\w'’.-]*,? ){1,3}[^\W\d_][\w'’.-]*")
+_LONG_NUMBER = re.compile(
+    r"(?=(?:\D*\d){7})[A-Z]{0,3}[\d ()+./-]{7,30}[A-Z]{0,3}|[A-Z]{2} ?\d{6} ?[A-Z]", re.IGNORECASE
+)
 _KEY = re.compile(r"(?=(?:\D*\d){5})[A-Z0-9][A-Z0-9 ./_-]{4,19}", re.IGNORECASE)
 
 
@@ -52,11 +62,14 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     different = values if distinct is None else distinct
     if attribute.kind not in ("categorical", "numeric") or not values or not rows:
         return False
-    named = bool(_NAMING & {word.lower() for word in _WORD.findall(attribute.name)})
-    named = named and different >= FEWEST_VALUES and different > _SOMETIMES * rows
+    words = {word.lower() for word in _WORD.findall(attribute.name)}
+    named = bool(_NAMING & words) and different >= FEWEST_VALUES and different > _SOMETIMES * rows
+    numbered = bool(_NUMBERS & words)
     if attribute.values.dtype.is_numeric():
         numbers = frames.to_numbers(attribute.values)[:values]
-        return bool((numbers == np.round(numbers)).all()) and (named or _are_handed_out(numbers, rows, different))
+        if not (numbers == np.round(numbers)).all():
+            return False
+        return named or (numbered and _are_long(numbers)) or _are_handed_out(numbers, rows, different)
     if attribute.values.dtype.is_temporal():
         return False
     if named or (different >= FEWEST_VALUES and different > _NEARLY_EVERY * rows):
@@ -64,7 +77,9 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     step = max(1, values // _SEEN)
     looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    return _name_people(seen, often=different >= FEWEST_VALUES and different > _OFTEN * rows)
+    return (numbered and _are_long_numbers(seen)) or _name_people(
+        seen, often=different >= FEWEST_VALUES and different > _OFTEN * rows
+    )
 
 
 def _name_people(texts: Sequence[str], *, often: bool) -> bool:
@@ -79,6 +94,17 @@ def _name_people(texts: Sequence[str], *, often: bool) -> bool:
     keys = sum(_KEY.fullmatch(text) is not None for text in undated)
     are_notes = np.median([len(text) for text in texts]) >= 30 and np.median([len(text.split()) for text in texts]) >= 5
     return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
+
+
+def _are_long_numbers(texts: Sequence[str]) -> bool:
+    """Whether most texts are long numbers, maybe in groups or with a few letters."""
+    long = (_LONG_NUMBER.fullmatch(text.strip()) and not _DATE.fullmatch(text) for text in texts)
+    return 2 * sum(map(bool, long)) > len(texts)
+
+
+def _are_long(numbers: Reals) -> bool:
+    """Whether most whole numbers have the seven digits or more of a phone, card or national number."""
+    return 2 * int((numbers >= 1e6).sum()) > len(numbers) and not _are_dates(numbers)
 
 
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:

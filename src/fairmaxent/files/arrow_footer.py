@@ -1,16 +1,22 @@
-"""The schema in the footer of an Arrow file, checked before polars reads it, as in `parquet_footer`.
+"""The schema of an Arrow file or stream, checked before polars reads it, as in `parquet_footer`.
 
-The footer is a FlatBuffer: tables point to a list of where their fields are, and to other tables further on.
+The footer of a file, and each message of a stream, is a FlatBuffer: tables point to a list of where their fields are,
+and to other tables further on.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
-from fairmaxent.errors import StorageError
+from fairmaxent.data.arrow_stream import stream_size
+from fairmaxent.data.limits import check_file_columns
+from fairmaxent.errors import StorageError, first_line
+from fairmaxent.files.content import most_inflated, too_inflated
 from fairmaxent.files.parquet_footer import DEEPEST
 
+CELL_MEMORY = 8  # bytes of a cell, at least
 _MAGIC = b"ARROW1"  # the first and the last bytes
 _MOST_FIELDS = 1 << 20
 # Which field of its table each of them is.
@@ -23,9 +29,31 @@ def check_arrow_footer(content: bytes, path: object) -> None:
         raise _damaged(path)
     end = len(content) - 10
     try:
-        depth = _depth(content[max(end - _number("<I", content, end), 0) : end])
+        footer = content[max(end - _number("<I", content, end), 0) : end]
+        schema = _pointer(footer, _number("<I", footer, 0), _SCHEMA_OF_FOOTER)
+        depth = 0 if schema is None else _depth(footer, schema)
     except struct.error as problem:
         raise _damaged(path) from problem
+    _check_depth(depth, path)
+
+
+def check_arrow_stream(content: bytes, path: object) -> float:
+    """Refuse a stream in the same way, and one that would be too large; return the memory that it will take."""
+    try:
+        size = stream_size(content)
+        depth, columns = _depth(*size.schema), sum(1 for _ in _tables(*size.schema, _FIELDS_OF_SCHEMA))
+    except (struct.error, ValueError) as problem:
+        raise StorageError(
+            f"{path} is a damaged Arrow stream ({first_line(problem)}); write or download it again"
+        ) from problem
+    _check_depth(depth, path)
+    check_file_columns(columns, path)
+    if size.unpacked > most_inflated(content):
+        raise too_inflated(content, path)
+    return float(len(content) + max(size.unpacked, CELL_MEMORY * columns * size.rows))
+
+
+def _check_depth(depth: int, path: object) -> None:
     if depth > DEEPEST:
         raise StorageError(
             f"{path} has columns with more than {DEEPEST} others inside each other; each cell must be a single number, "
@@ -37,11 +65,9 @@ def _damaged(path: object) -> StorageError:
     return StorageError(f"{path} is a damaged Arrow file: its end cannot be read; write or download it again")
 
 
-def _depth(footer: bytes) -> int:
+def _depth(footer: bytes, schema: int) -> int:
     """How many columns are inside each other at most; beyond the limit if there are too many of them to look at."""
-    root = _number("<I", footer, 0)
-    schema = _pointer(footer, root, _SCHEMA_OF_FOOTER)
-    waiting = [] if schema is None else [(field, 1) for field in _tables(footer, schema, _FIELDS_OF_SCHEMA)]
+    waiting = [(field, 1) for field in islice(_tables(footer, schema, _FIELDS_OF_SCHEMA), _MOST_FIELDS)]
     deepest = seen = 0
     while waiting:
         field, depth = waiting.pop()

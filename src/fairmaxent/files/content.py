@@ -104,13 +104,22 @@ def _most_by_size(content: bytes) -> int:
     return max(FREELY_INFLATED, MOST_INFLATION * len(content))
 
 
-def _too_inflated(content: bytes, path: object) -> LimitError:
+def too_inflated(content: bytes, path: object) -> LimitError:
+    """Say that a compressed file would become too large."""
     most = most_inflated(content)
     by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
     return LimitError(
         f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
         "which is beyond the limit; ",
         by_memory if most < _most_by_size(content) else "if you trust the file, decompress it first",
+    )
+
+
+def too_long_texts(path: object, *, size: int, texts: int, most: int) -> LimitError:
+    """Say that a few long texts stand in so many cells that a small file stands for a huge table."""
+    return LimitError(
+        f"{path} has {memory_text(size)}, and would have {memory_text(texts)} if each cell had a text of its own, "
+        f"which is beyond the limit of {memory_text(most)}; leave out the column of long texts"
     )
 
 
@@ -121,7 +130,7 @@ def _from_gzip(content: bytes, path: object) -> bytes:
         for part in _gzip_parts(content, most + 1):
             buffer.write(part)
             if buffer.tell() > most:
-                raise _too_inflated(content, path)
+                raise too_inflated(content, path)
     except zlib.error as problem:
         raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
     return buffer.getvalue()
@@ -152,7 +161,7 @@ def _from_zstd(content: bytes, path: object) -> bytes:
             f"{path} is a damaged zstd file (its end is missing); download or write it again"
         ) from problem
     if most > most_inflated(content):
-        raise _too_inflated(content, path)
+        raise too_inflated(content, path)
 
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot decompress {path} as lines of UTF-8 ({why}); decompress it first: zstd -d")

@@ -15,7 +15,9 @@ import narwhals as nw
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.limits import MOST_INFLATION, memory_limit
 from fairmaxent.errors import StorageError
+from fairmaxent.files.content import too_long_texts
 from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.parts import is_pattern, parts_of
 
@@ -39,17 +41,37 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
         return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
 
     with library_errors(explain, OSError, RecursionError):
-        for part in [source] if parts is None else parts.files:
-            _check_part(part)
-        lazy = polars.scan_parquet(path if parts is None else list(parts.files))
+        files = [source] if parts is None else parts.files
+        longest = sum(map(_check_part, files))
+        lazy = polars.scan_parquet(path if parts is None else list(files))
         lazy.collect_schema()
+        size = sum(part.stat().st_size for part in files if part.is_file())
+        most = max(MOST_INFLATION * size, int(memory_limit()))
+        if longest > most and (texts := _text_bytes(lazy, polars)) > most:
+            raise too_long_texts(path, size=size, texts=texts, most=most)
     return lazy
 
 
-def _check_part(path: Path) -> None:
-    if path.is_file():
-        with path.open("rb") as file:
-            check_footer(file, path)
+def _check_part(path: Path) -> int:
+    """Refuse a damaged file; return the most bytes that its texts can have if some are long, else 0."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return check_footer(file, path)
+
+
+def _text_bytes(lazy: Any, polars: Any) -> int:
+    """The bytes of all texts, without a copy of any: polars keeps each text once, and lengths where the cells are."""
+    schema, lengths = lazy.collect_schema(), polars.col("text").cast(polars.String).str.len_bytes().cast(polars.UInt64)
+    total = 0
+    for name, kind in schema.items():
+        column = lazy.select(polars.col(name).alias("text"))
+        if kind == polars.String:
+            total += column.select(lengths.sum()).collect(engine="streaming").item()
+        elif kind in (polars.Categorical, polars.Enum):
+            counted = column.group_by("text").len("rows").select((lengths * polars.col("rows")).sum())
+            total += counted.collect(engine="streaming").item()
+    return total
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:

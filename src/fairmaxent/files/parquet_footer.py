@@ -26,11 +26,15 @@ _UNPACKED, _PACKED = 2, 3  # of the header of a page: its sizes
 _DATA_PAGES, _DICTIONARY_PAGE, _COUNT = (5, 8), 7, 1  # of the same, and of these: how many values
 _HEADER = 1024  # bytes that a header usually has at most; it is read again if it has more
 _LONGEST_HEADER = 1 << 24
+_LARGE_DICTIONARY = 1 << 16  # bytes; the texts in a smaller one are not long
 _MOST_PAGES = 100_000  # that are looked at
 
 
-def check_footer(file: BinaryIO, path: object) -> None:
-    """Refuse a file whose footer is damaged, or whose columns or pages claim to hold what nothing can."""
+def check_footer(file: BinaryIO, path: object) -> int:
+    """Refuse a file whose footer is damaged, or whose columns or pages claim to hold what nothing can.
+
+    Return how many bytes the texts of its large dictionaries could have at most, if each cell had its own.
+    """
     damaged = StorageError(f"cannot read {path} as parquet (its end is damaged); write or download it again")
     try:
         file.seek(-8, 2)
@@ -48,8 +52,12 @@ def check_footer(file: BinaryIO, path: object) -> None:
             "text, truth value or date: unpack the columns"
         )
     pages = ((page, chunk) for chunk in _chunks(ThriftReader(footer)) for page in _pages(file, chunk))
-    if not all(page.is_plausible(chunk) for page, chunk in islice(pages, _MOST_PAGES)):
-        raise StorageError(f"cannot read {path} as parquet (a page is damaged); write or download it again")
+    longest = 0
+    for page, chunk in islice(pages, _MOST_PAGES):
+        if not page.is_plausible(chunk):
+            raise StorageError(f"cannot read {path} as parquet (a page is damaged); write or download it again")
+        longest += chunk.values * page.unpacked if page.of_dictionary and page.unpacked >= _LARGE_DICTIONARY else 0
+    return longest
 
 
 # ---------------------------------------------------------------- the schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ class Staging:
         if target == STANDARD:
             return write_on_stdout(frame, kind, compression, schema=schema, form=form)
         with atomic.write_errors(Path(target)), atomic.open_private(self.path_for(target)) as file:
-            return write_to_file(frame, file, kind, compression, schema=schema, form=form)
+            return write_to_file(frame, file, kind, compression, target=target, schema=schema, form=form)
 
     def __enter__(self) -> Staging:
         return self
@@ -111,8 +111,19 @@ class Staging:
         try:
             if kind is None:
                 self._publish()
+            elif isinstance(problem, OSError | StorageError):
+                self._name_targets(problem)
         finally:
             self._remove()
+
+    def _name_targets(self, problem: OSError | StorageError) -> None:
+        """Let an error name the file that was asked for, and not the hidden one, which is gone when it is read."""
+        hidden = {str(one.temporary): str(one.path) for one in self._staged.values()}
+        if isinstance(problem, StorageError):
+            parts = [_replaced(part, hidden) if isinstance(part, str) else part for part in problem.parts]
+            StorageError.__init__(problem, *parts)
+        elif isinstance(problem.filename, str | os.PathLike):
+            problem.filename = _replaced(str(problem.filename), hidden)
 
     def _publish(self) -> None:
         for one in self._staged.values():
@@ -137,6 +148,12 @@ class Staging:
                 hidden.remove()
 
         undisturbed(each)
+
+
+def _replaced(text: str, names: Mapping[str, str]) -> str:
+    for name, other in names.items():
+        text = text.replace(name, other)
+    return text
 
 
 def _checked_file(target: Name, *, force: bool) -> Path:

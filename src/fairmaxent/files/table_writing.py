@@ -21,12 +21,13 @@ def write_to_file(
     kind: FileFormat,
     compression: Compression,
     *,
+    target: object = "stdout",
     schema: Any = None,
     form: TableForm | None = None,
 ) -> tuple[str, ...]:
     """Write a polars table or lazy frame to an open file, and return what could not be kept.
 
-    ``form`` is the form of a file that was read, which the result is to have.
+    ``target`` is what the user calls the file, ``form`` the form of a file that was read, which the result is to have.
     """
     polars, lazy = load_library("polars"), frame.lazy()
     try:
@@ -60,7 +61,7 @@ def write_to_file(
         if isinstance(problem, BrokenPipeError):
             raise
         raise StorageError(
-            f"cannot write the table as {kind} ({first_line(problem)}); free some space, or choose another location"
+            f"cannot write {target} as {kind} ({first_line(problem)}); free some space, or choose another location"
         ) from problem
     return ()
 

@@ -13,31 +13,31 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairmaxent.data.arrow_stream import BEGINNING as STREAM
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
-from fairmaxent.data.limits import check_file_columns, memory_text, need_memory
+from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import (
     ColumnError,
     InputError,
-    LimitError,
     Option,
     StorageError,
     check_choice,
     first_line,
     spelled,
 )
-from fairmaxent.files.arrow_footer import check_arrow_footer
+from fairmaxent.files.arrow_footer import CELL_MEMORY, check_arrow_footer, check_arrow_stream
 from fairmaxent.files.cell_kinds import MISSING, Decimal, Remark
-from fairmaxent.files.content import most_inflated, read_content
+from fairmaxent.files.content import most_inflated, read_content, too_long_texts
 from fairmaxent.files.csv_reader import read_csv
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.form import TableForm
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
+from fairmaxent.files.json_keys import refuse_repeated_keys
 from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.xlsx_reader import read_xlsx
 
-_CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _FOREIGN = {
@@ -178,7 +178,7 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
         return "parquet"
     if content.startswith(b"PK\x03\x04"):
         return "xlsx"
-    if content.startswith(b"ARROW1"):
+    if content.startswith((b"ARROW1", STREAM)):
         return "arrow"
     suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
     start = content[:100].lstrip()
@@ -202,27 +202,35 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
         _refuse_too_large(content, format, path, polars)
         try:
             if format in ("parquet", "arrow"):
-                return _with_texts(
-                    (polars.read_parquet if format == "parquet" else polars.read_ipc)(content), content, path
-                )
-            return polars.read_ndjson(content, schema=_json_schema(content, path, polars))
+                return _with_texts(_reader(content, format, polars)(content), content, path)
+            frame = polars.read_ndjson(content, schema=_json_schema(content, path, polars))
+            refuse_repeated_keys(content, frame, path)
+            return frame
         except polars.exceptions.DuplicateError as repeated:
             raise ColumnError(
                 f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
             ) from repeated
 
 
+def _reader(content: bytes, format: FileFormat, polars: Any) -> Callable[[bytes], Any]:
+    if format == "parquet":
+        return polars.read_parquet  # type: ignore[no-any-return]
+    return polars.read_ipc_stream if content.startswith(STREAM) else polars.read_ipc  # type: ignore[no-any-return]
+
+
 def _refuse_too_large(content: bytes, format: FileFormat, path: object, polars: Any) -> None:
     """Refuse a table that would not fit in memory: a few bytes of a compressed file can stand for many rows."""
     needed = float(_JSON_MEMORY * len(content))
-    if format in ("parquet", "arrow"):
+    if format == "arrow" and content.startswith(STREAM):
+        needed = check_arrow_stream(content, path)
+    elif format in ("parquet", "arrow"):
         if format == "parquet":
             check_footer(io.BytesIO(content), path)
         else:
             check_arrow_footer(content, path)
         scanned = (polars.scan_parquet if format == "parquet" else polars.scan_ipc)(io.BytesIO(content))
         cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
-        needed = len(content) + float(_CELL_MEMORY * cells)
+        needed = len(content) + float(CELL_MEMORY * cells)
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
@@ -230,10 +238,7 @@ def _with_texts(frame: Any, content: bytes, path: object) -> Any:
     """Refuse a table whose texts are much longer than its file: one may stand in a dictionary for many rows."""
     size, most = sum(_text_bytes(column) for column in frame), most_inflated(content)
     if size > most:
-        raise LimitError(
-            f"{path} has {memory_text(len(content))}, and would have {memory_text(size)} if each cell had a text of "
-            f"its own, which is beyond the limit of {memory_text(most)}; leave out the column of long texts"
-        )
+        raise too_long_texts(path, size=len(content), texts=size, most=most)
     return frame
 
 
@@ -255,7 +260,7 @@ def _json_schema(content: bytes, path: object, polars: Any) -> Any:
         schema = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at).collect_schema()
         check_file_columns(len(schema), path)
         need_memory(
-            float(_CELL_MEMORY * len(schema) * lines),
+            float(CELL_MEMORY * len(schema) * lines),
             f"reading {path}",
             "leave out columns, or take a part of the rows",
         )

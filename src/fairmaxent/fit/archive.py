@@ -97,6 +97,8 @@ def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Ar
             if has_sums and bytes(members.pop(_SUMS, b"")) != _sums(members):
                 raise ValueError("its SHA-256 digests do not match what it holds")
             del members[_HEADER]
+            if not all(name.endswith(".npy") for name in members):  # two names could become one below
+                raise ValueError("it holds members that are no arrays")
             arrays = {name.removesuffix(".npy"): _read_array(content) for name, content in members.items()}
     except StorageError:
         raise

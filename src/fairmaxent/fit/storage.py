@@ -68,6 +68,7 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Learned:
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             learned = _unpack(upgraded(record, arrays) if version == 1 else record, arrays)
+            _refuse_unread(learned, record, arrays, complete=version == VERSION)
             return recomputed(learned, complete=version == VERSION)
     except DependencyError:
         raise
@@ -131,6 +132,28 @@ def _pack(fit: Learned) -> tuple[Record, Arrays]:
     if fit.design_weights is not None:
         arrays["design_weights"] = fit.design_weights
     return record | {"arrays": list(arrays)}, arrays
+
+
+def _refuse_unread(fit: Learned, record: Record, arrays: Arrays, *, complete: bool) -> None:
+    """Refuse what saving the fit again would not write: nothing reads it, and it could hold people's rows."""
+    read, read_arrays = _pack(fit)
+    if not arrays.keys() <= read_arrays.keys():
+        raise ValueError("it holds arrays that are no part of a model")
+    if complete and not _names_less(record, read):
+        raise ValueError("its header holds something that is no part of a model")
+
+
+def _names_less(stored: object, read: object) -> bool:
+    """Whether all keys of records, and of records inside them, are among those that were read."""
+    if isinstance(stored, dict) and isinstance(read, dict):
+        if stored.keys() == read.keys() == {"map"}:  # pairs of keys and values, in any order
+            pairs, stored, read = stored["map"], *({repr(k): v for k, v in one["map"]} for one in (stored, read))
+            if len(stored) < len(pairs):
+                return False
+        return stored.keys() <= read.keys() and all(_names_less(stored[key], read[key]) for key in stored)
+    if isinstance(stored, list) and isinstance(read, list | tuple):
+        return len(stored) <= len(read) and all(map(_names_less, stored, read))
+    return not isinstance(stored, dict | list)
 
 
 def _pack_places(table: Table) -> Arrays:
