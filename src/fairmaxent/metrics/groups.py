@@ -20,14 +20,9 @@ from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 
-
-class _MissingLevel(str):
-    """The label of missing values; a cell may hold the same text, so only this object stands for them."""
-
-    __slots__ = ()
-
-
-MISSING = _MissingLevel("missing")
+# The label of missing values. A cell may hold the same text, so this is an object of its own, compared with `is`; it is
+# joined when the module is loaded, because Python keeps a single object for equal texts in the code.
+MISSING = "".join(("miss", "ing"))
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
