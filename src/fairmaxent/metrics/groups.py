@@ -192,7 +192,12 @@ def code_of(levels: list[object], value: object) -> int | None:
     """Code of a level, looked up by value or else by its text; None if there is no such level."""
     if value is MISSING:  # which comes last, after a text that reads the same
         return len(levels) - 1 if levels and levels[-1] is MISSING else None
-    if value in levels:
-        return levels.index(value)
+    equal = [code for code, level in enumerate(levels) if level == value]
+    if equal:  # True and 1 are equal, but two levels if a column has both
+        return next((code for code in equal if _is_truth(levels[code]) == _is_truth(value)), equal[0])
     texts = [value_text(level) for level in levels]
     return texts.index(value_text(value)) if value_text(value) in texts else None
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
