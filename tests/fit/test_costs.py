@@ -336,3 +336,16 @@ def test_within_the_line_nothing_is_warned_of():
     assert all(cost.effective_rows >= FEWEST_ROWS and cost.times <= MOST_TIMES for cost in certificate.costs.groups)
     assert not list(cost_remarks(certificate))
     assert not str(certificate).startswith("warning")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_cells_that_count_equally_much_the_first_is_the_worst(seed, tmp_path):
+    """Their weights differ in the last digits, and otherwise when the model is loaded."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({name: rng.choice(["p", "q", "r"], 60) for name in ("a", "b", "s", "z", "y")})
+    frame["w"] = rng.choice([0.25, 1.0, 3.3], 60)
+    heaviest = frame[frame["w"] == frame["w"].max()].sort_values(["y", "z", "s"]).iloc[0]
+    fit = debias(frame, "y", ["z", "s"], statistical_rate=None, weight="w", estimate=None, random_state=seed)
+    assert fit.certificate.costs.worst_cell.name == f"y = {heaviest['y']}, z = {heaviest['z']}, s = {heaviest['s']}"
+    fit.save(tmp_path / "model.fme")
+    assert load(tmp_path / "model.fme").certificate.costs.worst_cell == fit.certificate.costs.worst_cell

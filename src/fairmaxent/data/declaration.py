@@ -11,6 +11,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -48,7 +49,7 @@ class Declaration:
             if name in edges:
                 raise ColumnError(f"column {name!r} is declared with levels and with edges; keep one of the two")
         for name in edges:
-            _check_edges(name, list(edges[name]))
+            _check_edges(name, _plain(edges[name]))
         names = [missing] if isinstance(missing, str) else missing
         if not _is_listed(names):
             raise InputError(f"missing is {shown(missing)}; list the columns that can have missing values")
@@ -133,7 +134,9 @@ def _check_levels(name: str, values: list[Any]) -> None:
 
 def _check_edges(name: str, edges: list[Any]) -> None:
     numbers = [frames.number_of(edge) for edge in edges]
-    ascending = len(numbers) > 1 and all(
+    kinds = {_edge_kind(edge) for edge in edges}
+    ascending = len(numbers) > 1 and len(kinds) == 1 and None not in kinds
+    ascending = ascending and all(
         first is not None and second is not None and math.isfinite(first) and math.isfinite(second) and first < second
         for first, second in pairwise(numbers)
     )
@@ -142,6 +145,15 @@ def _check_edges(name: str, edges: list[Any]) -> None:
             f"the edges of column {name!r} are {shown(edges)}; list at least two numbers or dates in ascending order: "
             "the smallest, the limits of the bins, the largest"
         )
+
+
+def _edge_kind(edge: object) -> str | None:
+    """What all edges of a column must be; None for durations and times of day, which have no bins here."""
+    if isinstance(edge, datetime.datetime):
+        return "moment" if edge.tzinfo is None else "moment with a time zone"
+    if isinstance(edge, datetime.date):
+        return "day"
+    return "number" if isinstance(edge, Number) and not isinstance(edge, bool) else None
 
 
 def _bins(edges: Sequence[Any]) -> list[tuple[Any, Any, bool]]:
@@ -183,9 +195,11 @@ def _whole(start: int, stop: int) -> list[int]:
 
 
 def _moments(left: Any, right: Any, *, last: bool) -> list[Any]:
+    """Days, or moments in whole seconds; those that begin a bin within a second stay as they are."""
     if isinstance(left, datetime.datetime):
-        step = (right - left) / VALUES_PER_BIN
-        return [(left + step * place).replace(microsecond=0) for place in range(VALUES_PER_BIN)]
+        spread = [left + (right - left) * place // VALUES_PER_BIN for place in range(VALUES_PER_BIN)]
+        whole = [max(moment.replace(microsecond=0), left) for moment in spread]
+        return list(dict.fromkeys(whole))
     return [datetime.date.fromordinal(day) for day in _whole(left.toordinal(), right.toordinal() + last)]
 
 
@@ -225,5 +239,10 @@ def _type_of(values: Sequence[Any]) -> Any:
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    """Values as Python has them, not numpy."""
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
+    """Values as Python has them, not numpy, whose nanoseconds would become numbers."""
+    return [_microseconds(value).item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _microseconds(value: np.generic) -> np.generic:
+    fine = isinstance(value, np.datetime64 | np.timedelta64) and np.datetime_data(value.dtype)[0] in ("ns", "ps")
+    return value.astype(f"{value.dtype.kind}8[us]") if fine else value

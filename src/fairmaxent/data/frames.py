@@ -219,9 +219,17 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
     if dtype == nw.Date or dtype == nw.Datetime:
         return _floats(series.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
-        return _floats(series.dt.total_microseconds()) / _MICROSECONDS
+        return _duration_microseconds(series) / _MICROSECONDS
     numbers = [number_of(value) for value in series.to_list()]
     return np.array([np.nan if number is None else number for number in numbers])
+
+
+def _duration_microseconds(series: Column) -> NDArray[np.float64]:
+    """Return durations as whole microseconds; narwhals takes pandas' by way of seconds, and loses one at times."""
+    if library_of(series) != "pandas":
+        return _floats(series.dt.total_microseconds())
+    durations = series.to_native().astype("timedelta64[us]").to_numpy()
+    return np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
 
 
 def _floats(series: Column) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from fairmaxent.relabelling.profiles import Profiles, root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count
+_TIE = 1e-9  # cells whose largest weights differ by less, relatively, count equally much
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,9 @@ def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Sprea
     """The cell of outcome and protected columns in which one person counts most."""
     columns = problem.roles.grouping_name(range(fair.ndim))
     table = _Table(columns, _row_counts(problem), problem.data_table, fair, weights.cells, copies.cells)
-    worst = np.unravel_index(int(np.argmax(table.weights.largest)), fair.shape)
+    largest = table.weights.largest
+    ties = largest >= largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
+    worst = np.unravel_index(int(np.argmax(ties)), fair.shape)
     cell = tuple(int(level) for level in worst)
     return table.cost(problem.roles.describe_cell(cell), cell)
 

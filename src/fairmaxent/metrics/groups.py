@@ -20,14 +20,9 @@ from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 
-
-class _MissingLevel(str):
-    """The label of missing values; a cell may hold the same text, so only this object stands for them."""
-
-    __slots__ = ()
-
-
-MISSING = _MissingLevel("missing")
+# The label of missing values. A cell may hold the same text, so this is an object of its own, compared with `is`; it is
+# joined when the module is loaded, because Python keeps a single object for equal texts in the code.
+MISSING = "".join(("miss", "ing"))
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
@@ -197,7 +192,12 @@ def code_of(levels: list[object], value: object) -> int | None:
     """Code of a level, looked up by value or else by its text; None if there is no such level."""
     if value is MISSING:  # which comes last, after a text that reads the same
         return len(levels) - 1 if levels and levels[-1] is MISSING else None
-    if value in levels:
-        return levels.index(value)
+    equal = [code for code, level in enumerate(levels) if level == value]
+    if equal:  # True and 1 are equal, but two levels if a column has both
+        return next((code for code in equal if _is_truth(levels[code]) == _is_truth(value)), equal[0])
     texts = [value_text(level) for level in levels]
     return texts.index(value_text(value)) if value_text(value) in texts else None
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)

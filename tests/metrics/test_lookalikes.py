@@ -1,4 +1,4 @@
-"""A cell that holds the text "missing" is a value like any other; only a cell without a value is missing."""
+"""Values that are easily taken for another: the text "missing" for a missing value, and True for 1."""
 
 from __future__ import annotations
 
@@ -66,3 +66,12 @@ def test_missing_numbers_of_a_fit_are_missing_in_bins():
     ):
         assert float(rate) == pytest.approx(fit.certificate.before["representation_rate"]["z"])
         assert [group.group for group in rate.left_out] == [("missing",)]
+
+
+@pytest.mark.parametrize(("favourable", "expected"), [(1, 1.0), (True, 0.5)])
+def test_true_is_not_one_where_a_column_has_both(favourable, expected):
+    outcomes = pd.Series([1, True, True, 1, True, 0] * 10, dtype=object)
+    frame = pd.DataFrame({"y": outcomes, "z": ["a", "a", "a", "b", "b", "b"] * 10})
+    assert float(fairmaxent.statistical_rate(frame, "y", "z", favourable=favourable)) == expected
+    fit = fairmaxent.debias(frame, "y", "z", favourable=favourable, estimate=None, random_state=0)
+    assert fit.certificate.before["statistical_rate"]["z"] == pytest.approx(expected)
