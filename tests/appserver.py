@@ -25,8 +25,9 @@ from fairmaxent.files.hidden import HiddenFolder
 @contextlib.contextmanager
 def running(parent, *, data=None, most_bytes=10_000_000):
     """Start the app in a thread; yields a client that has the cookie."""
-    uvicorn = pytest.importorskip("uvicorn")
+    pytest.importorskip("uvicorn")
     pytest.importorskip("starlette")
+    from fairmaxent.app.connections import make_server
     from fairmaxent.app.running import _listening, start_session
     from fairmaxent.app.server import make_app
 
@@ -35,7 +36,7 @@ def running(parent, *, data=None, most_bytes=10_000_000):
         session = starting.result(60)
         port = listener.getsockname()[1]
         app = make_app(starting, port=port, most_bytes=most_bytes)
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="critical", ws="none"))
+        server = make_server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

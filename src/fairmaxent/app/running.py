@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30  # of an upload
 _HOST = "127.0.0.1"
-_PATIENCE = 2  # seconds for answers under way when the app is stopped
 
 
 def serve(
@@ -27,8 +26,7 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C; ``say`` prints the address."""
     try:
-        import uvicorn
-
+        from fairmaxent.app.connections import make_server
         from fairmaxent.app.server import make_app
     except ImportError as problem:
         raise DependencyError(
@@ -41,21 +39,11 @@ def serve(
     with _listening(port) as listener, HiddenFolder(parent) as folder:
         starting = start_session(folder, data)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=most_bytes)
-        config = uvicorn.Config(
-            app,
-            lifespan="off",
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            timeout_graceful_shutdown=_PATIENCE,
-        )
         say(f"Open {app.address}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
         if browser:
             threading.Thread(target=webbrowser.open, args=(app.address,), daemon=True).start()
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            make_server(app).run(sockets=[listener])
         except KeyboardInterrupt:  # the usual end
             pass
         finally:
