@@ -101,3 +101,14 @@ def test_rates_of_many_tables_are_those_of_each(seed):
             expected = np.array([representation_rate(table, grouping) for table in tables])
             np.testing.assert_allclose(shares, np.where(whole, expected, 0.0))
             np.testing.assert_allclose(ratios, [statistical_rate(table, grouping, outcomes) for table in tables])
+
+
+@pytest.mark.parametrize("last_digits", range(8))
+def test_the_groups_that_are_named_do_not_turn_on_rounding(last_digits):
+    noise = 1 + 1e-15 * np.random.default_rng(last_digits).standard_normal((2, 4))
+    table = np.array([[1.0, 1, 3, 3], [2.0, 2, 1, 1]]) * noise
+    pair = statistical_pair(table, (1,), [0])
+    assert (pair.lowest, pair.highest) == ((0,), (2,))
+    equal = representation_pair(np.full((2, 4), 0.125) * noise, (1,))
+    assert equal.lowest == equal.highest == (0,)
+    assert statistical_pair(np.full((2, 4), 0.125) * noise, (1,), [1, 0]).outcome == 1

@@ -339,3 +339,17 @@ def test_boosting_knows_which_columns_are_categories():
     assert dict(zip(["word", "age", "town", "z"], model.categorical_features, strict=True)) == {
         "word": True, "age": False, "town": False, "z": True,
     }  # fmt: skip
+
+
+def test_the_last_digits_of_the_weights_change_no_rule_of_a_boosting():
+    """They differ between kinds of machines, and so would the labels."""
+    rng = np.random.default_rng(8)
+    frame = some_frame(seed=8, rows=400, outcomes=2).assign(x=rng.normal(size=400))
+    domain = Domain.infer(frame)
+    people, roles = people_of(frame, domain=domain), Roles.of(domain, "y", ["z", "w"])
+    chance = rng.uniform(0.1, 0.9, len(people.profiles.counts))
+    lesson = people.lesson(people.size, np.column_stack([chance, 1 - chance]))
+    expected = ScikitLabeller(roles, None).learn(lesson)(people.inputs)
+    for _ in range(5):
+        noisy = replace(lesson, weights=lesson.weights * (1 + 1e-14 * rng.standard_normal(lesson.weights.shape)))
+        assert np.array_equal(ScikitLabeller(roles, None).learn(noisy)(people.inputs), expected)

@@ -338,12 +338,15 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
 
 
 def _solve_dense(system: Reals, right: Reals) -> Reals:
-    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up."""
+    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up.
+
+    Where numbers are beyond float64, some machines' Cholesky notices, and others' only the solving.
+    """
     try:
         lower = np.linalg.cholesky(system)
+        return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
     except np.linalg.LinAlgError as problem:
         raise _too_different() from problem
-    return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
 
 
 def _too_different() -> SolverError:

@@ -18,6 +18,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import RateError
 
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
+_TIE = 1e-9  # values that differ by less, relatively, are equal
 
 Grouping = tuple[int, ...]
 
@@ -117,7 +118,8 @@ def representation_pair(table: Reals, grouping: Grouping, *, strata: int = 0) ->
 def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> WorstPair:
     """Return the pair of groups and the outcome that determine the statistical rate; the first on a tie."""
     rates = outcome_rates(table, grouping)
-    return min((_pair(rates[y], outcome=y, strata=strata) for y in outcomes), key=lambda pair: pair.rate)
+    pairs = [_pair(rates[y], outcome=y, strata=strata) for y in outcomes]
+    return pairs[first_smallest([pair.rate for pair in pairs])]
 
 
 def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
@@ -179,7 +181,25 @@ def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
     """The groups with the smallest and the largest value in the worst stratum; NaN is ignored."""
     rows = by_stratum(values, strata)
     ratios = smallest_over_largest(rows)
-    worst = int(np.nanargmin(ratios))
-    ends = (int(np.nanargmin(rows[worst])), int(np.nanargmax(rows[worst])))
+    worst = first_smallest(ratios)
+    ends = (first_smallest(rows[worst]), first_largest(rows[worst]))
     lowest, highest = (np.unravel_index(end * len(rows) + worst, values.shape) for end in ends)
     return WorstPair(float(ratios[worst]), outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
+
+
+def first_smallest(values: Sequence[float] | Reals) -> int:
+    """Where the smallest value is; NaN is ignored.
+
+    Of values that differ by rounding only it is the first: which of them is smaller is another one on each machine.
+
+    >>> first_smallest([0.3, 0.2 + 1e-16, 0.2])
+    1
+    """
+    values = np.asarray(values)
+    least = values[np.nanargmin(values)]
+    return int(np.argmax(values <= least + _TIE * abs(least)))
+
+
+def first_largest(values: Sequence[float] | Reals) -> int:
+    """Where the largest value is; see `first_smallest`."""
+    return first_smallest(-np.asarray(values))

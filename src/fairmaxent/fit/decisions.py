@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import group_table, outcome_rates, smallest_over_largest
+from fairmaxent.fairness.rates import first_largest, first_smallest, group_table, outcome_rates, smallest_over_largest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.relabelling.closed_loop import Levelled
 
@@ -108,9 +108,9 @@ def _rate(name: str, wanted: float | None, decided: _Decided, measure: Measure, 
     if not levels or not len(compared):
         return DecidedRate(name, wanted, None, None, None, vacuous)
     groups = {(y, s): decided.shares[y, s::strata] for y in levels for s in compared}
-    worst, stratum = min(groups, key=lambda of: float(smallest_over_largest(groups[of])))
+    worst, stratum = list(groups)[first_smallest([float(smallest_over_largest(group)) for group in groups.values()])]
     shares = groups[worst, stratum]
-    lowest, highest = (int(end) * strata + stratum for end in (np.nanargmin(shares), np.nanargmax(shares)))
+    lowest, highest = (end * strata + stratum for end in (first_smallest(shares), first_largest(shares)))
     low, high = np.quantile(decided.draws[:, worst, lowest] / decided.draws[:, worst, highest], _ENDS)
     rate = float(smallest_over_largest(shares))
     if lowest == highest:  # all shares are equal

@@ -20,6 +20,7 @@ from fairmaxent.data.roles import GroupsOption, WithinOption, read_within
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import first_smallest
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.grouped_table import GroupedTable, by_count, by_mean
 from fairmaxent.metrics.groups import (
@@ -256,7 +257,7 @@ def compare(parts: list[GroupedTable], confidence: float) -> Rate:
             " out",
         )
     pairs = [part.worst_pair() for part in parts]
-    worst = min(range(len(parts)), key=lambda number: pairs[number].rate)
+    worst = first_smallest([pair.rate for pair in pairs])
     part, pair = parts[worst], pairs[worst]
     lowest, highest = part.groups[pair.lowest[0]], part.groups[pair.highest[0]]
     outcome = None if pair.outcome is None else part.outcomes[pair.outcome]

@@ -185,7 +185,9 @@ class ScikitLabeller:
         if len(np.unique(outcome)) < 2 or not matrix.shape[1]:  # nothing to tell people apart by, or in
             shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
             return lambda inputs: np.tile(shares, (len(inputs), 1))
-        _fit(model, matrix[person], outcome, lesson.weights[person, outcome])
+        # In single precision: a boosting's rules can turn on the last digit, which differs between kinds of machines.
+        weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
+        _fit(model, matrix[person], outcome, weights)
         known = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
 
         def predict(inputs: Inputs) -> Reals:
