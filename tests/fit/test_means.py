@@ -196,6 +196,7 @@ def test_the_command_line_says_its_own_name(tmp_path):
         ({"outcome": "job"}, "needs an outcome of numbers"),
         ({"means": "same"}, "means is 'same'"),
         ({"detail": "bins"}, "needs the exact numbers"),
+        ({"base_share": 1}, "no row is drawn with those of a real one with base_share=1; use a lower share"),
         ({"relabel": "probabilities"}, "not available with relabel"),
     ],
 )

@@ -57,6 +57,13 @@ def cell_values(
             f" needs the exact numbers of {outcome.name!r}, which are only at hand for a table in memory with ",
             Option("detail", "rows"),
         )
+    if request.base_share == 1:
+        raise InputError(
+            Option("means", request.means),
+            f" needs the exact numbers of {outcome.name!r}, but no row is drawn with those of a real one with ",
+            Option("base_share", 1),
+            "; use a lower share",
+        )
     _refuse_other_targets(request, roles)
     rows, numbers = table.collect(), frames.to_numbers(outcome.values)[positions[roles.outcome]]
     weights = np.ones(len(numbers)) if design is None else design
