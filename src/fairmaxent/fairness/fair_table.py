@@ -125,6 +125,10 @@ def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
     """Whether groups that are left out keep the outcomes that they have in the data."""
     if wishes.targeted(known.wish):
         return False
+    if 0 in wishes.left_out:
+        now, before = wishes.unknown_outcomes, wishes.data[wishes.left_out[0]]
+        if group_table((now != before)[np.newaxis], known.wish.axes)[0][wishes.skipped(known.wish)].any():
+            return False
     return wishes.outcomes is None or bool((wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all())
 
 
@@ -249,9 +253,9 @@ def _outcome_rows(wishes: Wishes, cells: Cells) -> list[Row]:
         shares = enumerate(wishes.outcomes)
         rows += [Row(cells[:, 0] == outcome, float(share)) for outcome, share in shares if share > 0]
     if 0 in wishes.left_out:
-        without = np.flatnonzero(cells[:, 0] == wishes.left_out[0])
-        for cell in without:
-            rows.append(Row(np.arange(len(cells)) == cell, float(wishes.data[tuple(cells[cell])])))
+        unknown = wishes.unknown_outcomes
+        for cell in np.flatnonzero(cells[:, 0] == wishes.left_out[0]):
+            rows.append(Row(np.arange(len(cells)) == cell, float(unknown[tuple(cells[cell, 1:])])))
     return rows
 
 
