@@ -162,3 +162,45 @@ def test_a_limit_that_makes_no_sense_is_refused(largest):
 def test_a_limit_and_a_target_of_another_column_are_refused():
     with pytest.raises(InputError, match="cannot be kept together with a target of 'skill'"):
         fairmaxent.debias(people(), "hired", "sex", largest_weight=5, target={"skill": None})
+
+
+def with_gaps():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"z": rng.choice(["p", "q", "r"], 600), "x": rng.choice(["a", "b"], 600)})
+    frame["y"] = np.where(rng.random(600) < np.where(frame.z == "p", 0.3, 0.6), "yes", "no").astype(object)
+    frame.loc[rng.random(600) < 0.1, "y"] = None
+    frame.loc[rng.random(600) < 0.05, "z"] = None
+    return frame
+
+
+def shares_of(column, weights):
+    return {str(level): weights[part].sum() / weights.sum() for level, part in column.groupby(column).groups.items()}
+
+
+def test_missing_outcomes_keep_their_share_beside_forbidden_rows():
+    frame = with_gaps()
+    fit = fairmaxent.debias(frame, "y", "z", forbid=[{"x": "a", "z": "p"}], estimate=None)
+    weights, outcome, groups = fit.weights(), frame.y.fillna("missing"), frame.z
+    assert weights[((frame.x == "a") & (frame.z == "p")).to_numpy()].max() == 0
+    assert shares_of(outcome, weights) == pytest.approx(outcome.value_counts(normalize=True).to_dict())
+    known = (frame.y.notna() & groups.notna()).to_numpy()
+    sums = pd.Series(weights)[known].groupby([groups[known], frame.y[known]]).sum().unstack()
+    assert np.ptp((sums["yes"] / sums.sum(axis=1)).to_numpy()) < 1e-8
+
+
+@pytest.mark.parametrize("wanted", [{"yes": 0.5, "no": 0.5}, {"yes": 0.5, "no": 0.3, None: 0.2}])
+def test_a_target_of_the_outcome_also_sets_the_share_of_missing_ones(wanted):
+    frame = with_gaps()
+    fit = fairmaxent.debias(frame, "y", "z", target={"y": wanted}, estimate=None)
+    shares = shares_of(frame.y.fillna("missing"), fit.weights())
+    assert shares == pytest.approx({"yes": wanted["yes"], "no": wanted["no"], "missing": wanted.get(None, 0.0)})
+    assert fit.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1)
+
+
+def test_a_group_that_is_removed_takes_its_missing_outcomes_along():
+    frame = with_gaps()
+    fit = fairmaxent.debias(frame, "y", "z", target={"z": {"p": 0.4, "q": 0.6, "r": 0.0}}, estimate=None)
+    weights = fit.weights()
+    assert weights[(frame.z == "r").to_numpy()].max() == 0
+    outcome = frame.y.fillna("missing")
+    assert shares_of(outcome, weights) == pytest.approx(outcome.value_counts(normalize=True).to_dict())

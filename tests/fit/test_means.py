@@ -117,6 +117,59 @@ def test_the_certificate_states_them_and_survives_a_file(tmp_path):
     assert spans.after.outcomes
 
 
+def stated_means(fit):
+    return {mean.group.removeprefix("sex = "): (mean.before, mean.after) for mean in fit.certificate.means}
+
+
+def test_a_missing_outcome_that_is_compared_has_no_number():
+    frame = salaries(7, missing=True)
+    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", missing="compare", estimate=None)
+    before, after = means_of(frame, 1.0, "sex"), means_of(frame, fit.weights(), "sex")
+    assert after["f"] == pytest.approx(after["m"], rel=1e-9)
+    known = frame.salary.notna()
+    assert np.average(frame.salary[known], weights=fit.weights()[known]) == pytest.approx(frame.salary.mean(), rel=1e-9)
+    for sex, stated in stated_means(fit).items():
+        assert stated == pytest.approx((before[sex], after[sex]), rel=1e-9)
+
+
+def test_forbidden_rows_do_not_count_in_the_means_that_are_made_equal():
+    frame = salaries(8)
+    frame.loc[frame.job == "b", "salary"] *= 1.5
+    frame.loc[(frame.job == "b") & (frame.sex == "m"), "salary"] += 7
+    rule = {"sex": "m", "job": "b"}
+    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", forbid=[rule], estimate=None, base_share=0.5)
+    weights = fit.weights()
+    assert weights[(frame.sex == "m") & (frame.job == "b")].max() == 0
+    before, after = means_of(frame, 1.0, "sex"), means_of(frame, weights, "sex")
+    assert after["f"] == pytest.approx(after["m"], rel=1e-9)
+    for sex, stated in stated_means(fit).items():
+        assert stated == pytest.approx((before[sex], after[sex]), rel=1e-9)
+    drawn = fit.sample(100_000, random_state=0).groupby("sex").salary.mean()
+    for sex in ("f", "m"):
+        mean = fit.distribution.expectation("salary", given={"sex": sex})
+        assert mean == pytest.approx(after[sex], rel=2e-3)
+        assert drawn[sex] == pytest.approx(mean, rel=0.01)
+
+
+def test_the_means_of_one_outcome_of_several_are_stated_once():
+    frame = salaries(9)
+    frame["hired"] = np.where(np.random.default_rng(0).random(len(frame)) < 0.1, None, frame.job)
+    fit = fairmaxent.debias(frame, ["salary", "hired"], "sex", means="equal", estimate=None)
+    after = means_of(frame, fit.weights(), "sex")
+    assert [mean.group for mean in fit.certificate.means] == ["sex = f", "sex = m"]
+    assert [mean.after for mean in fit.certificate.means] == pytest.approx([after["f"], after["m"]], rel=1e-9)
+
+
+def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
+    frame, target = salaries(10), {"job": {"a": 0.3, "b": 0.7}}
+    with pytest.raises(fairmaxent.InputError, match="cannot be kept together with a target of 'job'"):
+        fairmaxent.debias(frame, "salary", "sex", means="equal", target=target)
+    whole = frame.assign(salary=(frame.salary // 20).clip(0, 4))
+    fit = fairmaxent.debias(whole, "salary", "sex", means="equal", target=target, estimate=None)
+    means = means_of(whole, fit.weights(), "sex")
+    assert means["f"] == pytest.approx(means["m"], rel=1e-9)
+
+
 def test_the_command_line_has_it(tmp_path):
     frame = salaries(5)
     frame.to_csv(tmp_path / "salaries.csv", index=False)
@@ -143,6 +196,7 @@ def test_the_command_line_says_its_own_name(tmp_path):
         ({"outcome": "job"}, "needs an outcome of numbers"),
         ({"means": "same"}, "means is 'same'"),
         ({"detail": "bins"}, "needs the exact numbers"),
+        ({"base_share": 1}, "no row is drawn with those of a real one with base_share=1; use a lower share"),
         ({"relabel": "probabilities"}, "not available with relabel"),
     ],
 )

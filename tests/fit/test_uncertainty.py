@@ -236,3 +236,12 @@ def test_fits_that_have_none():
     relabelled = debias(frame, "y", "z", relabel=Relabel(parity="predictions", labeller="tree", student="tree"))
     with pytest.raises(InputError, match="predictions"):
         relabelled.uncertainty()
+
+
+def test_a_cell_that_only_the_data_have_is_printed_too():
+    frame = drawn(3)
+    fit = debias(frame, "y", "z", statistical_rate=None, forbid=[{"y": "1", "z": "2"}], base_share=0, estimate=None)
+    spans = fit.uncertainty(replicates=40, random_state=0)
+    assert spans.before.cells["y = 1, z = 2"].value > 0
+    assert spans.after.cells["y = 1, z = 2"] == Span(0.0, 0.0, 0.0)
+    assert "y = 1, z = 2" in str(spans)

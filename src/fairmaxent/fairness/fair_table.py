@@ -125,6 +125,10 @@ def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
     """Whether groups that are left out keep the outcomes that they have in the data."""
     if wishes.targeted(known.wish):
         return False
+    if 0 in wishes.left_out:
+        now, before = wishes.unknown_outcomes, wishes.data[wishes.left_out[0]]
+        if group_table((now != before)[np.newaxis], known.wish.axes)[0][wishes.skipped(known.wish)].any():
+            return False
     return wishes.outcomes is None or bool((wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all())
 
 
@@ -222,23 +226,24 @@ def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) ->
 def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) -> Iterator[Row]:
     """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows without an outcome are left.
 
-    Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive.
+    Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive. A missing
+    outcome that is compared has a share that may move, and no number: with that of the mean it moves none.
     """
     assert known.shares is not None
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
-    numbers = values[tuple(cells.T)]
-    counted = np.isfinite(numbers) & (cells[:, 0] != wishes.left_out.get(0, -1))
+    numbers, left_out = values[tuple(cells.T)], cells[:, 0] == wishes.left_out.get(0, -1)
+    counted = np.isfinite(numbers) & ~left_out
     low, high = (float(end(numbers[counted])) for end in (np.min, np.max))
     scaled = np.where(counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0)
-    groups = [(group, members(cells, known.wish.axes, group) & counted) for group in np.argwhere(known.compared)]
-    inside = np.any([mask for _, mask in groups], axis=0)
-    mass = wishes.data[tuple(cells.T)] * inside
+    groups = [(group, members(cells, known.wish.axes, group)) for group in np.argwhere(known.compared)]
+    mass = wishes.data[tuple(cells.T)] * counted * np.any([inside for _, inside in groups], axis=0)
     mean = float((mass * scaled).sum() / mass.sum())
-    for group, mask in groups:
+    scaled[~counted & ~left_out] = mean
+    for group, inside in groups:
         size = float(known.shares[tuple(group)] - unknown[tuple(group)])
         if size <= _NOTHING:
             raise _too_small(wishes, known, group)
-        yield Row(scaled * mask, size * mean)
+        yield Row(scaled * inside, size * mean)
 
 
 def _outcome_rows(wishes: Wishes, cells: Cells) -> list[Row]:
@@ -248,9 +253,9 @@ def _outcome_rows(wishes: Wishes, cells: Cells) -> list[Row]:
         shares = enumerate(wishes.outcomes)
         rows += [Row(cells[:, 0] == outcome, float(share)) for outcome, share in shares if share > 0]
     if 0 in wishes.left_out:
-        without = np.flatnonzero(cells[:, 0] == wishes.left_out[0])
-        for cell in without:
-            rows.append(Row(np.arange(len(cells)) == cell, float(wishes.data[tuple(cells[cell])])))
+        unknown = wishes.unknown_outcomes
+        for cell in np.flatnonzero(cells[:, 0] == wishes.left_out[0]):
+            rows.append(Row(np.arange(len(cells)) == cell, float(unknown[tuple(cells[cell, 1:])])))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -72,10 +73,16 @@ class Wishes:
 
     @property
     def unknown_outcomes(self) -> Reals:
-        """Mass of the rows without an outcome, by z; they stay as they are."""
+        """Mass of the rows without an outcome, by z: as it is, or in proportion if they are to have another share."""
         if 0 not in self.left_out:
             return np.zeros(self.data.shape[1:])
-        return np.asarray(self.data[self.left_out[0]])
+        level, mass = self.left_out[0], self.data[self.left_out[0]].copy()
+        for axis in self.targets.keys() - {0}:
+            np.moveaxis(mass, axis - 1, 0)[self.targets[axis] == 0] = 0.0
+        total = float(mass.sum())
+        wanted = total if self.outcomes is None else float(self.outcomes[level])
+        unchanged = total == 0 or math.isclose(wanted, total, rel_tol=1e-12)
+        return np.asarray(mass if unchanged else mass * (wanted / total))
 
     def targeted(self, grouping: GroupingWish) -> Grouping:
         """Axes of a grouping whose shares the user gave."""

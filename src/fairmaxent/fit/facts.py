@@ -11,7 +11,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.reading import RedrawnValues
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
-from fairmaxent.fairness.rates import group_table
+from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
@@ -209,14 +209,20 @@ def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     if problem.values is None:
         return ()
     means = []
-    numbers = np.nan_to_num(problem.values)
-    for name, axes in zip(problem.measure.names, problem.measure.groupings, strict=True):
-        tables = [problem.measure.outcomes_compared(table, axes) for table in (problem.empirical, achieved)]
-        sizes, sums = ([group_table(table * value, axes).sum(axis=0) for table in tables] for value in (1.0, numbers))
-        for group in map(tuple, np.argwhere((sizes[0] > 0) & (sizes[1] > 0)).tolist()):
-            before, after = (float(total[group] / size[group]) for total, size in zip(sums, sizes, strict=True))
-            means.append(GroupMean(name, problem.roles.describe_group(axes, group), before, after))
+    for name, axes in problem.measure.of_first_outcome:  # the others need not be numbers
+        before = _means_by_group(problem, problem.data_table, problem.values.data, axes)
+        after = _means_by_group(problem, achieved, problem.values.counted, axes)
+        for group in map(tuple, np.argwhere(np.isfinite(before) & np.isfinite(after)).tolist()):
+            of_group = problem.roles.describe_group(axes, group)
+            means.append(GroupMean(name, of_group, float(before[group]), float(after[group])))
     return tuple(means)
+
+
+def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: Grouping) -> Reals:
+    """The mean number of each group that is compared, over the rows that have one; NaN if there are none."""
+    compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
+    size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
+    return np.asarray(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
 
 
 def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

@@ -79,7 +79,9 @@ def debias(frame: Any, request: Request) -> Fit:
     means
         ``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is over all of
         them. This takes the place of a statistical rate of 1, which would make all its levels (bins) equally common; a
-        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible.
+        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible. If
+        the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and no ``target`` of another
+        column.
     target
         Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
         fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then

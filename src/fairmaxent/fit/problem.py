@@ -21,6 +21,7 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
 from fairmaxent.fairness.wishes import OtherOutcome
+from fairmaxent.fit.cell_values import CellValues
 from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
 from fairmaxent.fit.wanted_shares import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
@@ -44,10 +45,10 @@ class Problem:
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
     largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
     free_outcomes: tuple[str, ...] = ()  # whose shares may move
-    values: Reals | None = None  # v(y, z): the numbers that cells stand for, if their means are to be equal
+    values: CellValues | None = None  # the numbers that cells stand for, if their means are to be equal
 
     @classmethod
-    def of(cls, roles: Roles, table: Counted, request: Request, *, values: Reals | None = None) -> Problem:
+    def of(cls, roles: Roles, table: Counted, request: Request, *, values: CellValues | None = None) -> Problem:
         """Look up what a request means for these columns and rows; ``values`` are those of `cell_values`."""
         groups = request.groups
         return cls(
@@ -194,7 +195,7 @@ class Problem:
             "allowed": reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
             "fill": HALF_A_ROW / self.table.size if may_fill else 0.0,
             "describe": self.roles.describe_cell,
-            "values": self.values,
+            "values": None if self.values is None else self.values.counted,
             "others": tuple(self._other_outcomes()),
         }
         return self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)

@@ -120,19 +120,27 @@ class Details:
     def cell_means(self, index: int, numbers: Reals) -> Reals:
         """Mean raw value of the input rows of each cell of outcome and groups; NaN if there are none."""
         cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
-        totals, sums = (tally(cells, self.weights * value, size) for value in (1.0, numbers[self.positions[index]]))
+        weights, raw = self._counting, numbers[self.positions[index]]
+        totals, sums = (tally(cells, weights * value, size) for value in (1.0, raw))
         return np.asarray(np.divide(sums, totals, out=np.full(size, np.nan), where=totals > 0))
+
+    @cached_property
+    def _counting(self) -> Reals:
+        """The weights of input rows, zero if no row of the component comes from it: a rule forbids it, say."""
+        weights = np.zeros_like(self.weights)
+        weights[self.sources.order] = self.weights[self.sources.order]
+        return weights
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
         """Input rows one cell after the other, where each cell begins, and which cells have any that count."""
         cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
-        return *grouped_rows(cells, size), tally(cells, self.weights, size) > 0
+        return *grouped_rows(cells, size), tally(cells, self._counting, size) > 0
 
     @cached_property
     def _cell_choice(self) -> Choice:
         order, starts, _ = self._cells
-        return Choice.grouped(self.weights[order], starts)
+        return Choice.grouped(self._counting[order], starts)
 
     @cached_property
     def _choice(self) -> Choice:

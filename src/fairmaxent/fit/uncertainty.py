@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Summed, Table, tally
 from fairmaxent.data.weights import effective_rows
@@ -119,9 +119,11 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
             "lower rates, or merge small groups"
         )
     tail = (1 - confidence) / 2
+    old, new = np.stack([problem.data_table, *before]), np.stack([fit.certificate.table, *after])
+    seen = np.any([*old, *new], axis=0)  # the same cells in both, as they are read side by side
     return Uncertainty(
-        before=_Replicated(problem, np.stack([problem.data_table, *before]), tail).spans(),
-        after=_Replicated(problem, np.stack([fit.certificate.table, *after]), tail).spans(),
+        before=_Replicated(problem, old, seen, tail).spans(),
+        after=_Replicated(problem, new, seen, tail).spans(),
         confidence=confidence,
         replicates=len(after),
         infeasible=count - len(after),
@@ -190,6 +192,7 @@ class _Replicated:
 
     problem: Problem
     tables: Reals
+    seen: Mask  # cells to show
     tail: float
 
     def span(self, values: Reals) -> Span:
@@ -206,8 +209,8 @@ class _Replicated:
         return TableSpans(
             cells={
                 roles.describe_cell(cell): self.span(self.tables[(..., *cell)])
-                for cell in np.ndindex(self.tables.shape[1:])
-                if self.tables[(..., *cell)].any()
+                for cell in np.ndindex(self.seen.shape)
+                if self.seen[cell]
             },
             outcomes=dict(self._outcomes()),
             groups={name: span for grouping in measure.groupings for name, span in self._groups(grouping)},
