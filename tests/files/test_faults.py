@@ -115,8 +115,10 @@ def test_each_command_that_writes(folders, monkeypatch):
         assert all_or_nothing(make, run, seen) > 5
 
 
-def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch):
+@pytest.mark.parametrize("first", ["fair.csv", "fair.old"])
+def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch, first):
     folder = folders()
+    (folder / "fair.old").write_text("old fair.old")
     before = seen(folder)
     named, real = [], os.replace
 
@@ -126,7 +128,7 @@ def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders,
             raise OSError(errno.EIO, "Input/output error")
         real(source, target)
 
-    names = [folder / "fair.csv", folder / "model.fme"]
+    names = [folder / first, folder / "model.fme"]
     with pytest.raises(StorageError, match="Input/output error"), Staging(names, force=True) as staging:  # noqa: PT012
         for name in names:
             staging.path_for(name).write_text("new")
