@@ -203,6 +203,9 @@ CASES = [
     Case("sample model.fme -n 5 -o model.fme --force", 2, ("model.fme is an input file",)),
     Case(f"debias good.csv {OUT} --model exists.csv", 5, ("exists.csv exists",)),
     Case(f"debias good.csv {R} -o folder", 5, ("folder is a folder",)),
+    Case(f"debias good.csv {R} -o new/ --output-format csv", 5, ("new is a folder; name a file in it",)),
+    Case(f"debias good.csv {R} -o loop.csv", 5, ("loop.csv is a link that leads to itself",)),
+    Case(f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)),
     Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --model no/model.fme", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
@@ -227,6 +230,7 @@ def folder(tmp_path_factory):
     for name, content in FILES.items():
         (folder / name).write_bytes(content)
     (folder / "folder").mkdir()
+    (folder / "loop.csv").symlink_to("loop.csv")
     table = biased_table()
     table.write_csv(folder / "good.csv")
     debias(table, "income", "sex").save(folder / "model.fme")

@@ -160,8 +160,10 @@ def _checked_file(target: Name, *, force: bool) -> Path:
     """Refuse a target that cannot be written, before any work."""
     with atomic.write_errors(Path(target)):
         path = atomic.target_of(target)
-        if path.is_dir():
+        if path.is_dir() or os.fspath(target).endswith("/"):
             raise StorageError(f"{path} is a folder; name a file in it")
+        if path.is_symlink():  # links were followed, so this one has no end
+            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
         if not path.parent.is_dir():
             raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
         if path.exists() and not atomic.is_special(path) and not force:
