@@ -1,5 +1,6 @@
 """Hidden folders: in use they stay, abandoned they go, and nothing else is touched."""
 
+import errno
 import itertools
 import os
 import signal
@@ -114,6 +115,18 @@ def test_others_cannot_look_into_it_and_it_is_gone_at_the_end(tmp_path):
     with HiddenFolder(tmp_path) as path:
         assert path.stat().st_mode & 0o777 == 0o700
         (path / "a" / "b").mkdir(parents=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_even_its_owner_may_not_look_into_is_removed(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for name in ("open", "listdir", "scandir"):  # as with umask 777, which stops everyone but root
+        monkeypatch.setattr(os, name, denied)
+    with pytest.raises(PermissionError):
+        HiddenFolder(tmp_path)
+    monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -96,7 +96,7 @@ def _create(parent: Path, mode: int) -> tuple[Path, int]:
         except FileNotFoundError:
             continue
         except OSError:
-            _remove(path)
+            os.rmdir(path)  # there is nothing in it, and a umask may keep even its owner from looking
             raise
         _lock(lock, wait=True)
         if (path / _LOCK).exists():

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 @data_argument
 @proposed_role_options
 @json_option
-@click.option("--write-config", type=click.Path(), metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
+@click.option("--write-config", type=option_types.FILE, metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
 @click.option(
     "--write-domain",
-    type=click.Path(),
+    type=option_types.FILE,
     metavar="FILE",
     help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
 )
