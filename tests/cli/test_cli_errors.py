@@ -4,6 +4,7 @@ One table of cases drives one test: what is typed, the exit code, and what the l
 """
 
 import gzip
+import os
 from dataclasses import dataclass
 
 import pytest
@@ -203,6 +204,9 @@ CASES = [
     Case("sample model.fme -n 5 -o model.fme --force", 2, ("model.fme is an input file",)),
     Case(f"debias good.csv {OUT} --model exists.csv", 5, ("exists.csv exists",)),
     Case(f"debias good.csv {R} -o folder", 5, ("folder is a folder",)),
+    Case(f"debias good.csv {R} -o new/ --output-format csv", 5, ("new is a folder; name a file in it",)),
+    Case(f"debias good.csv {R} -o loop.csv", 5, ("loop.csv is a link that leads to itself",)),
+    Case(f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)),
     Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --model no/model.fme", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
@@ -227,6 +231,7 @@ def folder(tmp_path_factory):
     for name, content in FILES.items():
         (folder / name).write_bytes(content)
     (folder / "folder").mkdir()
+    (folder / "loop.csv").symlink_to("loop.csv")
     table = biased_table()
     table.write_csv(folder / "good.csv")
     debias(table, "income", "sex").save(folder / "model.fme")
@@ -254,6 +259,23 @@ def test_one_line_the_right_code_and_nothing_left_behind(case, folder, monkeypat
 
 def test_the_table_of_cases_is_long_and_has_no_repeats():
     assert len({case.typed for case in CASES}) == len(CASES) >= 60
+
+
+def test_a_removed_folder_is_named_as_the_reason(folder, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = CliRunner().invoke(group, ["inspect", str(folder / "good.csv")])
+    assert result.exit_code == 5
+    assert result.stderr == "Error: the folder that you are in was removed; change to another one\n"
+
+
+def test_only_reading_says_whether_a_file_can_be_read(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    (tmp_path / "old.toml").write_text("")
+    typed = ["inspect", str(folder / "good.csv"), "--write-config", str(tmp_path / "old.toml"), "--force"]
+    result = CliRunner().invoke(group, typed)
+    assert result.exit_code == 0, result.stderr
 
 
 def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypatch):

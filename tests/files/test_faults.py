@@ -1,5 +1,6 @@
 """Every write, every name and every flush of an output fails once: nothing is lost, half-written or left behind."""
 
+import contextlib
 import errno
 import itertools
 import os
@@ -115,8 +116,10 @@ def test_each_command_that_writes(folders, monkeypatch):
         assert all_or_nothing(make, run, seen) > 5
 
 
-def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch):
+@pytest.mark.parametrize("first", ["fair.csv", "fair.old"])
+def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch, first):
     folder = folders()
+    (folder / "fair.old").write_text("old fair.old")
     before = seen(folder)
     named, real = [], os.replace
 
@@ -126,7 +129,7 @@ def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders,
             raise OSError(errno.EIO, "Input/output error")
         real(source, target)
 
-    names = [folder / "fair.csv", folder / "model.fme"]
+    names = [folder / first, folder / "model.fme"]
     with pytest.raises(StorageError, match="Input/output error"), Staging(names, force=True) as staging:  # noqa: PT012
         for name in names:
             staging.path_for(name).write_text("new")
@@ -174,6 +177,29 @@ def test_a_name_taken_in_the_meantime_is_left_alone_and_nothing_appears(tmp_path
         targets[1].write_text("theirs")
     assert seen(tmp_path).keys() == {"b.csv"}
     assert targets[1].read_text() == "theirs"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_made_in_the_meantime_is_not_followed(folders, force):
+    folder = folders(old=False)
+    before = seen(folder)
+    target = folder / "fair.csv"
+    refused = contextlib.nullcontext() if force else pytest.raises(StorageError, match="made by another program")
+    with refused, Staging([target], force=force) as staging:
+        target.symlink_to("mine.txt")
+        staging.path_for(target).write_text("new")
+    assert seen(folder)["mine.txt"] == before["mine.txt"]
+    assert target.is_symlink() is not force
+
+
+def test_a_folder_that_cannot_be_flushed_is_named(tmp_path, monkeypatch):
+    def failing(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(atomic, "flush_folder", failing)
+    with pytest.raises(StorageError) as problem, Staging([tmp_path / "model.fme"]) as staging:
+        write_whole(staging.path_for(tmp_path / "model.fme"), b"")
+    assert str(problem.value) == f"cannot write {tmp_path}: Input/output error; choose another location"
 
 
 def test_a_folder_filled_in_the_meantime_is_left_alone(tmp_path):

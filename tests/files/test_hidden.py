@@ -1,5 +1,7 @@
 """Hidden folders: in use they stay, abandoned they go, and nothing else is touched."""
 
+import errno
+import itertools
 import os
 import signal
 import subprocess
@@ -37,6 +39,54 @@ def test_of_a_killed_process_it_is_removed_and_of_a_running_one_not(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+KILLED_WHILE_NAMING = """
+import os, signal, sys
+from pathlib import Path
+from fairmaxent.files.staging import Staging
+
+targets = [Path(sys.argv[1]) / name for name in sys.argv[4:]]
+force, left = sys.argv[2] == "force", int(sys.argv[3])
+
+def counted(call):
+    def counting(*args, **options):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+    return counting
+
+for name in ("mkdir", "open", "chmod", "fsync", "link", "replace", "rename", "unlink", "rmdir"):
+    setattr(os, name, counted(getattr(os, name)))
+with Staging(targets, force=force) as staging:
+    for target in targets:
+        staging.path_for(target).write_text("new")
+"""
+RESULTS = ("fair.csv", "model.fme", "report.html")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_run_killed_at_any_step_leaves_complete_results_in_order_and_the_next_removes_the_rest(tmp_path, force):
+    seen = []
+    for step in itertools.count(1):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        for name in RESULTS if force else ():
+            (folder / name).write_text("old")
+        typed = [str(folder), "force" if force else "new", str(step), *RESULTS]
+        ended = subprocess.run([sys.executable, "-c", KILLED_WHILE_NAMING, *typed], check=False).returncode
+        remove_abandoned(folder)
+        left = {path.name: path.read_text() for path in folder.iterdir()}
+        seen.append([left.pop(name, None) for name in RESULTS])
+        assert not left, step
+        if not ended:
+            break
+        assert ended == -signal.SIGKILL
+    before = "old" if force else None
+    steps = [["new"] * number + [before] * (3 - number) for number in range(4)]
+    assert [each for each, _ in itertools.groupby(seen)] == steps
+
+
 def test_without_a_lock_file_it_goes_only_if_it_is_empty(tmp_path):
     empty, full = (tmp_path / f".fairmaxent-{digit * 16}.tmp" for digit in "01")
     empty.mkdir()
@@ -65,6 +115,18 @@ def test_others_cannot_look_into_it_and_it_is_gone_at_the_end(tmp_path):
     with HiddenFolder(tmp_path) as path:
         assert path.stat().st_mode & 0o777 == 0o700
         (path / "a" / "b").mkdir(parents=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_even_its_owner_may_not_look_into_is_removed(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for name in ("open", "listdir", "scandir"):  # as with umask 777, which stops everyone but root
+        monkeypatch.setattr(os, name, denied)
+    with pytest.raises(PermissionError):
+        HiddenFolder(tmp_path)
+    monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
 
 

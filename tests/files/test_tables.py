@@ -379,6 +379,9 @@ REPEATED = {
     "with a null": '{"a":1,"b":"x"}\n{"a":2,"a":null,"b":"z"}\n',
     "in lines that lack another": '{"a":1,"b":"x"}\n{"a":2,"a":3}\n{"a":null,"b":null}\n',
     "with spaces": '{"a" : 1, "b" : "x", "a" : 2}\n{"a" : 3, "b" : null}\n',
+    "with a space in one place": '{"a":1,"b":"x","a" :2}\n{"b":"y"}\n',
+    "with tabs in one place": '{"a":1,"b":"x","a"\t\t\t:2}\n{"b":"y"}\n',
+    "as an escape": '{"a":1,"b":"x"}\n{"a":2,"b":"y","\\u0061":3}\n',
 }
 
 
@@ -388,6 +391,19 @@ def test_a_key_that_stands_twice_in_a_line_of_json_is_refused(content, tmp_path)
     line = 1 if content.splitlines()[0].count("a") > 1 else 2
     with pytest.raises(ColumnError, match=rf"line {line} of .*twice\.jsonl has the key '[ab]' twice; remove or rename"):
         read_table(tmp_path / "twice.jsonl")
+
+
+@pytest.mark.parametrize("text", [r"\ud83d", r"a\uD83db", r"\\\ud83d", r"\ud83d\\ude00"])
+def test_half_a_character_in_lines_of_json_is_refused(text, tmp_path):
+    (tmp_path / "half.jsonl").write_text(f'{{"a":"x"}}\n{{"a":"{text}"}}\n')
+    with pytest.raises(StorageError, match=r"line 2 of .*half\.jsonl has half a character \(\\u[dD]83[dD] without"):
+        read_table(tmp_path / "half.jsonl")
+
+
+def test_whole_characters_and_a_byte_order_mark_in_lines_of_json_are_read(tmp_path):
+    for name in ("whole.jsonl", "whole"):
+        (tmp_path / name).write_text(r'{"a":"\ud83d\ude00 \\ud83d \uD83D\uDE00"}' + "\n", encoding="utf-8-sig")
+        assert read_table(tmp_path / name).frame.to_dicts() == [{"a": "😀 \\ud83d 😀"}]
 
 
 def test_lines_of_json_that_only_look_like_it_are_read(tmp_path):

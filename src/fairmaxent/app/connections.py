@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fairmaxent.app.guard import Guard
 
-PATIENCE = 10.0  # seconds until a connection must have sent the head of a request
+PATIENCE = 10.0  # seconds until a connection must have sent the head of a request, and then more of its body
 MOST_CONNECTIONS = 128  # a browser has six
 _BACKLOG = 64  # connections that are accepted at once, before any can be ended
 _LAST_SECONDS = 2  # for answers under way when the app is stopped
@@ -49,6 +49,12 @@ class ImpatientProtocol(H11Protocol):
             others = (one for one in self.connections if isinstance(one, ImpatientProtocol) and one is not self)
             next((one for one in others if one.is_waiting), self).transport.abort()
 
+    def data_received(self, data: bytes) -> None:
+        """Begin to wait for more, if this was a part of a body; a head has to arrive in time as a whole."""
+        super().data_received(data)
+        if self._is_in_body:
+            self._begin_to_wait()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         if self._deadline is not None:
@@ -62,8 +68,12 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next request has not arrived so far; after an answer, the rest of a body is nothing new."""
-        return self.cycle is None or self.cycle.response_complete
+        """Whether the next request has not arrived, or not all of it; after an answer, its rest is nothing new."""
+        return self.cycle is None or self.cycle.response_complete or self._is_in_body
+
+    @property
+    def _is_in_body(self) -> bool:
+        return self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete
 
     def _begin_to_wait(self) -> None:
         if self._deadline is not None:
@@ -71,5 +81,7 @@ class ImpatientProtocol(H11Protocol):
         self._deadline = self.loop.call_later(PATIENCE, self._end_if_waiting)
 
     def _end_if_waiting(self) -> None:
-        if self.is_waiting:
+        if self.flow.read_paused:  # it is the app that does not read on
+            self._begin_to_wait()
+        elif self.is_waiting:
             self.transport.abort()

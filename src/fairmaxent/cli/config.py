@@ -11,7 +11,7 @@ import click
 
 from fairmaxent.cli.filing_options import FilingOptions
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
-from fairmaxent.cli.option_types import KEEP, NOTHING, Value, is_number
+from fairmaxent.cli.option_types import FILE, KEEP, NOTHING, Value, is_number
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.cli.renamed import RENAMED
@@ -148,7 +148,7 @@ def _as_option(name: str, value: Any, path: str) -> Any:
 
 config_option = click.option(
     "--config",
-    type=click.Path(),
+    type=FILE,
     is_eager=True,
     expose_value=False,
     callback=use_config,

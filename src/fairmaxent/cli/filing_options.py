@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from fairmaxent.cli.help import section
+from fairmaxent.cli.option_types import FILE
 from fairmaxent.cli.options import taking
 
 
@@ -62,5 +63,5 @@ evaluate_option = click.option(
     "attack the new rows.",
 )
 pdf_option = click.option(
-    "--pdf", type=click.Path(), help="Print the report to this PDF, if Chromium, Chrome or Edge is installed."
+    "--pdf", type=FILE, help="Print the report to this PDF, if Chromium, Chrome or Edge is installed."
 )

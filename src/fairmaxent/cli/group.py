@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import click
 import fairmaxent
 from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
 from fairmaxent.cli.streams import forget_stdout
-from fairmaxent.errors import did_you_mean
+from fairmaxent.errors import StorageError, did_you_mean
 
 # One line each, so that --help needs to import none of them; shown if the module is there.
 COMMANDS = {
@@ -62,6 +63,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed pipe ends it quietly, as other unix tools do."""
+        _check_current_folder()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -98,6 +100,14 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 
     Start with 'fairmaxent inspect data.csv': it says what to type next.
     """
+
+
+def _check_current_folder() -> None:
+    """Refuse to work where no name means anything: the system would only say that something does not exist."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as problem:
+        raise StorageError("the folder that you are in was removed; change to another one") from problem
 
 
 def _module(name: str) -> str:

@@ -15,6 +15,8 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.quoting import HOW, quoted, split, unquoted
 
+# That a file cannot be read is said when it is read, with the exit code for that; one to be replaced need not be.
+FILE = click.Path(readable=False)
 NOTHING = "none"
 KEEP = "keep"
 FREE = "free"

@@ -225,7 +225,7 @@ def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None
 
 # ---------------------------------------------------------------- the options themselves
 
-data_argument = click.argument("data", type=click.Path(), metavar="DATA")
+data_argument = click.argument("data", type=option_types.FILE, metavar="DATA")
 readable_option = click.option(
     "--readable-by-others",
     is_flag=True,
@@ -329,7 +329,7 @@ domain_options = taking(
         click.option(
             "--domain",
             "declared",
-            type=click.Path(),
+            type=option_types.FILE,
             metavar="FILE",
             help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
         ),

@@ -16,6 +16,7 @@ from fairmaxent.cli.filing_options import (
 )
 from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
+from fairmaxent.cli.option_types import FILE
 from fairmaxent.cli.options import (
     force_option,
     json_option,
@@ -134,7 +135,7 @@ output_options = taking(
     "wanted",
     *section(
         "What is written",
-        click.option("-o", "--output", type=click.Path(), help="Where to write the fair table; - is stdout."),
+        click.option("-o", "--output", type=FILE, help="Where to write the fair table; - is stdout."),
         output_format_option,
         like_input_option,
         click.option(
@@ -166,10 +167,10 @@ output_options = taking(
         ),
         click.option(
             "--model",
-            type=click.Path(),
+            type=FILE,
             help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
         ),
-        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
+        click.option("--report", type=FILE, help="Write a report to this file (.html, .md, .json or .pdf)."),
         pdf_option,
         evaluate_option,
         click.option(

@@ -198,9 +198,10 @@ def _before(one: Pending) -> _Before:
     inode, backup = one.temporary.stat().st_ino, None
     mode = one.path.stat().st_mode if one.path.exists() else None
     if mode is not None and one.force:
+        name = one.temporary.with_name(f"{one.temporary.stem}-before")
         with contextlib.suppress(OSError):  # there may be no hard links
-            os.link(one.path, one.temporary.with_suffix(".old"))
-            backup = one.temporary.with_suffix(".old")
+            os.link(one.path, name)
+            backup = name
     return _Before(inode, mode, backup)
 
 

@@ -96,7 +96,7 @@ def _create(parent: Path, mode: int) -> tuple[Path, int]:
         except FileNotFoundError:
             continue
         except OSError:
-            _remove(path)
+            os.rmdir(path)  # there is nothing in it, and a umask may keep even its owner from looking
             raise
         _lock(lock, wait=True)
         if (path / _LOCK).exists():
@@ -133,16 +133,29 @@ def _remove_if_abandoned(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    import shutil  # slow to import
-
     aside = _new_path(path.parent)
     try:
         os.rename(path, aside)
     except OSError:
         aside = path
-    shutil.rmtree(aside, ignore_errors=True)
-    if aside.exists():  # a passing failure
-        shutil.rmtree(aside, ignore_errors=True)
+    for _ in range(2):  # a failure may pass
+        with contextlib.suppress(OSError):
+            _remove_lock_last(aside)
+
+
+def _remove_lock_last(path: Path) -> None:
+    """Remove a folder such that, if this is cut short, the next run still recognises it."""
+    import shutil  # slow to import
+
+    for one in list(path.iterdir()):
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one, ignore_errors=True)
+        elif one.name != _LOCK:
+            with contextlib.suppress(OSError):
+                os.unlink(one)
+    if os.listdir(path) == [_LOCK]:
+        os.unlink(path / _LOCK)
+    os.rmdir(path)
 
 
 @contextlib.contextmanager

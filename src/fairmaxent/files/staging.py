@@ -45,7 +45,8 @@ class Staging:
         force: bool = False,
         readable: Sequence[Name] = (),
     ) -> None:
-        files = [_checked_file(target, force=force) for target in targets if target != STANDARD]
+        named = [target for target in targets if target != STANDARD]
+        files = [_checked_file(target, force=force) for target in named]
         paths = [*files, *(atomic.check_folder(folder) for folder in folders)]
         repeated = next((path for path in paths if paths.count(path) > 1), None)
         if repeated is not None or list(targets).count(STANDARD) > 1:
@@ -53,10 +54,12 @@ class Staging:
         self._force = force
         self._hidden: dict[Path, HiddenFolder] = {}
         self._staged: dict[Path, _Staged] = {}
-        shared = {atomic.target_of(target) for target in readable if target != STANDARD}
+        # Links were followed once: somebody may put another one there before the end.
+        self._paths = dict(zip(map(Path, [*named, *folders]), paths, strict=True))
+        shared = set(map(Path, readable))
         try:
-            for path in paths:
-                self._stage(path, readable=path in shared, is_folder=path not in files)
+            for name, path in self._paths.items():
+                self._stage(path, readable=name in shared, is_folder=path not in files)
         except BaseException:
             self._remove()
             raise
@@ -80,7 +83,7 @@ class Staging:
 
     def path_for(self, target: Name) -> Path:
         """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
-        return self._staged[atomic.target_of(target)].temporary
+        return self._staged[self._paths[Path(target)]].temporary
 
     def write_table(
         self,
@@ -119,6 +122,7 @@ class Staging:
     def _name_targets(self, problem: OSError | StorageError) -> None:
         """Let an error name the file that was asked for, and not the hidden one, which is gone when it is read."""
         hidden = {str(one.temporary): str(one.path) for one in self._staged.values()}
+        hidden |= {str(folder.path): str(parent) for parent, folder in self._hidden.items()}
         if isinstance(problem, StorageError):
             parts = [_replaced(part, hidden) if isinstance(part, str) else part for part in problem.parts]
             StorageError.__init__(problem, *parts)
@@ -160,8 +164,10 @@ def _checked_file(target: Name, *, force: bool) -> Path:
     """Refuse a target that cannot be written, before any work."""
     with atomic.write_errors(Path(target)):
         path = atomic.target_of(target)
-        if path.is_dir():
+        if path.is_dir() or os.fspath(target).endswith("/"):
             raise StorageError(f"{path} is a folder; name a file in it")
+        if path.is_symlink():  # links were followed, so this one has no end
+            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
         if not path.parent.is_dir():
             raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
         if path.exists() and not atomic.is_special(path) and not force:

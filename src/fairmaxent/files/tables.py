@@ -7,6 +7,7 @@ completely or not at all, and several files appear together.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +34,7 @@ from fairmaxent.files.csv_reader import read_csv
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.form import TableForm
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES, FileFormat, output_format, suffixes_of
-from fairmaxent.files.json_keys import refuse_repeated_keys
+from fairmaxent.files.json_lines import refuse_half_characters, refuse_repeated_keys
 from fairmaxent.files.parquet_footer import check_footer
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.xlsx_reader import read_xlsx
@@ -181,7 +182,7 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> FileFormat:
     if content.startswith((b"ARROW1", STREAM)):
         return "arrow"
     suffix = next((suffix for suffix in suffixes_of(path) if suffix not in COMPRESSED), "")
-    start = content[:100].lstrip()
+    start = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if suffix not in SUFFIXES and start.startswith(b"{"):
         return "jsonl"
     if suffix == ".json" and start.startswith(b"["):
@@ -203,6 +204,8 @@ def _read_typed(content: bytes, format: FileFormat, path: object) -> Any:
         try:
             if format in ("parquet", "arrow"):
                 return _with_texts(_reader(content, format, polars)(content), content, path)
+            content = content.removeprefix(codecs.BOM_UTF8)
+            refuse_half_characters(content, path)
             frame = polars.read_ndjson(content, schema=_json_schema(content, path, polars))
             refuse_repeated_keys(content, frame, path)
             return frame

@@ -6,11 +6,12 @@ import importlib
 
 import click
 
+from fairmaxent.cli.option_types import FILE
 from fairmaxent.cli.streams import echo
 
 
 @click.command()
-@click.argument("data", type=click.Path(), required=False, metavar="[DATA]")
+@click.argument("data", type=FILE, required=False, metavar="[DATA]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address of the page, and do not open it.")
 def command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)

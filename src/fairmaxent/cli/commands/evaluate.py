@@ -59,7 +59,7 @@ evaluate_options = taking(
         "What the rows are judged by",
         click.option(
             "--control",
-            type=click.Path(),
+            type=option_types.FILE,
             metavar="FILE",
             help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
         ),
@@ -113,8 +113,8 @@ evaluate_options = taking(
     cls=EvaluateCommand,
     epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
 )
-@click.argument("real", type=click.Path(), metavar="REAL")
-@click.argument("new", type=click.Path(), metavar="NEW")
+@click.argument("real", type=option_types.FILE, metavar="REAL")
+@click.argument("new", type=option_types.FILE, metavar="NEW")
 @evaluate_options
 @json_option
 @reading_options

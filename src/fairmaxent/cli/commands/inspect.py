@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 @data_argument
 @proposed_role_options
 @json_option
-@click.option("--write-config", type=click.Path(), metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
+@click.option("--write-config", type=option_types.FILE, metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
 @click.option(
     "--write-domain",
-    type=click.Path(),
+    type=option_types.FILE,
     metavar="FILE",
     help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
 )
@@ -78,7 +78,7 @@ def command(
     for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
         if path == "-":
             raise click.UsageError(f"{option} needs the name of a file, not -")
-    written = [path for path in (write_config, write_domain) if path]
+    written = [path for path in (write_config, write_domain) if path is not None]
     refuse_overwriting([data], written)
     with Staging(written, force=force, readable=written) as staging:
         with step(f"reading {data}"):
@@ -87,10 +87,10 @@ def command(
         with step("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
             inspection = inspected(table.frame, roles, domain)
-        if write_config:
+        if write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
             write_private(staging.path_for(write_config), config.encode())
-        if write_domain:
+        if write_domain is not None:
             write_private(staging.path_for(write_domain), domain_draft(table.frame, roles, domain).encode())
     notes = table.notes_spelled(as_typed)
     if as_json:
@@ -99,7 +99,7 @@ def command(
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
         say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
-    if write_domain:
+    if write_domain is not None:
         say(
             f"Every level and edge in {cell_text(write_domain)} must be public knowledge: read it, edit it, and then "
             "remove the line 'draft = true'.",

@@ -126,7 +126,7 @@ rake_options = taking(
             "--margins",
             multiple=True,
             required=True,
-            type=click.Path(),
+            type=option_types.FILE,
             metavar="FILE",
             help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside "
             "columns of the data; repeatable.",
@@ -162,11 +162,13 @@ rake_options = taking(
     ),
     *section(
         "What is written",
-        click.option("-o", "--output", type=click.Path(), help="Where to write the weighted table; - is stdout."),
+        click.option("-o", "--output", type=option_types.FILE, help="Where to write the weighted table; - is stdout."),
         output_format_option,
         like_input_option,
         click.option("--weight-name", default=WEIGHT_NAME, show_default=True, help="Name of the column of weights."),
-        click.option("--report", type=click.Path(), help="Write a report to this file (.html, .md, .json or .pdf)."),
+        click.option(
+            "--report", type=option_types.FILE, help="Write a report to this file (.html, .md, .json or .pdf)."
+        ),
         pdf_option,
         readable_option,
         force_option,

@@ -18,6 +18,7 @@ from fairmaxent.cli.filing_options import (
 )
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
+from fairmaxent.cli.option_types import FILE
 from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
 from fairmaxent.cli.text import cell_text, say, step
 
@@ -28,16 +29,16 @@ _DEFAULT = "report.html"
 
 
 @click.command()
-@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.argument("model", type=FILE, metavar="MODEL")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
+    type=FILE,
     help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
 )
 @pdf_option
-@click.option("--data", type=click.Path(), help="The table that the model was made from, to count copies exactly.")
-@click.option("--sample", type=click.Path(), help="The rows that were drawn or added; by default new ones are drawn.")
+@click.option("--data", type=FILE, help="The table that the model was made from, to count copies exactly.")
+@click.option("--sample", type=FILE, help="The rows that were drawn or added; by default new ones are drawn.")
 @click.option(
     "--mode",
     type=click.Choice(["rows", "weights", "top-up"]),

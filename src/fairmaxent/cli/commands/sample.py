@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.argument("model", type=option_types.FILE, metavar="MODEL")
 @click.option("-n", "--rows", type=click.IntRange(1), required=True, help="How many rows.")
 @click.option(
     "--given",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column to "
     "allow another value.",
 )
-@click.option("-o", "--output", type=click.Path(), default="-", help="Where to write the rows; stdout by default.")
+@click.option("-o", "--output", type=option_types.FILE, default="-", help="Where to write the rows; stdout by default.")
 @output_format_option
 @click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota.")
 @click.option(

@@ -6,11 +6,12 @@ import click
 
 from fairmaxent.cli import text
 from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.cli.option_types import FILE
 from fairmaxent.cli.options import json_option
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
-@click.argument("model", type=click.Path(), metavar="MODEL")
+@click.argument("model", type=FILE, metavar="MODEL")
 @json_option
 def command(model: str, as_json: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.

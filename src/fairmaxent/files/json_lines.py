@@ -1,7 +1,8 @@
-"""Keys that stand twice in an object of JSON lines, of which polars silently takes the first.
+"""What polars reads from JSON lines without a word, though something else is written there.
 
-Reading every line once more in Python would take several times as long as polars does. So the colons after keys are
-counted first, and only if there are more than the table accounts for, lines are looked at.
+Of keys that stand twice in an object it takes the first. Reading every line once more in Python would take several
+times as long as polars does. So the colons after keys are counted first, and only if there are more than the table
+accounts for, lines are looked at. And the first half of a character, where the second is missing, becomes a zero.
 """
 
 from __future__ import annotations
@@ -12,9 +13,24 @@ import json
 import re
 from typing import Any
 
-from fairmaxent.errors import ColumnError, shown
+from fairmaxent.errors import ColumnError, StorageError, shown
 
 _COLON = re.compile(rb'"\s{0,2}:\s{0,2}')
+_COLONS_AFTER_KEYS = (b'":', b" :", b"\t:", b"\r:")
+_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
+
+
+def refuse_half_characters(content: bytes, path: object) -> None:
+    """Refuse lines with the first half of a character that takes two escapes, as texts have that were cut off."""
+    if not _HALF.search(content):
+        return
+    half = _HALF.search(content.replace(rb"\\", b"__"))  # two backslashes are one that begins no escape
+    if half is not None:
+        number = content.count(b"\n", 0, half.start()) + 1
+        raise StorageError(
+            f"line {number} of {path} has half a character ({half[0].decode()} without its second half); "
+            "write the file again, or take it out"
+        )
 
 
 def refuse_repeated_keys(content: bytes, frame: Any, path: object) -> None:
@@ -30,11 +46,12 @@ def refuse_repeated_keys(content: bytes, frame: Any, path: object) -> None:
 def _has_more_keys(content: bytes, frame: Any) -> bool:
     """Whether there seem to be more keys than values; texts with a quote before a colon seem so, too.
 
-    A program writes all colons alike, so they are counted the way that the first is written.
+    A program writes all colons alike, so nulls are counted the way that the first colon is written. Each mistake makes
+    keys more or values less, and then costs time only.
     """
     first = _COLON.search(content)
     colon = b'":' if first is None else first[0]
-    keys, cells = content.count(colon.rstrip()), len(frame) * frame.width
+    keys, cells = sum(content.count(each) for each in _COLONS_AFTER_KEYS), len(frame) * frame.width
     missing = sum(frame.null_count().row(0))
     values = cells - missing + (content.count(colon + b"null") if missing else 0)
     return bool(keys > min(cells, values))
