@@ -51,6 +51,7 @@ IDENTIFIERS = {
     "homes": visits([f"52.5{n}012, 13.4{n}345" for n in range(10, 20)]),
     "pages": visits([f"https://example.org/u/{first}{last}" for first in FIRST for last in LAST]),
     "user names that stand twice": [f"{FIRST[n % 10]}_{n % 110}".lower() for n in range(ROWS)],
+    "user names that stand thrice": [f"{FIRST[n % 10]}.smith{n % 70}" for n in range(ROWS)],
     "keys with a number for none": [*[-1] * 20, *(49_000_000 + 7_919 * row for row in range(180))],
     "long keys that repeat": visits([40_000_000 + 7_919 * person for person in range(80)]),
     "notes": [
@@ -115,7 +116,7 @@ def test_a_column_called_name_holds_people_or_something_else():
     assert Domain.infer(pd.DataFrame({"Name": [f"p{row % 70}" for row in range(2000)]})).identifiers == ()
     assert Domain.infer(pd.DataFrame({"name": people[:12], "note": people[:12]})).identifiers == ("name",)
     parts = [f"v{row % 50}" for row in range(ROWS)]
-    assert Domain.infer(pd.DataFrame({"last": parts, "2": parts})).identifiers == ("last",)
+    assert Domain.infer(pd.DataFrame({"last": parts, "2": parts, "User": parts})).identifiers == ("last", "User")
 
 
 def test_exact_coordinates_are_identifiers_and_rounded_ones_are_not():

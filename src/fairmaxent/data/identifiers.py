@@ -48,7 +48,10 @@ _PERSONAL = _words(
     "имя фамилия отчество фио адрес 姓名 名字 氏名 名前 住所 地址 이름 성명 주소 الاسم العنوان שם όνομα"
 )
 _NAMES = _words("name names nom noms nome nombre naam navn namn")  # of people, unless a word says of what else
-_PARTS = _words("first last given family")  # of a name, where a column is called nothing else
+# Those that say whom or which part of a name a column holds, if it is called nothing else.
+_PARTS = _words(
+    "first last given family user author patient student pupil employee applicant customer client member teacher person"
+)
 _COORDINATES = _words("lat latitude lon lng longitude gps breitengrad langengrad")
 # Those of numbers that are handed out to people, and are long; a person's number may stand in many rows.
 _NUMBERS = _words(
@@ -80,7 +83,11 @@ _PERSON = re.compile(
 _LONG_NUMBER = re.compile(
     r"(?=(?:\D*\d){7})[A-Z]{0,3}[\d ()+./-]{7,30}[A-Z]{0,3}|[A-Z]{2} ?\d{6} ?[A-Z]", re.IGNORECASE
 )
-_KEY = re.compile(r"(?=(?:\D*\d){5})[A-Z0-9][A-Z0-9 ./_-]{4,39}|https?://\S+|www\.\S+|@\w+", re.IGNORECASE)
+_KEY = re.compile(
+    r"(?=(?:\D*\d){5})[A-Z0-9][A-Z0-9 ./_-]{4,39}|https?://\S+|www\.\S+|@\w+"
+    r"|(?=.*[._\d])[A-Z]{2,}([._-][A-Z]{2,})*[._-]?\d{0,6}[A-Z]?",  # a user name
+    re.IGNORECASE,
+)
 
 
 def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | None = None) -> bool:
