@@ -85,3 +85,13 @@ def test_what_only_the_table_could_show_is_named(tmp_path):
     privacy = fairmaxent.Privacy(epsilon=1.0)
     fairmaxent.debias(table, "hired", "sex", domain=domain, privacy=privacy, estimate=None).save(tmp_path / "model.fme")
     assert "not verified: that the counts have the noise that the ledger states" in run(tmp_path / "model.fme").stdout
+
+
+def test_what_only_the_table_or_the_rows_could_show_is_named(tmp_path):
+    table = biased_table()
+    mails = pl.Series("mail", [f"a{row}@example.org" for row in range(len(table))])
+    fit = fairmaxent.debias(table.with_columns(mails), "income", "sex", estimate=None, random_state=3)
+    fit.save(tmp_path / "model.fme")
+    shown = run(tmp_path / "model.fme").stdout
+    assert "not verified: which columns were left out" in shown
+    assert "not verified: the seed" in shown

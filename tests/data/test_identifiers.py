@@ -38,6 +38,22 @@ IDENTIFIERS = {
     "social security numbers": visits([f"{n}-{n % 90 + 10}-{n + 1000}" for n in some(50, 100, 999)]),
     "national insurance numbers": visits([f"QQ {n} C" for n in some(80, 100_000, 999_999)]),
     "people who come again": visits([f"{first} {last}" for first in FIRST for last in LAST]),
+    "names in capitals": visits([f"{last.upper()} {first.upper()}" for first in FIRST for last in LAST]),
+    "names with a particle": visits([f"{first} van de Mc{last.title()}" for first in FIRST for last in LAST]),
+    "names without capitals": visits([f"{first}{last}" for first in "王李张刘陈杨赵" for last in "伟芳敏静丽强磊军洋"]),
+    "phone numbers in pairs": visits([f"0{n} {n + 10} {n + 20} {n + 30} {n + 40}" for n in range(1, 10)]),
+    "phone numbers in two groups": visits([f"030/{number}" for number in some(10, 10**6, 10**7)]),
+    "national numbers with letters": visits([f"RSSMRA{n}A01H501{c}" for n in range(10, 19) for c in "ABC"]),
+    "national numbers with a birthday": visits([f"8{n}0101-{n}234" for n in range(1, 9)]),
+    "hashes": visits([f"{n:032x}" for n in some(12, 10**17, 10**18)]),
+    "machines": visits([f"10.0.{n}.{n}" for n in range(9)]),
+    "network cards": visits([f"00:1b:44:11:3a:{n}" for n in range(10, 20)]),
+    "homes": visits([f"52.5{n}012, 13.4{n}345" for n in range(10, 20)]),
+    "pages": visits([f"https://example.org/u/{first}{last}" for first in FIRST for last in LAST]),
+    "user names that stand twice": [f"{FIRST[n % 10]}_{n % 110}".lower() for n in range(ROWS)],
+    "user names that stand thrice": [f"{FIRST[n % 10]}.smith{n % 70}" for n in range(ROWS)],
+    "keys with a number for none": [*[-1] * 20, *(49_000_000 + 7_919 * row for row in range(180))],
+    "long keys that repeat": visits([40_000_000 + 7_919 * person for person in range(80)]),
     "notes": [
         f"reports {what} since {days} days, came alone, will be seen again"
         for what, days in zip(visits(["pain", "fever", "cough"]), some(ROWS, 1, 60), strict=True)
@@ -54,6 +70,8 @@ OTHERS = {
     "dates": [pd.Timestamp("2020-01-01") + pd.Timedelta(days=row) for row in range(ROWS)],
     "dates as texts": visits([f"2020-{month:02}-{day:02}" for month in range(1, 9) for day in range(1, 25)][:120]),
     "dates as numbers": [20_200_000 + 100 * (row % 12 + 1) + row % 28 + 1 for row in range(ROWS)],
+    "times as texts": [f"{row % 24:02}:{row * 7 % 60:02}" for row in range(ROWS)],
+    "round amounts": [100_000 * number for number in some(ROWS, 100, 999)],
     "towns": visits(["New York", "San José", "Los Angeles", "Bad Homburg", "Berlin"]),
     "long answers": visits(
         ["I agree with this statement to a large extent", "I do not agree with it at all, or a bit"]
@@ -82,6 +100,41 @@ def test_the_name_of_a_column_counts_if_it_has_many_values(name, expected):
     many, few = [f"v{row % 50}" for row in range(ROWS)], [f"v{row % 10}" for row in range(ROWS)]
     assert Domain.infer(pd.DataFrame({name: many})).identifiers == ((name,) if expected else ())
     assert Domain.infer(pd.DataFrame({name: few})).identifiers == ()
+
+
+@pytest.mark.parametrize("name", ["first_name", "Vorname", "prénom", "Apellidos", "имя", "氏名", "Straße", "user name"])
+def test_texts_that_tell_people_apart_are_identifiers_however_often_each_stands(name):
+    texts = [f"v{row % 25}" for row in range(2000)]
+    assert Domain.infer(pd.DataFrame({name: texts})).identifiers == (name,)
+    assert Domain.infer(pd.DataFrame({f"{name} count": [row % 25 for row in range(2000)]})).identifiers == ()
+
+
+def test_a_column_called_name_holds_people_or_something_else():
+    people = [f"{FIRST[row % 10]} {LAST[row % 7]}" for row in range(2000)]
+    schools = [f"{FIRST[row % 10]} School {LAST[row % 7].title()}" for row in range(2000)]
+    assert Domain.infer(pd.DataFrame({"Name": people, "name of school": schools})).identifiers == ("Name",)
+    assert Domain.infer(pd.DataFrame({"Name": [f"p{row % 70}" for row in range(2000)]})).identifiers == ()
+    assert Domain.infer(pd.DataFrame({"name": people[:12], "note": people[:12]})).identifiers == ("name",)
+    parts = [f"v{row % 50}" for row in range(ROWS)]
+    assert Domain.infer(pd.DataFrame({"last": parts, "2": parts, "User": parts})).identifiers == ("last", "User")
+
+
+def test_exact_coordinates_are_identifiers_and_rounded_ones_are_not():
+    exact = RNG.normal(50, 1, ROWS)
+    frame = pd.DataFrame({"home_lat": exact, "latitude": exact.round(1), "flat": exact})
+    assert Domain.infer(frame).identifiers == ("home_lat",)
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        lambda mails: pd.DataFrame({"x": pd.Categorical(mails, ordered=True)}),
+        lambda mails: pl.DataFrame({"x": mails}, schema={"x": pl.Enum(sorted(set(mails)))}),
+    ],
+)
+def test_an_order_does_not_hide_identifiers(ordered):
+    assert Domain.infer(ordered(visits(["a@b.org", "c@d.org"]))).identifiers == ("x",)
+    assert Domain.infer(ordered(visits(["low", "high"]))).identifiers == ()
 
 
 PHONES = [4_915_112_345_678 + 7_919 * person for person in range(6)]

@@ -221,3 +221,26 @@ def test_a_hint_on_order_lists_no_people():
     with pytest.raises(LevelError, match=r"there are 1\d\d levels") as caught:
         Domain.infer(people(), order={"name": ["nobody"]})
     assert not leaks(str(caught.value))
+
+
+# ---------------------------------------------------------------- notes on how a file was read
+
+
+def test_a_note_on_reading_shows_no_cell_of_a_column_that_is_left_out(tmp_path):
+    table = people().astype({"patient_id": str, "age": str})
+    table.loc[3, ["patient_id", "age"]] = ["Zqname Zqsurname", "unknown"]
+    table.to_csv(tmp_path / "data.csv", index=False)
+    asked = ["--outcome", "hired", "--protected", "sex", "--estimate", "none"]
+    files = ["-o", tmp_path / "fair.csv", "--report", tmp_path / "report.json"]
+    result = run("debias", tmp_path / "data.csv", *asked, *files)
+    assert "age was read as text because of 'unknown'" in result.stdout
+    assert "Zqname" not in result.stdout + result.stderr + (tmp_path / "report.json").read_text()
+
+
+def test_a_first_row_of_people_is_not_taken_for_names_unnoticed(tmp_path):
+    people().to_csv(tmp_path / "data.csv", index=False, header=False)
+    people().to_csv(tmp_path / "named.csv", index=False)
+    remark = "looks like data, but was read as names of columns; if so, name the columns in --columns"
+    assert remark in run("inspect", tmp_path / "data.csv").stdout
+    assert remark not in run("inspect", tmp_path / "named.csv").stdout
+    assert remark not in run("inspect", tmp_path / "data.csv", "--columns", ",".join(people().columns)).stdout

@@ -166,9 +166,11 @@ def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]], rows: in
             series = pandas.Series(arrays["numbers"].view(f"{dtype.kind}8[{np.datetime_data(dtype.base)[0]}]"))
             zone = getattr(dtype, "tz", None)
             return series.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else series
-        case _:
+        case "numbers":
             series = pandas.Series(arrays["numbers"]).astype(record["dtype"])
             return series.mask(arrays["missing"]) if "missing" in arrays else series
+        case _:
+            raise ValueError("a column has an unknown layout")
 
 
 def _tagged(value: object, name: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import Option, check_choice, cut
 from fairmaxent.files.amounts import LOOKED_AT, Amounts, read_amounts
@@ -227,6 +228,8 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
         if 1 <= len(others) <= _FEW and (
             _infer(rest, polars, _BOTH)[0].dtype.is_numeric() or read_amounts(rest, _BOTH) is not None
         ):
+            if Domain.infer(present.select(name)).identifiers:
+                continue  # it is left out, and the text may be a person's
             shown = ", ".join(repr(cut(text)) for text in others)
             count = rest.null_count() - column.null_count()
             cells = "1 cell" if count == 1 else f"{count:,} cells"

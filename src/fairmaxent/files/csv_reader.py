@@ -18,6 +18,7 @@ from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.footer import check_skip_last, footer_remarks, without_empty_end, without_last_lines
 from fairmaxent.files.form import CsvForm
 from fairmaxent.files.formats import FileFormat
+from fairmaxent.files.header import row_remark
 
 
 def read_csv(
@@ -52,6 +53,7 @@ def read_csv(
     conventions = Conventions(layout.separator, decimal, date_order, texts)
     typed = typed_table(cells, ["", *missing], conventions)
     frame, empty = without_empty_end(typed.frame, path)
+    remarks += row_remark(frame, path) if columns is None else ()
     remarks += [*typed.remarks, *empty, *(footer_remarks(frame, path) if skip_last is None else ())]
     return frame, remarks, _form(format, decoded, layout, typed, has_header=columns is None)
 

@@ -58,7 +58,5 @@ def footer_remarks(frame: Any, path: str) -> Iterator[Remark]:
         )
         yield (what, Option("skip_last", 1))
     elif len(filled) == 1 and len(last) > _FEW and text:
-        what = (
-            f"the last row of {path} only has {cut(text)!r} and was read as data; if it is a remark, leave it out with "
-        )
+        what = f"the last row of {path} only has a text and was read as data; if it is a remark, leave it out with "
         yield (what, Option("skip_last", 1))

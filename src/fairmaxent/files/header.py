@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import check_file_columns
 from fairmaxent.errors import ColumnError, Option
 from fairmaxent.files.cell_kinds import Remark
@@ -79,6 +81,14 @@ def title_remark(path: str, where: str, names: Cells) -> Remark:
         "it is not, set ",
         Option("skip_lines", 0),
     )
+
+
+def row_remark(frame: Any, path: str) -> Iterator[Remark]:
+    """Say that the first line may be a row, and not names of columns: several are called like one of their values."""
+    texts = (column for column in frame.iter_columns() if column.dtype == load_library("polars").String)
+    if sum((column == column.name).any() for column in texts) > 1:
+        what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
+        yield (what, Option("columns"))
 
 
 def some_names(names: Cells) -> str:

@@ -17,7 +17,7 @@ from fairmaxent.files.cell_kinds import MISSING, Conventions, Decimal, Remark, T
 from fairmaxent.files.date_forms import DateOrder
 from fairmaxent.files.footer import check_skip_last, footer_remarks
 from fairmaxent.files.form import SheetForm
-from fairmaxent.files.header import column_names, title_count, title_remark
+from fairmaxent.files.header import column_names, row_remark, title_count, title_remark
 from fairmaxent.files.xlsx_values import CellValue, ErrorValue, text_of_value
 from fairmaxent.files.xlsx_workbook import SheetCells, SheetName, Workbook, open_workbook
 
@@ -58,6 +58,7 @@ def read_xlsx(
     typed, read = _typed(region, set(missing), Conventions("", decimal, date_order, texts))
     remarks += [*read, *typed.remarks]
     frame = typed.frame
+    remarks += row_remark(frame, path) if columns is None else ()
     remarks += footer_remarks(frame, path) if skip_last is None else ()
     return frame, remarks, _form(workbook, chosen, cells, region, has_header=columns is None)
 

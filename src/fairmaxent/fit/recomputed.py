@@ -182,6 +182,8 @@ def _check_privacy(learned: Learned) -> None:
 
 def _check_certificate(stored: Certificate, made: Certificate, *, complete: bool) -> None:
     _require("the certificate measures something else than was asked for", stored.measure == made.measure)
+    columns = stored.measure.columns
+    _require("the certificate is about other columns", columns == made.measure.columns or not (complete or columns))
     _require("the certificate has another table than the distribution", _same(stored.table, made.table))
     stated, expected = stored.to_dict(), made.to_dict()
     for name in expected if complete else _CORE:

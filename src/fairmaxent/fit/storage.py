@@ -20,7 +20,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Column
 from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.data.positions import Positions
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.errors import DependencyError, StorageError, shown
@@ -195,7 +195,7 @@ def _unpack(record: Record, arrays: Arrays) -> Learned:
     )
     certificate = unpack_certificate(record["certificate"], masses(arrays["certificate/table"], *roles.blocks.shape(0)))
     check_ranges(certificate)
-    _check_request(request, roles, weight)
+    _check_request(request, roles, columns, weight)
     return Learned(
         request=request,
         columns=columns,
@@ -224,11 +224,15 @@ def _unpack_roles(record: Record, domain: Domain) -> Roles:
     return Roles.of(domain, domain.names[outcome], *names)
 
 
-def _check_request(request: Request | PaperRequest, roles: Roles, weight: Column | None) -> None:
+def _check_request(
+    request: Request | PaperRequest, roles: Roles, columns: tuple[str, ...], weight: Column | None
+) -> None:
     """Refuse a request that is about other columns."""
     others = [request.protected]
     if isinstance(request, Request):
         others = [*request.protected_names, *request.also_names, *request.within_names]
+        if not set(read_columns("keep", request.keep or [])) <= set(columns):
+            raise ValueError("the request keeps columns that the model does not have")
     if (request.outcome, *others) != roles.names or request.weight != (None if weight is None else weight.name):
         raise ValueError("the request names other columns than the model has")
 

@@ -57,6 +57,10 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
         unverified.append("the decisions of the student of relabelling, which would have to be trained again")
     if fit.certificate.privacy is not None:
         unverified.append("that the counts have the noise that the ledger states, which only the table would show")
+    if fit.certificate.left_out_columns:
+        unverified.append("which columns were left out, because the model does not have them")
+    if fit.request.random_state is not None:
+        unverified.append("the seed, which only the rows that were drawn with it would show")
     if fit.certificate.notes:
         unverified.append("the notes on how columns were read, which are kept as text")
     with open(path, "rb") as file:
