@@ -134,7 +134,7 @@ def _reached(report: Report) -> Answer:
     return Answer(
         "reached",
         "What was reached",
-        (sentences.verdict(report),),
+        (sentences.verdict(report), *(shortened(line, _LINE) for line in report.means)),
         table,
         (f"{more(left, 'rate')} {APPENDIX}.",) if left else (),
     )
