@@ -204,3 +204,15 @@ def test_a_group_that_is_removed_takes_its_missing_outcomes_along():
     assert weights[(frame.z == "r").to_numpy()].max() == 0
     outcome = frame.y.fillna("missing")
     assert shares_of(outcome, weights) == pytest.approx(outcome.value_counts(normalize=True).to_dict())
+
+
+@pytest.mark.parametrize("asked", [{"forbid": [{"x": "a", "z": "p"}]}, {"target": {"y": {"yes": 0.5, "no": 0.5}}}])
+def test_rows_may_lack_two_outcomes(asked):
+    frame, rng = with_gaps(), np.random.default_rng(1)
+    frame["promoted"] = np.where(rng.random(600) < np.where(frame.z == "q", 0.3, 0.6), "yes", "no").astype(object)
+    frame.loc[rng.random(600) < 0.1, "promoted"] = None
+    assert (frame.y.isna() & frame.promoted.isna()).any()
+    fit = fairmaxent.debias(frame, ["y", "promoted"], "z", estimate=None, **asked)
+    promoted = frame.promoted.fillna("missing")
+    assert shares_of(promoted, fit.weights()) == pytest.approx(promoted.value_counts(normalize=True).to_dict())
+    assert list(fit.certificate.achieved["statistical_rate"].values()) == pytest.approx([1, 1])

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
+from fairmaxent.fit.mean_text import mean_lines
 
 PROBLEMS = 20
 
@@ -92,6 +93,19 @@ def test_means_within_strata():
     assert means["f"]["a"] != pytest.approx(means["f"]["b"], rel=0.02)
 
 
+def test_what_is_said_of_means_is_about_groups_of_one_stratum():
+    frame = salaries(2, 1500)
+    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", within="job", estimate=None)
+    before = means_of(frame, 1.0, ["job", "sex"]).unstack()
+    (line,) = mean_lines(fit)
+    gap = np.abs(before["m"] - before["f"]).max()
+    assert line.endswith(f"sex within job: up to {gap:.4g} apart in the data, equal by the fair weights.")
+    limited = fairmaxent.debias(frame, "salary", "sex", means="equal", largest_weight=1.1, estimate=None)
+    after = means_of(frame, limited.weights(), "sex")
+    (line,) = mean_lines(limited)
+    assert line.endswith(f"up to {after['m'] - after['f']:.4g} apart by the fair weights.")
+
+
 def test_design_weights_count():
     frame = salaries(3).assign(design=np.random.default_rng(0).gamma(2.0, size=600))
     fit = fairmaxent.debias(frame, "salary", "sex", means="equal", weight="design", estimate=None)
@@ -112,7 +126,10 @@ def test_the_certificate_states_them_and_survives_a_file(tmp_path):
     assert again.certificate.means == fit.certificate.means
     pd.testing.assert_frame_equal(again.sample(40, random_state=0), fit.sample(40, random_state=0))
     fit.report(tmp_path / "report.md", data=frame)
-    assert "The mean of salary is equal in all groups" in (tmp_path / "report.md").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert "The mean of salary is equal in all groups" in text
+    apart = f"up to {before['m'] - before['f']:.4g} apart in the data, equal by the fair weights."
+    assert f"The mean of salary in the groups of sex: {apart}" in text
     spans = fit.uncertainty(replicates=50, random_state=0)
     assert spans.after.outcomes
 
@@ -178,6 +195,7 @@ def test_the_command_line_has_it(tmp_path):
         group, ["debias", str(tmp_path / "salaries.csv"), *arguments, "-o", str(tmp_path / "weights.csv")]
     )
     assert done.exit_code == 0, done.output
+    assert "apart in the data, equal by the fair weights." in " ".join(done.output.split())
     weighed = pd.read_csv(tmp_path / "weights.csv")
     means = means_of(weighed, weighed.fair_weight, "sex")
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)

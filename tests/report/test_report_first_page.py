@@ -295,3 +295,12 @@ def test_the_first_page_of_a_report_without_files_says_so():
     record = dict(first_page(build_report(fitted(people()), mode="weights")).record)
     assert record["Files"] == "none: the table was passed in Python"
     assert re.search(r"python \d", record["Made with"])
+
+
+def test_brackets_are_explained_where_there_are_some():
+    frame = people()
+    outcome, group = frame.columns[-1], frame.columns[0]
+    good = frame[outcome].unique()[0]
+    for favourable, explained in ((good, True), (None, False)):
+        fit = fairmaxent.debias(frame, outcome, group, favourable=favourable, estimate=None)
+        assert ("In brackets:" in to_markdown(build_report(fit, data=frame))) is explained

@@ -96,6 +96,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     from fairmaxent.cli.costs import changed_text, costs_text
     from fairmaxent.cli.decisions import decisions_table
     from fairmaxent.cli.model_estimate import outlook_table
+    from fairmaxent.fit.mean_text import mean_lines
 
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
@@ -110,6 +111,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         changed_text(result.fit.certificate.costs),
         costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
         rates_table(result.fit.certificate, result.before, result.after),
+        "\n".join(cell_text(line) for line in mean_lines(result.fit)),
         groups_table(result.before, result.after),
         decisions_table(result.fit),
         outlook_table(result.fit),

@@ -94,6 +94,8 @@ def fair_table(
         fill=fill,
         describe=describe,
     )
+    if others:
+        wishes = replace(wishes, loose=any(one.moves_unknown for one in (wishes, *map(wishes.about, others))))
     groups = [fixed_shares(wishes, wish) for wish in wanted]
     views = _each_outcome(wishes, groups, others)
     if values is not None or not all(_is_linear(about, known) for about, shares_of, _ in views for known in shares_of):
@@ -125,10 +127,8 @@ def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
     """Whether groups that are left out keep the outcomes that they have in the data."""
     if wishes.targeted(known.wish):
         return False
-    if 0 in wishes.left_out:
-        now, before = wishes.unknown_outcomes, wishes.data[wishes.left_out[0]]
-        if group_table((now != before)[np.newaxis], known.wish.axes)[0][wishes.skipped(known.wish)].any():
-            return False
+    if wishes.loose or (wishes.moves_unknown and _left_out(wishes, known)[wishes.left_out[0]]):
+        return False
     return wishes.outcomes is None or bool((wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all())
 
 
@@ -189,7 +189,8 @@ def _conditions(
 ) -> Conditions:
     """All wishes as conditions on the cells."""
     views = [(about, known, _turned(cells, axis)) for about, known, axis in _each_outcome(wishes, groups, others)]
-    rows = [row for about, _, turned in views for row in _outcome_rows(about, turned)]
+    summed = tuple(other.axis for other in others) if wishes.loose else ()
+    rows = [row for about, _, turned in views for row in _outcome_rows(about, turned, summed)]
     rows += share_rows(wishes, groups, cells, first=0)
     blocks = representation_blocks(wishes, groups, cells, first=0)
     for about, known, turned in views:
@@ -246,16 +247,18 @@ def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) 
         yield Row(scaled * inside, size * mean)
 
 
-def _outcome_rows(wishes: Wishes, cells: Cells) -> list[Row]:
-    """Each outcome has its share; each combination z keeps the rows that have no outcome."""
+def _outcome_rows(wishes: Wishes, cells: Cells, summed: tuple[int, ...]) -> list[Row]:
+    """Each outcome has its share; each combination z, but for the axes `summed`, keeps the rows without an outcome."""
     rows = []
     if wishes.outcomes is not None:
         shares = enumerate(wishes.outcomes)
         rows += [Row(cells[:, 0] == outcome, float(share)) for outcome, share in shares if share > 0]
     if 0 in wishes.left_out:
-        unknown = wishes.unknown_outcomes
-        for cell in np.flatnonzero(cells[:, 0] == wishes.left_out[0]):
-            rows.append(Row(np.arange(len(cells)) == cell, float(unknown[tuple(cells[cell, 1:])])))
+        unknown = wishes.unknown_outcomes.sum(axis=tuple(axis - 1 for axis in summed))
+        axes = tuple(axis for axis in range(1, cells.shape[1]) if axis not in summed)
+        without = cells[:, 0] == wishes.left_out[0]
+        for group in dict.fromkeys(map(tuple, cells[without][:, axes].tolist())):
+            rows.append(Row(without & members(cells, axes, np.array(group)), float(unknown[group])))
     return rows
 
 

@@ -50,11 +50,14 @@ class Wishes:
     left_out: Mapping[int, int]  # by axis, the level that is not compared: missing values
     fill: float  # mass that an empty cell counts with if it is needed
     describe: Callable[[Cell], str]
+    # Of several outcomes, rows without one are to have other masses. Those that lack two cannot be in proportion to
+    # both, so each outcome then keeps sums over the others, and groups that are left out keep their sizes alone.
+    loose: bool = False
 
     def about(self, other: OtherOutcome) -> Wishes:
         """Return the same wishes as wishes about another outcome, which changes places with the first."""
         axis = other.axis
-        targets = {at: share for at, share in self.targets.items() if at not in (0, axis)}
+        targets = {at or axis: share for at, share in self.targets.items() if at != axis}
         left_out = {at: level for at, level in self.left_out.items() if at not in (0, axis)}
         return replace(
             self,
@@ -83,6 +86,11 @@ class Wishes:
         wanted = total if self.outcomes is None else float(self.outcomes[level])
         unchanged = total == 0 or math.isclose(wanted, total, rel_tol=1e-12)
         return np.asarray(mass if unchanged else mass * (wanted / total))
+
+    @property
+    def moves_unknown(self) -> bool:
+        """Whether the rows without an outcome are to have other masses than in the data."""
+        return 0 in self.left_out and not np.array_equal(self.unknown_outcomes, self.data[self.left_out[0]])
 
     def targeted(self, grouping: GroupingWish) -> Grouping:
         """Axes of a grouping whose shares the user gave."""

@@ -16,6 +16,7 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.mean_text import mean_lines
 from fairmaxent.fit.remarks import less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.sharing_text import promise
 from fairmaxent.privacy.refusals import no_rows
@@ -54,6 +55,7 @@ class Report:
     counting: Counting
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
+    means: tuple[str, ...]  # how far group means of the outcome are apart; none: nobody asked for equal ones
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: dict[str, Any]
     groupings: tuple[Grouping, ...]
@@ -122,6 +124,7 @@ def build_report(
         counting=counting(fit, made.table),
         wishes=wishes(fit),
         rates=reached(fit, made),
+        means=tuple(mean_lines(fit)),
         warnings=(*absences(fit, made.table), *map(door.said, other_remarks(fit.certificate))),
         certificate=fit.certificate.to_dict(),
         groupings=groupings(fit),

@@ -134,7 +134,7 @@ def _reached(report: Report) -> Answer:
     return Answer(
         "reached",
         "What was reached",
-        (sentences.verdict(report),),
+        (sentences.verdict(report), *(shortened(line, _LINE) for line in report.means)),
         table,
         (f"{more(left, 'rate')} {APPENDIX}.",) if left else (),
     )
@@ -162,10 +162,17 @@ def _costs(report: Report) -> Answer:
         tuple(_cost_lines(report)),
         _group_table(report, shown) if shown else None,
         (
-            *((f"{_EFFECTIVE} {_NOISE if report.promise else _RANGE}",) if shown else ()),
+            *((f"{_EFFECTIVE}{_about_rates(report)}",) if shown else ()),
             *((f"{more(left, 'group')} {APPENDIX}.",) if left else ()),
         ),
     )
+
+
+def _about_rates(report: Report) -> str:
+    """Say what stands in brackets beside the rates of groups, if they are shown."""
+    if report.promise:
+        return f" {_NOISE}"
+    return f" {_RANGE}" if report.counting.outcomes else ""
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
