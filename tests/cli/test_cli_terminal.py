@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
     table.write_csv(folder / "data.csv")
     table.write_csv(folder / "name\x1b]0;file\x07.csv")
     fairmaxent.debias(table, "out", "sex").save(folder / "model.fme")
+    (folder / "default.toml").write_text('base = "\\u001b]0;toml\\u0007"\nencoding = "\\u001b]0;toml\\u0007"\n')
     (folder / "c.toml").write_text('"key\\u001b]0;toml\\u0007" = 1\n')
     return folder
 
@@ -83,6 +84,8 @@ QUIET = ["--estimate", "none"]
         (["debias", "data.csv", *ROLES, *QUIET, "-o", "-"], 0),
         (["--debug", "debias", "data.csv", "--outcome", COLUMN + "x", "--protected", "sex"], 3),
         pytest.param(["debias", "data.csv", *ROLES, *QUIET, "--config", "c.toml"], 3, marks=pytest.mark.slow),
+        (["compare", "data.csv", "--config", "default.toml", "--help"], 0),
+        (["debias", "data.csv", "--config", "default.toml", "--help"], 0),
         (["sample", "model.fme", "-n", "20"], 0),
         pytest.param(["sample", "model.fme", "-n", "20", "--output-format", "parquet"], 3, marks=pytest.mark.slow),
         pytest.param(["sample", "model.fme", "-n", "20", "--given", "sex=\x1b]0;x\x07"], 3, marks=pytest.mark.slow),

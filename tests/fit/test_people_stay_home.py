@@ -244,3 +244,32 @@ def test_a_first_row_of_people_is_not_taken_for_names_unnoticed(tmp_path):
     assert remark in run("inspect", tmp_path / "data.csv").stdout
     assert remark not in run("inspect", tmp_path / "named.csv").stdout
     assert remark not in run("inspect", tmp_path / "data.csv", "--columns", ",".join(people().columns)).stdout
+
+
+# ---------------------------------------------------------------- categories that no row has
+
+
+TOWNS = ["Zqtown", "Jena", "Bonn", "Ulm"]
+LISTED = {
+    "pandas": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS)),
+    "pandas, ordered": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS, ordered=True)),
+    "polars": lambda frame: pl.from_pandas(frame).with_columns(pl.col("town").cast(pl.Enum(TOWNS))),
+    "pyarrow": lambda frame: pa.table(
+        {
+            **frame.drop(columns="town"),
+            "town": pa.DictionaryArray.from_arrays([TOWNS.index(town) for town in frame["town"]], TOWNS),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("library", LISTED)
+def test_rows_to_share_list_no_category_that_no_row_has(library, tmp_path):
+    fit = debias(LISTED[library](people()[KEPT]), "hired", "sex", share=True, estimate=None)
+    drawn = fit.sample(300, random_state=0)
+    assert set(pl.DataFrame(drawn)["town"].cast(pl.String)) == {"Bonn", "Jena", "Ulm"}
+    nw.from_native(drawn).write_parquet(tmp_path / "drawn.parquet")
+    fit.save(tmp_path / "model.fme")
+    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
+        content = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"Zqtown" not in content + (tmp_path / "drawn.parquet").read_bytes()

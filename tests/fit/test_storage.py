@@ -713,3 +713,17 @@ def test_what_is_not_a_path_is_refused():
         load(5)
     with pytest.raises(StorageError, match="not a path"):
         small_fit().save(None)
+
+
+def test_a_weight_other_than_one_and_other_redrawn_columns_are_refused(tmp_path):
+    """Each drawn row has the weight that the file holds, and the certificate says whose values are drawn again."""
+    frame = pandas_frame().assign(w=np.linspace(0.5, 2, len(pandas_frame())))
+    debias(frame, "hired", "sex", weight="w", detail="bins", estimate=None).save(tmp_path / "fit")
+    members = members_of((tmp_path / "fit").read_bytes())
+    assert refused(zipped(members | {"weight.numbers.npy": array_bytes(np.array([2.0]))}), tmp_path / "forged")
+    header = json.loads(members["header.json"])
+    redrawn = dict(header["certificate"]["values"]["map"])["redrawn"]
+    put(redrawn, "columns", {"list": ["sex"]})
+    assert refused(zipped(members | {"header.json": json.dumps(header)}), tmp_path / "forged")
+    (tmp_path / "sound").write_bytes(zipped(members))
+    load(tmp_path / "sound")

@@ -12,7 +12,7 @@ from scipy.stats import chi2_contingency
 import fairmaxent
 from fairmaxent.fit import certificate
 from fairmaxent.report import build_report, trade_off
-from fairmaxent.report.associations import LARGEST_MAP, _chance, cramers_v
+from fairmaxent.report.associations import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
 from fairmaxent.report.html import to_html
 from fairmaxent.report.markdown import to_markdown
 from mixed import TABLES
@@ -408,6 +408,20 @@ def test_every_kind_of_column_and_library():
         assert report.marginals == found[0].marginals
         assert report.associations == found[0].associations
         assert report.copies == found[0].copies
+
+
+def test_the_map_has_no_columns_of_very_many_levels(tmp_path):
+    """A table of each pair would need gigabytes; loading compares each label with its value."""
+    rows = 2 * MOST_LEVELS + 4
+    many = {name: [f"{name}{row // 2}" for row in range(rows)] for name in ("plan", "shop")}
+    frame = pd.DataFrame({**many, "y": ["a", "b", "b", "a"] * (rows // 4), "sex": ["f", "m"] * (rows // 2)})
+    domain = fairmaxent.Domain.infer(frame, max_levels=rows)
+    fit = fairmaxent.debias(frame, "y", "sex", domain=domain, keep=list(many), base="product", estimate=None)
+    fit.save(tmp_path / "fit")
+    report = build_report(fairmaxent.load(tmp_path / "fit"), trade_off=False)
+    assert report.associations.names == ("y", "sex")
+    assert report.associations.left_out == len(many)
+    assert "or that have more than 1,000 levels, are left out" in to_html(report)
 
 
 def test_the_map_of_a_wide_table_keeps_what_tells_most():

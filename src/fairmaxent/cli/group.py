@@ -13,6 +13,7 @@ import click
 
 import fairmaxent
 from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
+from fairmaxent.cli.help import VisibleContext
 from fairmaxent.cli.streams import forget_stdout
 from fairmaxent.errors import StorageError, did_you_mean
 
@@ -44,6 +45,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(_module(cmd_name)).command
+        command.context_class = VisibleContext
         return command
 
     def resolve_command(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from fairmaxent.plain_text import visible
+
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 OTHERS = "Other options"
@@ -30,6 +32,14 @@ def options_of(function: Callable[..., None]) -> list[click.Parameter]:
     """The options that were added to a function so far, the last one at the end."""
     parameters: list[click.Parameter] = getattr(function, "__click_params__", [])
     return parameters
+
+
+class VisibleContext(click.Context):
+    """Help as it may be shown: defaults may come from a config file, which may hold anything."""
+
+    def get_help(self) -> str:
+        """The help, with escapes for characters that would steer the terminal."""
+        return visible(super().get_help())
 
 
 class SectionedCommand(click.Command):

@@ -50,7 +50,7 @@ def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
     distinct = distinct_values(series)
     rare = distinct.counts < FEWEST_ROWS
     if not rare.any():
-        return series
+        return _without_unused(series, distinct)
     if has_role:
         value = distinct.values.to_list()[int(np.argmax(rare))]
         raise LevelError(
@@ -67,6 +67,19 @@ def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
     texts = [OTHER if few else str(value) for value, few in zip(distinct.values.to_list(), rare, strict=True)]
     listed = [None if code < 0 else texts[code] for code in distinct.codes]
     return nw.new_series(series.name, listed, nw.String, backend=series.implementation)
+
+
+def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.Column:
+    """The column without categories that no row has: its type would list them, in rows and in the model."""
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return series
+    native = series.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "remove_unused_categories"):  # pandas' own categories
+        return nw.from_native(native.cat.remove_unused_categories(), series_only=True)
+    if isinstance(series.dtype, nw.Enum):
+        used = set(distinct.values.to_list())
+        return series.cast(nw.Enum([name for name in series.dtype.categories if name in used]))
+    return series.cast(nw.String).cast(nw.Categorical)
 
 
 def _common_numbers(distinct: DistinctValues, rare: np.ndarray[Any, np.dtype[np.bool_]]) -> Reals:

@@ -51,6 +51,9 @@ def recomputed(learned: Learned, *, complete: bool) -> Learned:
     _check_privacy(learned)
     kept = set(learned.columns).intersection(learned.certificate.left_out_columns)
     _require("the certificate says of a column that it was left out, but the model has it", not kept)
+    redrawn = learned.certificate.redrawn
+    binned = tuple(column.name for column in learned.domain.attributes if not column.is_value_coded)
+    _require("the certificate redraws other columns than have bins", redrawn is None or redrawn.columns == binned)
     stored, made = learned.certificate, _certificate(learned, problem)
     _check_certificate(stored, made, complete=complete)
     if complete:

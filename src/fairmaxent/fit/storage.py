@@ -323,7 +323,7 @@ def _unpack_weight(record: Record, arrays: Arrays) -> Column | None:
     if "weight" not in record:
         return None
     weight = from_storage(record["weight_name"], record["weight"], unnest("weight", arrays), rows=1)
-    if len(weight) != 1:
+    if len(weight) != 1 or weight.to_list() != [1]:
         raise ValueError("the weight column holds a single one")
     return weight
 

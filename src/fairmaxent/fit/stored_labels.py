@@ -6,13 +6,17 @@ import contextlib
 import datetime
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut
+
+Bools = NDArray[np.bool_]
 
 _NUMBERED = re.compile(r" \(\d+\)$")  # the mark of a label that would otherwise repeat
 _BIN = re.compile(r"[\[(](?P<ends>.*)(?:[\])]|…)", re.DOTALL)
@@ -24,25 +28,29 @@ _DIGITS = range(4, 18)  # that the end of a bin is rounded to
 
 def labels_fit(attribute: Attribute) -> bool:
     """Whether each level's label is the text of its value, "other" for several, "missing", or the ends of its bin."""
-    return all(_fits(attribute, level, label) for level, label in enumerate(attribute.labels))
+    values = attribute.values.to_list()
+    several = _several(attribute)
+    return all(_fits(attribute, level, label, values, several) for level, label in enumerate(attribute.labels))
 
 
-def _fits(attribute: Attribute, level: int, label: str) -> bool:
+def _fits(attribute: Attribute, level: int, label: str, values: list[Any], several: Bools) -> bool:
     plain = _NUMBERED.sub("", label)
     if level == attribute.missing:
         return plain == "missing"
     start, stop = attribute.level_starts[level : level + 2]
-    inside = frames.take(attribute.values, np.arange(start, stop))
-    if attribute.edges is not None and (_several(inside) or _BIN.match(plain) or plain[:2] in ("< ", "≥ ")):
+    if attribute.edges is not None and (several[level] or _BIN.match(plain) or plain[:2] in ("< ", "≥ ")):
         return _fits_bin(attribute.edges, level, plain)
-    texts = {text for value in inside.to_list() for text in (value_text(value), cut(value_text(value)))}
+    texts = {text for value in values[start:stop] for text in (value_text(value), cut(value_text(value)))}
     # A text may itself end like a number that was added.
     return not texts.isdisjoint((label, plain)) or (attribute.edges is None and stop - start > 1 and plain == "other")
 
 
-def _several(inside: frames.Column) -> bool:
-    """Whether a level holds different numbers; large ones may differ, but not as floats, and share a level."""
-    return len(inside) > 1 and len(np.unique(frames.to_numbers(inside))) > 1
+def _several(attribute: Attribute) -> Bools:
+    """Which levels hold different numbers; large ones may differ, but not as floats, and share a level."""
+    if attribute.edges is None:
+        return np.zeros(attribute.size, dtype=bool)
+    numbers, starts = frames.to_numbers(attribute.values), attribute.level_starts[:-1]
+    return np.minimum.reduceat(numbers, starts) < np.maximum.reduceat(numbers, starts)
 
 
 def _fits_bin(edges: np.ndarray, level: int, label: str) -> bool:

@@ -13,6 +13,7 @@ from fairmaxent.fit.fit import Fit
 
 # More columns than this do not fit into a heat map that anyone reads.
 LARGEST_MAP = 25
+MOST_LEVELS = 1000  # of a column that is compared with others: a table of each pair is made
 _SHIFTS = 10
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -88,7 +89,8 @@ def cramers_v(table: Reals) -> float:
 def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
     """Outcome and protected columns first, then the others by their strongest association with one of those."""
     root = list(fit.roles.root)[:LARGEST_MAP]
-    others = [index for index in range(len(fit.domain.names)) if index not in fit.roles.root]
+    small = [index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS]
+    others = [index for index in small if index not in fit.roles.root]
     room = LARGEST_MAP - len(root)
     if len(others) > room:
         strength = [max(cramers_v(in_data(index, column)) for column in root) for index in others]
