@@ -167,9 +167,17 @@ def _check_relabelled(soft: Reals, weighted: Table, problem: Problem, root: Real
     _, groups = root_shape(problem.blocks)
     mass, share = (tally(profiles.groups, numbers, groups) for numbers in (profiles.mass, parts))
     factor = np.divide(share, mass, out=np.zeros(groups), where=mass > 0)
-    _require(
-        "relabelled people count more or less than they did", _same(parts, factor[profiles.groups] * profiles.mass)
+    scale = factor[profiles.groups]
+    _require("relabelled people count more or less than they did", _same(parts, scale * profiles.mass))
+    labels = np.divide(by_outcome, parts, out=np.zeros_like(by_outcome), where=parts > 0)
+    seen, squares = (
+        tally(profiles.profile_of_row, of_rows, len(soft))
+        for of_rows in (problem.table.collect().rows, problem.counted.collect().squares)
     )
+    counted = np.broadcast_to(parts > 0, labels.shape).ravel()
+    for stored, expected in ((weighted.rows, seen * labels), (weighted.squares, squares * scale**2 * labels)):
+        same = _same(stored[counted], expected.ravel()[counted])
+        _require("relabelled people stand for other rows than they are", same)
 
 
 # ---------------------------------------------------------------- the certificate
