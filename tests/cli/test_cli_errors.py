@@ -292,3 +292,21 @@ def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypa
     assert shown.exit_code == 1
     assert "KeyError" in shown.stderr.split("Error: this is a bug")[0]
     assert "Traceback" in shown.stderr
+
+
+class PanicException(BaseException):
+    """As polars raises it: no Exception."""
+
+    __module__ = "pyo3_runtime"
+
+
+def test_a_panic_of_polars_anywhere_is_one_line(folder, monkeypatch):
+    def panicking(*_, **__):
+        raise PanicException("called `Result::unwrap()` on an `Err` value")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("fairmaxent.files.tables.read_table", panicking)
+    result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "called `Result::unwrap()`" in result.stderr

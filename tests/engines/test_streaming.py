@@ -1,6 +1,7 @@
 """Rows drawn in batches, and files that are read and written in pieces."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import InputError, StorageError, debias
+from fairmaxent.cli.commands import debias as debias_command
 from fairmaxent.cli.group import group
 from fairmaxent.files.parquet import as_lazy, scan_table
 from fairmaxent.files.staging import Staging
@@ -162,6 +164,26 @@ def test_a_model_of_a_streamed_table_is_drawn_from(folder):
     run("sample", "model.fme", "-n", 500, "-o", "drawn.parquet", "--seed", 1)
     drawn = pl.read_parquet("drawn.parquet")
     assert drawn.equals(fairmaxent.load("model.fme").sample(500))
+
+
+@pytest.mark.parametrize(("source", "part"), [("data.parquet", "data.parquet"), ("parts", "parts/a.parquet")])
+def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch, source, part):
+    plain = {"compression": "uncompressed", "statistics": False}  # the same bytes at the same places, in another order
+    table = pl.read_parquet(part)
+    table.write_parquet(part, **plain)
+    before, real = set(listing(folder)), debias_command.stream_table
+
+    def meddle(*args):
+        table.reverse().write_parquet("new", **plain)
+        os.replace("new", part)
+        return real(*args)
+
+    monkeypatch.setattr(debias_command, "stream_table", meddle)
+    outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
+    result = CliRunner().invoke(group, ["debias", source, *ROLES, *outputs])
+    assert result.exit_code == 5
+    assert result.stderr == f"Error: {source} was changed while it was read; run the command again\n"
+    assert set(listing(folder)) == before
 
 
 def test_refusals_leave_nothing(folder):

@@ -130,6 +130,28 @@ def test_one_that_even_its_owner_may_not_look_into_is_removed(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+NO_DESCRIPTORS = """
+import os, resource, sys
+from pathlib import Path
+from fairmaxent.files.hidden import HiddenFolder
+
+folder = HiddenFolder(Path(sys.argv[1]))
+(folder.path / "rows.csv").write_text("people")
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+try:
+    while True:
+        os.dup(0)
+except OSError:
+    folder.remove()
+"""
+
+
+def test_it_is_removed_when_no_more_files_can_be_opened(tmp_path):
+    pytest.importorskip("resource")
+    subprocess.run([sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path)], check=True, stdin=subprocess.DEVNULL)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_takes_effect_after_the_steps():
     done = []
 

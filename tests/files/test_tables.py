@@ -418,3 +418,26 @@ def test_lines_of_json_that_only_look_like_it_are_read(tmp_path):
         (tmp_path / "once.jsonl").write_text("\n".join(lines))
         expected = [{"a": row.get("a"), "b": row.get("b")} for row in rows]
         assert read_table(tmp_path / "once.jsonl").frame.to_dicts() == expected
+
+
+BYTES, SPAN = b"\xff", dt.timedelta(1)
+
+
+@pytest.mark.parametrize(
+    ("value", "suffix"),
+    [(BYTES, "csv"), (BYTES, "tsv"), (BYTES, "jsonl"), (SPAN, "csv"), (SPAN, "tsv"), (SPAN, "xlsx")],
+)
+def test_a_column_that_a_file_cannot_hold_is_named(value, suffix, tmp_path, capfd):
+    said = rf"odd\.{suffix}: {suffix} files cannot hold column 'x' \((Binary|Duration).*; write a \.parquet"
+    with pytest.raises(StorageError, match=said):
+        write_table(pl.DataFrame({"x": [value]}), tmp_path / f"odd.{suffix}")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "suffix"),
+    [(BYTES, "parquet"), (BYTES, "arrow"), (SPAN, "parquet"), (SPAN, "arrow"), (SPAN, "jsonl"), (b"text", "xlsx")],
+)
+def test_a_column_that_a_file_can_hold_is_written(value, suffix, tmp_path):
+    write_table(pl.DataFrame({"x": [value]}), tmp_path / f"odd.{suffix}")
+    assert len(read_table(tmp_path / f"odd.{suffix}").frame) == 1

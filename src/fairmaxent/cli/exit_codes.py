@@ -15,6 +15,7 @@ from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
 from fairmaxent.data.levels import value_text
+from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,
@@ -74,7 +75,9 @@ def one_line(*, debug: bool) -> Iterator[None]:
         _fail(f"{_one(problem.format_message())}{_hint(problem)} See '{where} --help'.", USAGE)
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
-    except Exception as problem:
+    except BaseException as problem:
+        if not isinstance(problem, Exception) and not is_foreign(problem):
+            raise  # the process ends; a panic of polars is no Exception either, but has to be said
         if was_interrupted():
             _interrupted()
         text, code = _explain(problem)
@@ -94,7 +97,7 @@ def _interrupted() -> NoReturn:
     _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
 
 
-def _explain(problem: Exception) -> tuple[str, int]:
+def _explain(problem: BaseException) -> tuple[str, int]:
     code = next((code for kind, code in _CODES if isinstance(problem, kind)), UNEXPECTED)
     if isinstance(problem, MemoryError):
         return f"not enough memory ({problem}); ask for fewer rows, or drop columns", UNUSABLE

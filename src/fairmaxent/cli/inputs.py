@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import STANDARD
 from fairmaxent.files.parts import is_pattern, parts_of
 
@@ -35,6 +36,27 @@ def refuse_overwriting(read: Sequence[str | None], written: Sequence[str]) -> No
                     f"{target} would be read as data by the next run, because the input is {source}; name a file "
                     "elsewhere"
                 )
+
+
+@contextlib.contextmanager
+def unchanged(source: str) -> Iterator[None]:
+    """Refuse what was made of files that somebody changed meanwhile: they are read several times, and must not mix."""
+    before = _states(source)
+    yield
+    if _states(source) != before:
+        raise StorageError(f"{source} was changed while it was read; run the command again")
+
+
+def _states(source: str) -> list[tuple[str, int, int, int] | None]:
+    parts = parts_of(source)
+    return [_state(str(file)) for file in ([source] if parts is None else parts.files)]
+
+
+def _state(path: str) -> tuple[str, int, int, int] | None:
+    with contextlib.suppress(OSError, ValueError):
+        known = os.stat(path)
+        return path, known.st_ino, known.st_size, known.st_mtime_ns
+    return None
 
 
 def _identities(source: str) -> Iterator[_Identity]:

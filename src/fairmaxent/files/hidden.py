@@ -45,8 +45,8 @@ class HiddenFolder:
 
     def _remove(self) -> None:
         if _open.pop(self, None) == os.getpid():
+            os.close(self._lock)  # first: without a free descriptor, nobody can look into the folder
             _remove(self.path)
-            os.close(self._lock)
 
     def __enter__(self) -> Path:
         return self.path

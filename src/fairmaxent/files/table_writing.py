@@ -7,12 +7,20 @@ import sys
 from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.errors import InputError, StorageError, first_line, shown
 from fairmaxent.files.csv_writer import csv_in_form
 from fairmaxent.files.form import CsvForm, SheetForm, TableForm
 from fairmaxent.files.formats import Compression, FileFormat
 from fairmaxent.files.parquet import schema_record
 from fairmaxent.plain_text import visible
+
+# Columns that polars writes to no such file; of bytes in JSON it panics.
+_UNWRITABLE = {
+    "csv": ("Binary", "Duration"),
+    "tsv": ("Binary", "Duration"),
+    "jsonl": ("Binary",),
+    "xlsx": ("Duration",),
+}
 
 
 def write_to_file(
@@ -30,6 +38,7 @@ def write_to_file(
     ``target`` is what the user calls the file, ``form`` the form of a file that was read, which the result is to have.
     """
     polars, lazy = load_library("polars"), frame.lazy()
+    _refuse_columns(lazy, kind, target)
     try:
         if isinstance(form, CsvForm):
             content, notes = csv_in_form(frame, form, compression)
@@ -64,6 +73,16 @@ def write_to_file(
             f"cannot write {target} as {kind} ({first_line(problem)}); free some space, or choose another location"
         ) from problem
     return ()
+
+
+def _refuse_columns(lazy: Any, kind: FileFormat, target: object) -> None:
+    """Refuse a table with a column that a file of this kind cannot hold."""
+    for name, kept in lazy.collect_schema().items():
+        if type(kept).__name__ in _UNWRITABLE.get(kind, ()):
+            raise StorageError(
+                f"cannot write {target}: {kind} files cannot hold column {shown(name)} ({kept}); write a .parquet or "
+                ".arrow file, or convert the column to text"
+            )
 
 
 def write_on_stdout(

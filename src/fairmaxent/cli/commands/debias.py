@@ -12,6 +12,7 @@ from fairmaxent.cli.config import config_option
 from fairmaxent.cli.debias_result import Result, after_debias, result_record, result_text
 from fairmaxent.cli.filing_options import FilingOptions, filing_options
 from fairmaxent.cli.help import SectionedCommand
+from fairmaxent.cli.inputs import unchanged
 from fairmaxent.cli.next_step import NEXT, next_step
 from fairmaxent.cli.options import (
     DomainOptions,
@@ -129,7 +130,8 @@ def command(
         relabelled = asked.relabels and wanted.mode == "weights"
         scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
         if scanned is not None:
-            result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
+            with unchanged(data):
+                result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
             make_report(result, wanted, filing, staging, origin)
         else:
             with step(f"reading {data}"):
