@@ -468,6 +468,19 @@ def test_a_forged_certificate_is_refused_though_its_digests_match(change, tmp_pa
         load(tmp_path / "fit")
 
 
+@pytest.mark.parametrize("name", ["rows", "squares"])
+def test_the_rows_that_relabelled_people_stand_for_cannot_be_forged(name, tmp_path):
+    """Effective rows, and how far rates are from chance, follow from them."""
+    frame = pandas_frame()[["hired", "sex", "age"]]
+    debias(frame, "hired", "sex", relabel=Relabel(labeller="tree"), estimate=None).save(tmp_path / "fit")
+    members = members_of((tmp_path / "fit").read_bytes())
+    name = f"labelled/{name}.npy"
+    numbers = np.lib.format.read_array(io.BytesIO(members[name]))
+    (tmp_path / "fit").write_bytes(zipped(members | {name: array_bytes(numbers * 2)}))
+    with pytest.raises(StorageError, match="stand for other rows"):
+        load(tmp_path / "fit")
+
+
 def test_digests_name_every_member_and_must_match(tmp_path):
     members = members_of(small_file())
     lines = [line.split("  ") for line in members.pop("SHA256SUMS").decode().splitlines()]
