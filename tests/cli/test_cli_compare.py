@@ -151,6 +151,11 @@ def test_the_next_command_asks_for_the_chosen_method(folder, monkeypatch):
         *("fairmaxent", "debias", "data.csv", *FAVOURED, "--statistical-rate", "0.9", "--threshold", "0.4"),
         *("--relabel", "predictions", "--mode", "weights", "-o", "data-fair.csv", "--report", "data-report.html"),
     ]
+    (folder / "c.toml").write_text("folds = 2\n")
+    shown = run("data.csv", *FAVOURED, "--config", "c.toml", "--max-memory", "4GB")
+    assert shlex.split(shown.splitlines()[-1])[: 5 + len(FAVOURED)] == [
+        *("fairmaxent", "debias", "data.csv", *FAVOURED, "--config", "c.toml")
+    ]
     results[0] = Compared("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)
 

@@ -38,7 +38,7 @@ def options_from(
     """
     for option in ctx.command.params:
         name = option.name or ""
-        if ctx.get_parameter_source(name) is source and (names is None or name in names):
+        if option.expose_value and ctx.get_parameter_source(name) is source and (names is None or name in names):
             value = ctx.params[name]
             if value is False:
                 yield from option.secondary_opts[:1]
