@@ -30,8 +30,7 @@ from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_desi
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
-from fairmaxent.relabelling.people import Lesson, People
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import Lesson, People, root_shape
 
 _SURE = 0.975  # share of replicates in which a remedy must be better
 

@@ -18,7 +18,7 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import root_marginals
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
 

@@ -39,8 +39,8 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.population import PrivateReading
+from fairmaxent.privacy.measurements import Noise, OpenDP
+from fairmaxent.privacy.model import PrivateReading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
 
