@@ -125,6 +125,7 @@ def test_loading_takes_less_than_half_a_second():
     assert min(seconds() for _ in range(3)) < 0.5
 
 
+@pytest.mark.process
 def test_a_missing_library_matters_only_where_it_is_asked_for():
     code = """
 import sys

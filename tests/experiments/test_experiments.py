@@ -195,6 +195,7 @@ def numbers_in(folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_numbers(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(RUN)
