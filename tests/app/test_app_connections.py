@@ -9,7 +9,7 @@ import pytest
 
 from appserver import running
 
-connections = pytest.importorskip("fairmaxent.app.connections", reason="needs uvicorn", exc_type=ImportError)
+connections = pytest.importorskip("fairmaxent.app.server", reason="needs uvicorn", exc_type=ImportError)
 server = pytest.importorskip("fairmaxent.app.server", reason="needs starlette", exc_type=ImportError)
 
 
