@@ -1,4 +1,4 @@
-"""Why the app does not answer as asked, and what the page says then; light to import, so that the page is there first."""
+"""Why the app does not answer as asked, and what the page says; light to import, so that the page is there at once."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from fairmaxent.app.guard import Guard
 from fairmaxent.app.refusals import GoneError, StaleError, SupersededError, TooLargeError, problem_text, status_of
 from fairmaxent.errors import InputError
+from fairmaxent.progress import Progress
 
 if TYPE_CHECKING:
     from fairmaxent.app.jobs import Job
@@ -149,7 +150,7 @@ def _demo(session: Session, values: Values) -> Values:
 
 def _start(session: Session, values: Values) -> Values:
     """Begin slow work."""
-    works = {
+    works: dict[object, Callable[[Progress], Values]] = {
         "estimate": session.estimate,
         "evaluate": partial(session.evaluate, values),
         "rake": partial(session.rake, values),
