@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pages
-from fairmaxent.engines.lazy.column_values import MOST_VALUES
+from fairmaxent.engines.lazy_values import MOST_VALUES
 from fairmaxent.fit.fit import BATCH
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

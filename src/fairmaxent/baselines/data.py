@@ -18,7 +18,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Table, tally
-from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.problem import compress
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.positions import Positions
+from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import InputError, Option

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fit.costs import Costs

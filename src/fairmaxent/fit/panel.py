@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table
 from fairmaxent.errors import InputError, Option
 from fairmaxent.relabelling.people import People

@@ -15,11 +15,11 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Table
 from fairmaxent.errors import ForbiddenError, LevelError, Option, TargetError
-from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
+from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome
 from fairmaxent.fit.cell_values import CellValues
 from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules

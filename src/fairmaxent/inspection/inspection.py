@@ -16,7 +16,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import in_range, read_weights
-from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.inspection.cost import cost
 from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates
 from fairmaxent.inspection.hints import column_hints, role_hints

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.draws import shuffled_cells
-from fairmaxent.data.quota import quota
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.draws import quota, shuffled_cells
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table, tally
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.ledger import Ledger

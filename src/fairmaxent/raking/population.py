@@ -14,12 +14,11 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
-from fairmaxent.data.reading import without_identifiers
-from fairmaxent.data.roles import LARGEST_ROOT
+from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Table
-from fairmaxent.engines.lazy.column_values import learn_domain
-from fairmaxent.engines.lazy.frame import Lazy, engine_errors
-from fairmaxent.engines.lazy.row_counts import count_rows
+from fairmaxent.engines.lazy_counts import count_rows
+from fairmaxent.engines.lazy_frame import Lazy, engine_errors
+from fairmaxent.engines.lazy_values import learn_domain
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
 

@@ -15,8 +15,8 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.draws import RandomState, check_count, generator
 from fairmaxent.data.table import match_rows
 from fairmaxent.data.weights import read_weights
-from fairmaxent.engines.lazy.frame import Lazy, check_column, fresh_name, names_of, open_lazy
-from fairmaxent.engines.lazy.row_counts import join_weights
+from fairmaxent.engines.lazy_counts import join_weights
+from fairmaxent.engines.lazy_frame import Lazy, check_column, fresh_name, names_of, open_lazy
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.raking.certificate import RakingCertificate

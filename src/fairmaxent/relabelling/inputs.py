@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
 
 ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers

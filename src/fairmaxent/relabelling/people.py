@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.positions import Positions
+from fairmaxent.data.arrays import Positions, Reals
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, tally
 from fairmaxent.errors import InputError, Option
