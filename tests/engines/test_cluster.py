@@ -22,7 +22,7 @@ from fairmaxent import InputError, StorageError, debias
 from fairmaxent.cli import scheduler as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
-from fairmaxent.engines.cluster import tasks as workers
+from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions, attached
 from fairmaxent.engines.cluster_tasks import active_client, results
 from fairmaxent.maxent import optimum as maxent
