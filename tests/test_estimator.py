@@ -371,6 +371,7 @@ def test_nothing_is_drawn_before_the_fit():
 
 
 @pytest.mark.parametrize("blocked", ["sklearn", "imblearn"])
+@pytest.mark.process
 def test_what_is_not_installed(blocked):
     code = f"""
 import sys
@@ -387,6 +388,7 @@ except ImportError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_the_worked_example_runs_and_the_fair_models_are_fairer():
     example = [sys.executable, EXAMPLES / "fairlearn_metric_frame.py"]
     alone = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of tests that run side by side wait for each other

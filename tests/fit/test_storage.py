@@ -213,6 +213,7 @@ def saved(fit):
         return Path(folder, "fit").read_bytes()
 
 
+@pytest.mark.process
 def test_equal_seeds_give_equal_bytes_in_every_process():
     command = [sys.executable, "-c", "import json, test_storage; print(json.dumps(test_storage.fingerprints()))"]
     runs = [

@@ -45,7 +45,7 @@ from fairmaxent.fit.sharing_text import copies_line, privacy_lines
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.trial import OVERALL
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 

@@ -28,7 +28,7 @@ from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Profiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,7 @@ from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_desi
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
-from fairmaxent.relabelling.people import Lesson, People
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import Lesson, People, root_shape
 
 _STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
 

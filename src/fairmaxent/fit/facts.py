@@ -25,7 +25,7 @@ from fairmaxent.fit.relabel import Decisions
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
 

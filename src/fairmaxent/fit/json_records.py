@@ -28,8 +28,7 @@ from fairmaxent.fit.facts import (
 from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
 from fairmaxent.fit.target import FREE
-from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger, Privacy
 
 _FACTS = {
     "small_groups": SmallGroup,

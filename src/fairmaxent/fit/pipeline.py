@@ -37,9 +37,8 @@ from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.model import check_visible, learn_private_model
-from fairmaxent.privacy.population import PrivateReading, private_reading
+from fairmaxent.privacy.measurements import Noise, OpenDP
+from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
 

@@ -30,7 +30,7 @@ from fairmaxent.maxent.priors.mixture import Mixture, rows_of
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Status
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.people import Profiles, root_shape
 
 # Other machines add in another order; nobody sees a smaller difference.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9

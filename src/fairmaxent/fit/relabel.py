@@ -33,9 +33,7 @@ from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit, name_of
-from fairmaxent.relabelling.people import People
-from fairmaxent.relabelling.pooling import pooled_labels
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.people import People, Profiles, pooled_labels, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, Labels, tilt
 
 _DRAWS = 4000

@@ -24,7 +24,7 @@ from fairmaxent.fit.target import asked_of_rows, read_target
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Profiles
 
 
 def support_weights(fit: Learned) -> Reals:
