@@ -10,8 +10,8 @@ import pytest
 
 import fairmaxent
 from fairmaxent import ColumnError, Domain, InputError, LevelError, StorageError, WeightError, debias
-from fairmaxent.engines import lazy_values as listing
 from fairmaxent.engines import lazy_frame as engine
+from fairmaxent.engines import lazy_values as listing
 from fairmaxent.engines.lazy_counts import level_expression
 from fairmaxent.engines.lazy_values import learn_domain
 from mixed import ROWS, polars_table

@@ -16,7 +16,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.request import PaperRequest, Request, read_rules
-from fairmaxent.fit.wanted_shares import read_target
+from fairmaxent.fit.target import read_target
 from fairmaxent.maxent.forbidden import break_any
 
 

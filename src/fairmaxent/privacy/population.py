@@ -14,7 +14,7 @@ from fairmaxent.data.draws import quota, shuffled_cells
 from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table, tally
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 from fairmaxent.privacy.model import PrivateModel
 
 # More rows than these are not drawn one by one: each that is drawn then stands for several.
