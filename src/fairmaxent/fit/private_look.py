@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
-from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import Request
 from fairmaxent.privacy.budget import Privacy
