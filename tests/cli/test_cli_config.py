@@ -30,7 +30,7 @@ class Case:
     beside: dict[str, Any] = field(default_factory=dict)
 
 
-# The options that say how labels change and whether a model is foreseen, in one place.
+# The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
     "relabel": Case("predictions", "--relabel predictions"),
     "threshold": Case(0.3, "--threshold 0.3", {"relabel": "predictions", "favourable": ">50K"}),

@@ -18,7 +18,7 @@ from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.files.tables import read_table
 from fairmaxent.inspection import inspect
-from fairmaxent.inspection.proxies import predicted_share
+from fairmaxent.inspection.hints import predicted_share
 from mixed import TABLES
 
 

@@ -254,7 +254,7 @@ def test_progress_names_the_labels_and_ends_the_estimate():
         skewed(4).head(200), "y", "z", relabel=plan, estimate=Estimate(student="tree"),
         progress=lambda stage, share: calls.append((stage, share)),
     )  # fmt: skip
-    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "downstream"]
+    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "estimate"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
 
 

@@ -20,7 +20,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
 from fairmaxent.inspection import Inspection
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
-from fairmaxent.inspection.proxies import NOTABLE
+from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.plain_text import visible
 
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))

@@ -23,8 +23,8 @@ from fairmaxent.errors import InputError
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.tables import read_table, write_table
 from fairmaxent.progress import Progress
-from fairmaxent.raking.few_rows import few_rows_warnings
-from fairmaxent.raking.pipeline import rake
+from fairmaxent.raking.certificate import few_rows_warnings
+from fairmaxent.raking.raking import rake
 
 RAKING_NAMES = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
 _NAMES = (*RAKING_NAMES, *(field.name for field in fields(FilingOptions)))

@@ -25,7 +25,7 @@ from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
 from fairmaxent.maxent.solvers import Status
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.people import Profiles, root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count

@@ -26,11 +26,11 @@ from fairmaxent.fit.group_changes import group_changes, summary_frame
 from fairmaxent.fit.group_plot import Plotted, draw_groups
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.overview import Overview
-from fairmaxent.fit.top_up import missing_rows
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
     distinct_weights,
+    missing_rows,
     weigh_lazily,
     weigh_on_workers,
     weigh_rows,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from fairmaxent.data.draws import generator
 from fairmaxent.data.reading import Reading
-from fairmaxent.fit.cell_values import cell_values
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import Request
 from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.mechanisms import Noise
-from fairmaxent.privacy.model import check_visible, learn_private_model
-from fairmaxent.privacy.population import PrivateReading, private_reading
+from fairmaxent.privacy.measurements import Noise
+from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending
 from fairmaxent.progress import Progress
 

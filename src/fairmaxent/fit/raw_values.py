@@ -15,7 +15,7 @@ from fairmaxent.data.draws import Choice
 from fairmaxent.data.positions import Positions
 from fairmaxent.data.table import Table, grouped_rows, match_rows, tally
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Profiles
 
 
 @dataclass(frozen=True, eq=False)

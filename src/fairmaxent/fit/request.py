@@ -28,7 +28,7 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.fit.wanted_shares import TargetOption
+from fairmaxent.fit.target import TargetOption
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.privacy.budget import Privacy

@@ -9,7 +9,7 @@ from fairmaxent.errors import Option
 from fairmaxent.fit.cost_remarks import Remark
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.share_text import percent
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 
 @dataclass(frozen=True)

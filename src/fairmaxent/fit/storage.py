@@ -41,7 +41,7 @@ from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.solvers import Solution, Status
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Profiles
 
 FORMAT = "fairmaxent model"
 # Raise it whenever a number of the certificate changes its meaning: files of this version are compared with it.

@@ -16,7 +16,7 @@ from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import root_shape
 from fairmaxent.report.copies import row_values
 from fairmaxent.report.delivered import Delivered
 

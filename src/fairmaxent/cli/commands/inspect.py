@@ -73,7 +73,7 @@ def command(
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
     from fairmaxent.files.staging import Staging
-    from fairmaxent.inspection.text import inspection_text
+    from fairmaxent.inspection.findings import inspection_text
 
     for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
         if path == "-":

