@@ -13,7 +13,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.declaration import VALUES_PER_BIN
 from fairmaxent.data.domain import bound
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
-from fairmaxent.engines.lazy.level_expressions import level_expression
+from fairmaxent.engines.lazy_counts import level_expression
 
 D = datetime.date
 

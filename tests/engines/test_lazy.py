@@ -10,10 +10,10 @@ import pytest
 
 import fairmaxent
 from fairmaxent import ColumnError, Domain, InputError, LevelError, StorageError, WeightError, debias
-from fairmaxent.engines.lazy import column_values as listing
-from fairmaxent.engines.lazy import frame as engine
-from fairmaxent.engines.lazy.column_values import learn_domain
-from fairmaxent.engines.lazy.level_expressions import level_expression
+from fairmaxent.engines import lazy_frame as engine
+from fairmaxent.engines import lazy_values as listing
+from fairmaxent.engines.lazy_counts import level_expression
+from fairmaxent.engines.lazy_values import learn_domain
 from mixed import ROWS, polars_table
 
 duckdb = pytest.importorskip("duckdb")

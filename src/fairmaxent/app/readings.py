@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fairmaxent.app.refusals import UnspentError
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
 

@@ -14,8 +14,8 @@ import click
 from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
+from fairmaxent.data.frames import is_foreign
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,

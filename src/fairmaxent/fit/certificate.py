@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import check_count
-from fairmaxent.data.quota import quotas
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled

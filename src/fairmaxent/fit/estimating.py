@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.measure import ByGrouping, Measure

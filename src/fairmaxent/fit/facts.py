@@ -13,8 +13,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.blocks import mask
-from fairmaxent.data.reading import RedrawnValues
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import RedrawnValues, Roles
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs

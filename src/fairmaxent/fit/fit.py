@@ -14,10 +14,9 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, shuffled_cells
-from fairmaxent.data.quota import quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
 from fairmaxent.data.table import Table
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.fit import storage
 from fairmaxent.fit.archive import MOST_BYTES
@@ -238,8 +237,8 @@ class Fit(Learned):
         iid: bool,
         readable: bool,
     ) -> None:
-        from fairmaxent.engines.cluster.drawing import RowFormat, part_name, write_on_workers, write_part
-        from fairmaxent.engines.cluster.partitions import Partitions
+        from fairmaxent.engines.cluster_output import RowFormat, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster_partitions import Partitions
 
         if not isinstance(self.table, Partitions):
             batches = self.sample_batches(count, size=size, given=given, random_state=random_state, iid=iid)
@@ -270,7 +269,7 @@ class Fit(Learned):
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""
         if isinstance(self.table, Table):
             return self
-        from fairmaxent.engines.cluster.partitioned_rows import collected
+        from fairmaxent.engines.cluster_partitions import collected
 
         weighted, dual = self.weighted.collect(), self.optimum.dual
         optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))

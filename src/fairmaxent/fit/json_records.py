@@ -11,7 +11,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.column_storage import Record
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs

@@ -12,9 +12,9 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.shareable import shareable
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairmaxent.data.draws import generator
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import Request
 from fairmaxent.privacy.budget import Privacy

@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.arrays import Codes, Mask, Positions, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.positions import Positions
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
-from fairmaxent.fairness.cap import capped
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
+from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome
 from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
 from fairmaxent.fit.target import FREE, read_target

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Positions, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.positions import Positions
 from fairmaxent.data.table import Table, grouped_rows, match_rows, tally
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.relabelling.people import Profiles

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable

@@ -15,8 +15,15 @@ from typing import Any, Literal
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, check_roles, read_columns, read_within
+from fairmaxent.data.roles import (
+    DetailOption,
+    GroupsOption,
+    Roles,
+    WithinOption,
+    check_roles,
+    read_columns,
+    read_within,
+)
 from fairmaxent.errors import (
     ColumnError,
     ForbiddenError,

@@ -13,13 +13,11 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Positions, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import Column
-from fairmaxent.data.library_errors import is_foreign
-from fairmaxent.data.positions import Positions
+from fairmaxent.data.frames import Column, is_foreign
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale

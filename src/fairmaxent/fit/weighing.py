@@ -13,8 +13,8 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Counted, match_rows
 from fairmaxent.data.weights import read_weights
-from fairmaxent.engines.lazy.frame import Lazy, check_column, names_of
-from fairmaxent.engines.lazy.row_counts import join_weights
+from fairmaxent.engines.lazy_counts import join_weights
+from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
 from fairmaxent.fit.distribution import Distribution
@@ -116,7 +116,7 @@ def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
 
 def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
     """Weigh each row by its levels alone: w(α)/n_α is a factor that depends on its cell."""
-    from fairmaxent.engines.cluster.weighing import weigh_rows
+    from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
     blocks, optimum = fit.roles.blocks, _fitted_weights(fit)
