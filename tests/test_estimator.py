@@ -216,7 +216,7 @@ def test_parameters_are_those_of_debias():
     }
     asked = {option.name for option in fields(Request) if option.kw_only}
     assert options.keys() == asked - {"progress"}
-    del options["keep"]  # every column of X comes back
+    del options["keep_columns"]  # every column of X comes back
     assert set(FairMaxEnt().get_params()) == options.keys() | {"protected", "rows"}
     shown = inspect.signature(FairMaxEnt).parameters
     assert list(shown) == ["protected", "rows", *options]

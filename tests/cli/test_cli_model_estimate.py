@@ -12,9 +12,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
 from fairmaxent.cli.group import group
-from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.files.tables import read_table
-from fairmaxent.fit import keywords
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 RELABEL = ["--relabel", "probabilities"]
@@ -101,31 +99,6 @@ def test_a_threshold_without_relabelling_is_refused(folder):
         result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--threshold", "0.4", *extra])
         assert result.exit_code == 2
         assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
-
-
-OLD = [
-    ("absorb", "relabel", "--relabel probabilities or --relabel predictions (without it, rows are reweighed)"),
-    ("parity", "predictions", "--relabel probabilities or --relabel predictions"),
-    ("downstream", "rows", "--estimate"),
-]
-
-
-@pytest.mark.parametrize(("old", "value", "new"), OLD)
-def test_old_options_are_refused_with_the_new_spelling(old, value, new, folder):
-    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, f"--{old}", value, "-o", "fair.csv"])
-    assert result.exit_code == 2
-    assert f"Error: --{old} is no longer an option; use {new}. See '" in result.stderr
-    (folder / "options.toml").write_text(f"{old} = '{value}'\n")
-    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv"])
-    assert result.exit_code == 3
-    assert f"Error: options.toml: '{old}' is no longer an option; use {new}\n" in result.stderr
-    assert not (folder / "fair.csv").exists()
-
-
-def test_every_old_option_is_in_the_test_above():
-    assert sorted(old for old, *_ in OLD) == sorted(RENAMED)
-    # Python's own old names are either here, still options, or models, which nobody can type.
-    assert set(keywords.RENAMED) - set(RENAMED) == {"threshold", "labeller", "student"}
 
 
 def test_a_taken_name_of_the_weights_is_refused(folder):

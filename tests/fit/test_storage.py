@@ -566,7 +566,7 @@ HEADERS = {
     "unknown layout": lambda header: header["domain"]["attributes"][0]["values"].update(layout="Ann, Ben"),
     "other columns compared": lambda header: put(header["certificate"]["measure"], "columns", {"list": ["work"]}),
     "no columns compared": lambda header: put(header["certificate"]["measure"], "columns", {"list": []}),
-    "columns kept that are not there": lambda header: put(header["request"]["options"], "keep", "nowhere"),
+    "columns kept that are not there": lambda header: put(header["request"]["options"], "keep_columns", "nowhere"),
     "unknown library": lambda header: header["domain"]["attributes"][0]["values"].update(library="excel"),
     "unknown prior": lambda header: header["prior"].update(kind="oracle"),
     "parts lost": lambda header: header["prior"]["parts"].pop(),

@@ -56,7 +56,7 @@ def _read(scenario: Scenario, request: Request) -> Reading:
 def _key(scenario: Scenario, request: Request) -> object:
     """All that the reading depends on."""
     roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.share)
+    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
     if request.privacy is not None:
         noise = replace(request.privacy), request.forbid
         return repr((roles, columns, noise))

@@ -296,7 +296,7 @@ class Fit(Learned):
     def _refuse_rows(self, what: str) -> None:
         """Refuse what needs the rows of the data."""
         private = self.certificate.privacy is not None
-        if private or self.request.share:
+        if private or self.request.release:
             raise no_rows(what, private=private)
 
     def _complete(self, frame: Any) -> Any:

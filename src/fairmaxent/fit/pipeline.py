@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.draws import generator
-from fairmaxent.data.roles import Reading, read_columns
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.shareable import shareable
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.reading import read_rows
@@ -86,7 +86,7 @@ def debias(frame: Any, request: Request) -> Fit:
         numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
         ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
     missing
-        ``"keep"``: missing values of the outcome or a protected column keep their share and are not compared.
+        ``"ignore"``: missing values of the outcome or a protected column keep their share and are not compared.
         ``"compare"``: they are compared like any other group or outcome.
     largest_weight
         How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
@@ -114,7 +114,7 @@ def debias(frame: Any, request: Request) -> Fit:
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
-    keep
+    keep_columns
         The column or columns to keep although they look like identifiers. Others that differ in nearly every row, or
         that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, so that
         drawn rows, models and reports hold none of their values; the certificate names them. Columns that another
@@ -124,7 +124,7 @@ def debias(frame: Any, request: Request) -> Fit:
         learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a
         ``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the
         exact values of rows are not available. A second private fit of the same table reveals as much again.
-    share
+    release
         True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are
         replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.
     random_state
@@ -157,7 +157,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
     """Read the rows of a frame as a request needs them; a private request spends its budget here."""
     progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
-    frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
+    frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         data = read_rows(
             frame,
@@ -190,19 +190,19 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
         check_read(request.domain)
         return frame, ()
     if request.domain is not None:
-        raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")
+        raise InputError(Option("release"), " chooses how columns are read; leave the domain out, or declare it")
     if open_lazy(frame) is not None:
-        raise InputError(Option("share"), " needs the table in memory; collect it first, or declare its domain")
+        raise InputError(Option("release"), " needs the table in memory; collect it first, or declare its domain")
     named = [request.outcome, *request.protected_names]
-    return shareable(frames.open_frame(frame), named, read_columns("keep", request.keep or []), request.weight)
+    return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
 
 
 def _check_kept(request: Request, data: Reading) -> None:
     """Refuse to keep a column that the table does not have."""
-    for name in read_columns("keep", request.keep or []):
+    for name in request.kept_names:
         if name not in data.columns:
             raise ColumnError(
-                Option("keep"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
+                Option("keep_columns"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
             )
 
 

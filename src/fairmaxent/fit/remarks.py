@@ -48,7 +48,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
         columns = ", ".join(map(repr, facts.left_out_columns))
         yield (
             f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
-            Option("keep", list(facts.left_out_columns)),
+            Option("keep_columns", list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:

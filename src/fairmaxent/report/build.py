@@ -158,7 +158,7 @@ def _known_data(fit: Fit, data: Any) -> Any:
     try:
         check_data(fit, data)
     except LevelError:
-        if not fit.request.share:
+        if not fit.request.release:
             raise
         data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
         check_data(fit, data)
