@@ -8,7 +8,7 @@ from typing import Any
 
 from fairmaxent.app.refusals import UnspentError
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import read_frame
