@@ -50,7 +50,7 @@ class Readings:
 def _key(scenario: Scenario, request: Request) -> object:
     """All that the reading depends on."""
     roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.share)
+    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
     if request.privacy is not None:
         return repr((roles, columns, replace(request.privacy), request.forbid))
     return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
