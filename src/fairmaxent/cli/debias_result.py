@@ -158,7 +158,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
 
 def _written(target: str, result: Result, wanted: OutputOptions) -> str:
     """Say that a file was written, and which rows of people a model holds."""
-    from fairmaxent.fit.contents import contents
+    from fairmaxent.fit.verification import contents
 
     holds = f" (it holds {cell_text(contents(result.fit))})" if target == wanted.model else ""
     return f"wrote {cell_text(target)}{holds}"
@@ -166,7 +166,7 @@ def _written(target: str, result: Result, wanted: OutputOptions) -> str:
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
-    from fairmaxent.fit.contents import contents
+    from fairmaxent.fit.verification import contents
 
     return {
         "mode": wanted.mode,

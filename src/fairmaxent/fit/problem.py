@@ -25,7 +25,7 @@ from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
-from fairmaxent.fairness.weights import capped
+from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
 from fairmaxent.fairness.wishes import OtherOutcome
 from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
 from fairmaxent.fit.target import FREE, read_target
@@ -158,6 +158,12 @@ class Problem:
             representation=(representation[request.theta],),
             statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
         )
+
+    def paper_weights(self, request: PaperRequest) -> Counted:
+        """The rows that the paper's prior is made of: those of the data, or with the weights of Algorithm 1."""
+        if request.prior == "w":
+            return reweigh(self.table, algorithm_1(self.empirical, request.tau).ravel())
+        return self.table.reweighed(np.full(self.blocks.levels[0], 1 / self.table.total))
 
     @property
     def blocks(self) -> Blocks:

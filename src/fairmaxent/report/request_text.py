@@ -8,14 +8,9 @@ from fairmaxent.data.roles import read_within
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
+from fairmaxent.maxent.priors.bases import BASES
 from fairmaxent.report.compared_outcomes import EACH, levels_compared
 from fairmaxent.report.rates import is_targeted
-
-_BASES = {
-    "tree": "a model of the same rows that keeps the strongest relations between columns",
-    "product": "a model of the same rows that keeps only each column's own shares",
-    "uniform": "in which all combinations are equally likely",
-}
 
 
 def wishes(fit: Fit) -> tuple[str, ...]:
@@ -95,8 +90,8 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
     if request.privacy is not None:
         return
     yield (
-        f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
-        "combinations possible that no row has."
+        f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {BASES[request.base].sentence}; "
+        "it makes combinations possible that no row has."
     )
 
 
