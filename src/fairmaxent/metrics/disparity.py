@@ -85,7 +85,7 @@ def conditional_demographic_disparity(
     `favourable` is the one good level of the `outcome`, which is a column, or an array with one prediction per row.
     With `within`, which is as in :func:`fairmaxent.debias`, this is taken in each stratum and averaged by the size of
     the strata; without it, it is the plain demographic disparity. The other options are as in
-    :func:`fairmaxent.statistical_rate`.
+    :func:`fairmaxent.metrics.statistical_rate`.
 
     Examples
     --------
