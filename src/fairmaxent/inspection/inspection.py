@@ -23,7 +23,8 @@ from fairmaxent.inspection.hints import column_hints, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
 from fairmaxent.inspection.proxies import proxies
 from fairmaxent.inspection.text import inspection_text
-from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+from fairmaxent.metrics.definitions import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import Rate
 
 
 @dataclass(frozen=True, repr=False)
