@@ -47,11 +47,9 @@ if TYPE_CHECKING:
     )
     from fairmaxent.metrics.group_calibration import calibration
     from fairmaxent.metrics.scorer import FairScorer, fair_scorer
-    from fairmaxent.privacy.budget import Privacy
-    from fairmaxent.privacy.ledger import Ledger
+    from fairmaxent.privacy.budget import Ledger, Privacy
     from fairmaxent.raking.certificate import RakingCertificate
-    from fairmaxent.raking.pipeline import rake
-    from fairmaxent.raking.raking import Raking
+    from fairmaxent.raking.raking import Raking, rake
 
 __version__ = "0.1.0"
 
@@ -122,7 +120,7 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.scorer",
     "Fit": "fit.fit",
-    "Ledger": "privacy.ledger",
+    "Ledger": "privacy.budget",
     "Privacy": "privacy.budget",
     "Raking": "raking.raking",
     "RakingCertificate": "raking.certificate",
@@ -140,7 +138,7 @@ _HOMES = {
     "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
-    "rake": "raking.pipeline",
+    "rake": "raking.raking",
     "representation_rate": "metrics.definitions",
     "statistical_rate": "metrics.definitions",
     "verify": "fit.verification",

@@ -60,7 +60,7 @@ def representation_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -88,7 +88,7 @@ def statistical_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -160,7 +160,7 @@ def equal_opportunity(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -189,7 +189,7 @@ def equalised_odds(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Odds:
@@ -317,7 +317,7 @@ def conditional_demographic_disparity(
     within: WithinOption = None,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
 ) -> Disparity:
     """Share of a group among those without the favourable outcome, minus its share among those with it.

@@ -161,7 +161,7 @@ class Comparison:
         last = len(outcomes) - 1
         # Whoever calls missing favourable wants to compare it.
         wanted = self.favourable is not None and last in favourable_codes(outcomes, self.favourable)
-        if self.missing == "keep" and outcomes[last] is MISSING and not wanted:
+        if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
         return MeasuredRows(frame, weights, exact, levels)
 
@@ -171,7 +171,7 @@ class Comparison:
         """Rows by the groups of some columns; those of a missing group count only if that is compared."""
         group, labels = _groups_of(rows.frame, columns, self.domain)
         weights = rows.weights
-        if self.missing == "keep":
+        if self.missing == "ignore":
             named = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)
             weights = np.where(named[group], weights, 0.0)
         return GroupedRows(columns, labels, group, weights, rows.levels, rows.exact, self._strata_of(rows))
