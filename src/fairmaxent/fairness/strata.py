@@ -150,15 +150,16 @@ class Stratified:
         compared, wanted = bool(self.compared[stratum]), self.wanted
         if not (compared or self.targets):
             return FairTable(part / part.sum(), (), (), 0, 0.0)
-        nothing = {} if compared else dict.fromkeys(("representation", "statistical"), (None,) * len(wanted.groupings))
+        nothing = (None,) * len(wanted.groupings)
         asked = replace(
             wanted,
+            representation=wanted.representation if compared else nothing,
+            statistical=wanted.statistical if compared else nothing,
             allowed=None if wanted.allowed is None else wanted.allowed[inside],
             fill=wanted.fill / float(sizes[stratum]),
             describe=lambda cell: wanted.describe((*cell, *stratum)),
             others=[self._other(other, sizes, inside, compared=compared) for other in wanted.others],
             values=wanted.values[inside] if wanted.values is not None and compared else None,
-            **nothing,
         )
         targets = {axis: share[inside] for axis, share in shares.items()}
         try:
