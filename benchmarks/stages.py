@@ -23,7 +23,7 @@ from benchmarks.process import fresh
 
 # Stage, the module or class that holds the step, and its name there. No step is part of another.
 STEPS = (
-    ("read", "fairmaxent.files.tables", "read_table"),
+    ("read", "fairmaxent.files.formats", "read_table"),
     ("encode", "fairmaxent.data.domain:Domain", "learn_rows"),
     ("compress", "fairmaxent.data.table:Table", "compress"),
     ("fair table", "fairmaxent.fit.problem:Problem", "fair_table"),
@@ -33,7 +33,7 @@ STEPS = (
     ("certify", "fairmaxent.fit.pipeline", "certify"),
     ("sample", "fairmaxent.maxent.priors.mixture:TiltedMixture", "draw"),
     ("decode", "fairmaxent.data.domain:Domain", "decode"),
-    ("write", "fairmaxent.files.tables", "write_table"),
+    ("write", "fairmaxent.files.formats", "write_table"),
 )
 
 

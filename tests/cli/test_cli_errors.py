@@ -283,7 +283,7 @@ def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypa
         raise KeyError("lost")
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("fairmaxent.files.tables.read_table", broken)
+    monkeypatch.setattr("fairmaxent.files.formats.read_table", broken)
     result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
     assert result.exit_code == 1
     assert "a bug in fairmaxent" in result.stderr
@@ -305,7 +305,7 @@ def test_a_panic_of_polars_anywhere_is_one_line(folder, monkeypatch):
         raise PanicException("called `Result::unwrap()` on an `Err` value")
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("fairmaxent.files.tables.read_table", panicking)
+    monkeypatch.setattr("fairmaxent.files.formats.read_table", panicking)
     result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1

@@ -16,7 +16,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 from fairmaxent.inspection import inspect
 from fairmaxent.inspection.proxies import predicted_share
 from mixed import TABLES

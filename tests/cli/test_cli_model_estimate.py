@@ -13,7 +13,7 @@ from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
 from fairmaxent.cli.group import group
 from fairmaxent.cli.renamed import RENAMED
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 from fairmaxent.fit import keywords
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 
 openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
 

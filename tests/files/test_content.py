@@ -15,9 +15,10 @@ from clifiles import ROLES, biased_table
 from fairmaxent import FairMaxEntError, LimitError, StorageError, max_memory
 from fairmaxent.cli.group import group
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_COLUMNS
-from fairmaxent.files.content import _zstd_blocks, read_content
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.reading import Reading, _zstd_blocks, read_content
+from fairmaxent.files.write import write_table
 
 CSV = biased_table().write_csv().encode()
 BODY = CSV.split(b"\n", 1)[1]
@@ -64,7 +65,7 @@ def test_a_fifo_is_opened_once(times, tmp_path):
     assert scan_table(path) is None  # without waiting for a writer
     thread = poured(BODY * times, path)
     columns = HEADER.split(",")
-    assert len(read_table(path, columns=columns).frame) == times * len(biased_table())
+    assert len(read_table(path, Reading(columns=columns)).frame) == times * len(biased_table())
     thread.join(20)
 
 
@@ -247,7 +248,7 @@ def test_a_header_of_any_length_is_read(put):
 
 
 def test_a_cell_without_end_is_named(put, monkeypatch):
-    monkeypatch.setattr("fairmaxent.files.csv_cells.LONGEST_CELL", 1000)
+    monkeypatch.setattr("fairmaxent.files.csv.LONGEST_CELL", 1000)
     with pytest.raises(LimitError, match=r"up to line 169.*may never be closed"):
         read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
 
@@ -273,7 +274,7 @@ def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put
         rows = [rng.choices(pieces, k=width) for _ in range(rng.randrange(2, 12))]
         path = put("\n".join([",".join(f"c{number}" for number in range(width)), *map(",".join, rows)]))
         try:
-            table = read_table(path, delimiter=",")
+            table = read_table(path, Reading(delimiter=","))
         except StorageError:
             continue
         assert len(table.frame) == len(rows) or "a quote opens a cell" in table.notes[0]

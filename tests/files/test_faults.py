@@ -15,10 +15,8 @@ from clifiles import ROLES, biased_table
 from fairmaxent import debias
 from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
-from fairmaxent.files import atomic
-from fairmaxent.files.atomic import write_whole
-from fairmaxent.files.staging import Staging
-from fairmaxent.files.tables import write_table
+from fairmaxent.files import write as atomic
+from fairmaxent.files.write import Staging, write_table, write_whole
 from faults import REASONS, all_or_nothing
 
 TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})

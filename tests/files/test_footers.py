@@ -14,9 +14,9 @@ import pytest
 from clifiles import biased_table
 from fairmaxent import InputError, LimitError, StorageError, debias, max_memory
 from fairmaxent.files.arrow_footer import check_arrow_footer
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.parquet_footer import DEEPEST, check_footer
-from fairmaxent.files.tables import read_table
 from fairmaxent.files.thrift import ThriftReader
 
 

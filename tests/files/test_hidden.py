@@ -10,13 +10,12 @@ import time
 
 import pytest
 
-from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
-from fairmaxent.files.interrupts import undisturbed
+from fairmaxent.files.write import HiddenFolder, remove_abandoned, undisturbed
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fairmaxent.files.hidden import HiddenFolder
+from fairmaxent.files.write import HiddenFolder
 
 folder = HiddenFolder(Path(sys.argv[1]))
 (folder.path / "rows.csv").write_text("people")
@@ -42,7 +41,7 @@ def test_of_a_killed_process_it_is_removed_and_of_a_running_one_not(tmp_path):
 KILLED_WHILE_NAMING = """
 import os, signal, sys
 from pathlib import Path
-from fairmaxent.files.staging import Staging
+from fairmaxent.files.write import Staging
 
 targets = [Path(sys.argv[1]) / name for name in sys.argv[4:]]
 force, left = sys.argv[2] == "force", int(sys.argv[3])
@@ -133,7 +132,7 @@ def test_one_that_even_its_owner_may_not_look_into_is_removed(tmp_path, monkeypa
 NO_DESCRIPTORS = """
 import os, resource, sys
 from pathlib import Path
-from fairmaxent.files.hidden import HiddenFolder
+from fairmaxent.files.write import HiddenFolder
 
 folder = HiddenFolder(Path(sys.argv[1]))
 (folder.path / "rows.csv").write_text("people")

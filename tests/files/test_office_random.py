@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.write import write_table
 
 DAYS = [dt.date(2000, 1, 1) + dt.timedelta(days=day) for day in range(9000)]
 UNITS = [("€ ", ""), ("", " €"), ("$", ""), ("CHF ", ""), ("", " kr"), ("", "%"), ("", " %"), ("", "")]

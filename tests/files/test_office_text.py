@@ -9,7 +9,9 @@ import pytest
 
 from fairmaxent import InputError, StorageError
 from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.reading import Reading
+from fairmaxent.files.write import write_table
 
 BODY = "name;sex;pay\nAnn;F;10\nBob;M;20\nCem;M;30\nDee;F;40\n"
 ROWS = [("Ann", "F", 10), ("Bob", "M", 20), ("Cem", "M", 30), ("Dee", "F", 40)]
@@ -81,15 +83,15 @@ def test_what_may_be_a_header_is_no_title(text, header, put):
 def test_lines_to_skip_can_be_said(put):
     path = put("a;b;c\n" + BODY)
     assert read_table(path).frame.columns == ["a", "b", "c"]
-    said = read_table(path, skip_lines=1)
+    said = read_table(path, Reading(skip_lines=1))
     assert (said.frame.rows(), said.notes) == (ROWS, ())
     titled = put("Staff\n" + BODY)
     with pytest.raises(StorageError, match=r"line 2: 3 cells, but there is 1 column \(Staff\).* or skip_lines"):
-        read_table(titled, skip_lines=0, delimiter=";")
+        read_table(titled, Reading(skip_lines=0, delimiter=";"))
     with pytest.raises(InputError, match="no table after the 99 lines"):
-        read_table(path, skip_lines=99)
+        read_table(path, Reading(skip_lines=99))
     with pytest.raises(InputError, match="skip_lines is -1"):
-        read_table(path, skip_lines=-1)
+        read_table(path, Reading(skip_lines=-1))
 
 
 def test_lines_are_numbered_as_in_the_file(put):
@@ -103,33 +105,33 @@ def test_the_line_that_says_the_separator_is_no_header(first, put):
     assert table.frame.columns == ["name", "sex", "pay"]
     assert table.frame["name"][0] == "Ann, A., B."
     assert "first line" in table.notes[0]
-    assert read_table(put(f"{first}\n{BODY}"), delimiter=",").frame.width == 1
+    assert read_table(put(f"{first}\n{BODY}"), Reading(delimiter=",")).frame.width == 1
 
 
 def test_a_separator_line_and_titles(put):
     table = read_table(put(f"sep=;\nStaff\n\n{BODY}"))
     assert table.frame.rows() == ROWS
     assert (table.form.separator_line, table.form.title) == ("sep=;", "Staff\n\n")
-    assert read_table(put(f"sep=;\nStaff\n\n{BODY}"), skip_lines=3).frame.rows() == ROWS
+    assert read_table(put(f"sep=;\nStaff\n\n{BODY}"), Reading(skip_lines=3)).frame.rows() == ROWS
 
 
 @pytest.mark.parametrize("last", ["Total;;100\n", "Total;;100", "Total;;100\n\n;;\n", "Source: HR\n"])
 def test_what_stands_below_the_table_can_be_left_out(last, put):
-    table = read_table(put(BODY + last), skip_last=1)
+    table = read_table(put(BODY + last), Reading(skip_last=1))
     assert table.frame.rows() == ROWS
     assert not any("last row" in note for note in table.notes)
     with pytest.raises(InputError, match=r"no rows|is empty|no table"):
-        read_table(put(BODY + last), skip_last=99)
+        read_table(put(BODY + last), Reading(skip_last=99))
     with pytest.raises(InputError, match="no table above its last"):
-        read_table(put(BODY + last), skip_last=10**30)
+        read_table(put(BODY + last), Reading(skip_last=10**30))
     with pytest.raises(InputError, match="skip_last is -1"):
-        read_table(put(BODY + last), skip_last=-1)
+        read_table(put(BODY + last), Reading(skip_last=-1))
 
 
 def test_a_line_with_too_few_cells_may_stand_below_the_table(put):
     with pytest.raises(StorageError, match=r"1 cell, but .* or skip_last if it stands below"):
         read_table(put(BODY + "Source: HR\n"))
-    assert read_table(put(BODY + "Total;;100\nSource: HR\n"), skip_last=2).frame.rows() == ROWS
+    assert read_table(put(BODY + "Total;;100\nSource: HR\n"), Reading(skip_last=2)).frame.rows() == ROWS
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_one_amount_decides_what_the_comma_means_elsewhere(put):
     assert american.frame.rows() == [(1234, 1234.5, 1.5), (2500, 2.0, 2.5)]
     european = read_table(put("a;b\n1,234;x\n2,500;y\n"))
     assert european.frame["a"].to_list() == [1.234, 2.5]
-    assert read_table(put("a;b\n1,234;x\n2,500;y\n"), decimal=".").frame["a"].to_list() == [1234, 2500]
+    assert read_table(put("a;b\n1,234;x\n2,500;y\n"), Reading(decimal=".")).frame["a"].to_list() == [1234, 2500]
 
 
 # ---------------------------------------------------------------- dates
@@ -239,10 +241,16 @@ def test_dates_that_can_be_read_in_two_ways_stay_text_and_the_note_says_how_to_r
     assert table.frame["a"].to_list() == ["01/02/2020", "03/04/2020"]
     assert "date_order='dmy' or date_order='mdy'" in table.notes[0]
     assert "--date-order dmy or --date-order mdy" in table.notes_spelled(as_typed)[0]
-    assert read_table(path, date_order="dmy").frame["a"].to_list() == [dt.date(2020, 2, 1), dt.date(2020, 4, 3)]
-    assert read_table(path, date_order="mdy").frame["a"].to_list() == [dt.date(2020, 1, 2), dt.date(2020, 3, 4)]
+    assert read_table(path, Reading(date_order="dmy")).frame["a"].to_list() == [
+        dt.date(2020, 2, 1),
+        dt.date(2020, 4, 3),
+    ]
+    assert read_table(path, Reading(date_order="mdy")).frame["a"].to_list() == [
+        dt.date(2020, 1, 2),
+        dt.date(2020, 3, 4),
+    ]
     with pytest.raises(InputError, match="date_order is 'ymd'"):
-        read_table(path, date_order="ymd")
+        read_table(path, Reading(date_order="ymd"))
 
 
 def test_another_column_shows_the_order(put):
@@ -334,7 +342,7 @@ def test_a_compressed_file_has_the_same_form(suffix, put, tmp_path):
 
 
 def test_a_file_without_a_header_comes_back_without_one(put, tmp_path):
-    table = read_table(put("1;x\n2;y\n"), columns=["a", "b"])
+    table = read_table(put("1;x\n2;y\n"), Reading(columns=["a", "b"]))
     write_table(table.frame, tmp_path / "back.csv", form=table.form)
     assert (tmp_path / "back.csv").read_text() == "1;x\n2;y\n"
 
@@ -374,7 +382,7 @@ def test_a_text_that_keeps_a_column_from_being_numbers_is_named(cells, says, put
     if says:
         assert "--missing " in table.notes_spelled(as_typed)[0]
         assert (
-            read_table(put("a;b\n" + "".join(f"{cell};x\n" for cell in cells)), missing=["-", "k. A."])
+            read_table(put("a;b\n" + "".join(f"{cell};x\n" for cell in cells)), Reading(missing=["-", "k. A."]))
             .frame["a"]
             .dtype.is_numeric()
         )

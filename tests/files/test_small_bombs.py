@@ -7,9 +7,9 @@ import pytest
 
 from fairmaxent import max_memory
 from fairmaxent.errors import LimitError
+from fairmaxent.files.excel import open_workbook
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
-from fairmaxent.files.tables import read_table
-from fairmaxent.files.xlsx_workbook import open_workbook
 
 
 def test_a_long_text_that_many_cells_share(tmp_path):

@@ -15,9 +15,9 @@ import pytest
 
 from clifiles import biased_table, listing
 from fairmaxent import ColumnError, InputError, StorageError, debias
-from fairmaxent.files.formats import output_format
-from fairmaxent.files.staging import Staging
-from fairmaxent.files.tables import as_polars, read_table, write_table
+from fairmaxent.files.formats import as_polars, output_format, read_table
+from fairmaxent.files.reading import Reading
+from fairmaxent.files.write import Staging, write_table
 
 SUFFIXES = [
     "csv",
@@ -80,7 +80,7 @@ def test_cells_of_any_text_come_back_as_pythons_csv_module_reads_them(seed, put)
     rows = [[f"{i}{''.join(rng.choices(pieces, k=4))}." for i in range(3)] for _ in range(12)]
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator=rng.choice(["\n", "\r\n"])).writerows([["a", "b", "c"], *rows])
-    assert read_table(put(buffer.getvalue()), delimiter=",").frame.rows() == [tuple(row) for row in rows]
+    assert read_table(put(buffer.getvalue()), Reading(delimiter=",")).frame.rows() == [tuple(row) for row in rows]
 
 
 # ---------------------------------------------------------------- text as people write it
@@ -88,7 +88,7 @@ def test_cells_of_any_text_come_back_as_pythons_csv_module_reads_them(seed, put)
 
 def test_the_original_census_file_reads_well(put):
     content = "39, State-gov, 77516, Male, <=50K\n50, ?, 83311, Female, >50K\n\n"
-    table = read_table(put(content, "adult.data"), columns=["age", "work", "weight", "sex", "income"])
+    table = read_table(put(content, "adult.data"), Reading(columns=["age", "work", "weight", "sex", "income"]))
     assert table.frame.rows() == [(39, "State-gov", 77516, "Male", "<=50K"), (50, None, 83311, "Female", ">50K")]
     assert table.notes == ("'?' was read as missing (work 1)",)
 
@@ -144,7 +144,7 @@ def test_a_space_before_a_quote_is_no_part_of_the_cell(put):
 
 def test_empty_lines_are_no_rows(put):
     assert read_table(put("\n\na,b\n\n1,2\n\n\n3,4\n\n")).frame.rows() == [(1, 2), (3, 4)]
-    assert read_table(put("\n1,2\n\n3,4"), columns=["a", "b"]).frame.rows() == [(1, 2), (3, 4)]
+    assert read_table(put("\n1,2\n\n3,4"), Reading(columns=["a", "b"])).frame.rows() == [(1, 2), (3, 4)]
 
 
 def test_a_quote_inside_a_word_is_a_quote(put):
@@ -216,10 +216,10 @@ def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
 def test_the_decimal_mark_can_be_said(put):
     path = put('a,b\n"1,5",1.5\n"2,5",2.5\n')
     assert read_table(path).frame["a"].to_list() == ["1,5", "2,5"]
-    assert read_table(path, decimal=",").frame.rows() == [(1.5, "1.5"), (2.5, "2.5")]
-    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), decimal=".").frame["a"].to_list() == ["1,5", "2,5"]
+    assert read_table(path, Reading(decimal=",")).frame.rows() == [(1.5, "1.5"), (2.5, "2.5")]
+    assert read_table(put("a;b\n1,5;x\n2,5;y\n"), Reading(decimal=".")).frame["a"].to_list() == ["1,5", "2,5"]
     with pytest.raises(InputError, match="decimal is ';'"):
-        read_table(path, decimal=";")
+        read_table(path, Reading(decimal=";"))
 
 
 def test_codes_with_leading_zeros_stay_as_they_are(put):
@@ -229,7 +229,7 @@ def test_codes_with_leading_zeros_stay_as_they_are(put):
 def test_markers_of_missing_values_can_be_chosen(put):
     path = put("a,b\n?,NA\n-9,x\n")
     assert read_table(path).frame.rows() == [(None, None), (-9, "x")]
-    chosen = read_table(path, missing=["-9"])
+    chosen = read_table(path, Reading(missing=["-9"]))
     assert chosen.frame.rows() == [("?", "NA"), (None, "x")]
     assert chosen.notes == ("'-9' was read as missing (a 1)",)
 
@@ -345,7 +345,7 @@ def test_a_file_gives_the_same_fair_rows_as_the_table_itself(tmp_path):
 @pytest.mark.parametrize("text", ["a,b\n1,\n-,x\n", "a,b\n1,\n\n-,x\n", 'a,b\n1,\n-, "x"\n'])
 def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
-    frame = read_table(tmp_path / "t.csv", missing=["-"]).frame
+    frame = read_table(tmp_path / "t.csv", Reading(missing=["-"])).frame
     assert frame.to_dict(as_series=False) == {"a": [1, None], "b": [None, "x"]}
 
 
@@ -370,7 +370,7 @@ def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options,
     path = tmp_path / "table.parquet"
     pl.DataFrame({"a": [1, 2]}).write_parquet(path)
     with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files.*, and .* is parquet; leave it out"):
-        read_table(path, **options)
+        read_table(path, Reading(**options))
 
 
 REPEATED = {

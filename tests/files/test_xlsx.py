@@ -10,7 +10,9 @@ import pytest
 
 from clifiles import listing
 from fairmaxent import InputError, LimitError, StorageError, max_memory
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.reading import Reading
+from fairmaxent.files.write import write_table
 
 openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
 
@@ -127,7 +129,10 @@ def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(
         "'?' was read as missing (c 1)",
         "'#DIV/0!' was read as missing (c 1)",
     )
-    assert read_table(book([["a", "b"], [1, "x"], [-9, "y"]]), missing=["x"]).frame["b"].to_list() == [None, "y"]
+    assert read_table(book([["a", "b"], [1, "x"], [-9, "y"]]), Reading(missing=["x"])).frame["b"].to_list() == [
+        None,
+        "y",
+    ]
 
 
 def test_texts_are_read_as_those_of_a_csv(book):
@@ -163,17 +168,17 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     assert "is in row 4, and" in read.notes[0]
     assert read.form.title == ((None, "Staff list"), (None, "As of", dt.date(2025, 12, 31)), ())
     assert read.form.first_column == 1
-    said = read_table(book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), skip_lines=1)
+    said = read_table(book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), Reading(skip_lines=1))
     assert said.frame.rows() == [("x", "F", 1)]
     with pytest.raises(InputError, match="no table after 99 rows"):
-        read_table(book([["a", "b"], [1, 2]]), skip_lines=99)
+        read_table(book([["a", "b"], [1, 2]]), Reading(skip_lines=99))
 
 
 def test_columns_can_be_named_if_there_is_no_header(book):
     path = book([["x", 1], ["y", 2]])
-    assert read_table(path, columns=["a", "b"]).frame.rows() == [("x", 1), ("y", 2)]
+    assert read_table(path, Reading(columns=["a", "b"])).frame.rows() == [("x", 1), ("y", 2)]
     with pytest.raises(InputError, match="2 columns and 3 names"):
-        read_table(path, columns=["a", "b", "c"])
+        read_table(path, Reading(columns=["a", "b", "c"]))
 
 
 def test_merged_cells_each_have_the_value_that_people_see(book):
@@ -204,11 +209,11 @@ def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book)
     assert "has 3 sheets, and 'Sheet 2' was read; to read 'Sheet 1', 'Sheet 3', set sheet" in read.notes[0]
     assert read.form.sheet == "Sheet 2"
     for sheet in ("Sheet 3", 3, "3"):
-        chosen = read_table(path, sheet=sheet)
+        chosen = read_table(path, Reading(sheet=sheet))
         assert (chosen.frame.rows(), chosen.notes) == ([("y", 2)], ())
     for sheet in ("Sheet 9", 4, 0, "-1"):
         with pytest.raises(InputError, match=f"sheet is {sheet!r}, which .* does not have"):
-            read_table(path, sheet=sheet)
+            read_table(path, Reading(sheet=sheet))
 
 
 def test_hidden_sheets_are_read_only_if_asked_for(book):
@@ -217,7 +222,7 @@ def test_hidden_sheets_are_read_only_if_asked_for(book):
 
     path = book([["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]], change=change)
     assert read_table(path).frame["a"].to_list() == ["y"]
-    assert read_table(path, sheet="Sheet 1").frame["a"].to_list() == ["x"]
+    assert read_table(path, Reading(sheet="Sheet 1")).frame["a"].to_list() == ["x"]
 
 
 def test_an_empty_workbook_is_refused(book):
@@ -230,9 +235,9 @@ def test_an_empty_workbook_is_refused(book):
 def test_options_of_other_files_are_refused(book, put):
     path = book([["a", "b"], ["x", 1]])
     with pytest.raises(InputError, match=r"delimiter is for CSV files, and .* is xlsx"):
-        read_table(path, delimiter=";")
+        read_table(path, Reading(delimiter=";"))
     with pytest.raises(InputError, match=r"sheet is for Excel workbooks, and .* is csv"):
-        read_table(put("a,b\n1,2\n"), sheet=1)
+        read_table(put("a,b\n1,2\n"), Reading(sheet=1))
 
 
 # ---------------------------------------------------------------- hostile files
@@ -463,9 +468,9 @@ def test_a_lazy_table_and_a_stream_can_be_written(tmp_path):
 def test_rows_below_the_table_can_be_left_out(book):
     rows = [["sex", "pay"], ["F", 1], ["M", 2]]
     path = book([*rows, ["Total", 3], [None, "checked"]])
-    table = read_table(path, skip_last=2)
+    table = read_table(path, Reading(skip_last=2))
     assert table.frame.rows() == [("F", 1), ("M", 2)]
     assert not any("last row" in note for note in table.notes)
     assert "skip_last=1" in read_table(book([*rows, ["Total", 3]])).notes[-1]
     with pytest.raises(InputError, match="last 5 rows; set skip_last"):
-        read_table(path, skip_last=5)
+        read_table(path, Reading(skip_last=5))

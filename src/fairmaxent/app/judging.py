@@ -14,7 +14,7 @@ from fairmaxent.cli.commands.evaluate import EvaluateOptions
 from fairmaxent.cli.commands.evaluate import command as evaluate_command
 from fairmaxent.errors import InputError
 from fairmaxent.evaluation.pipeline import evaluate
-from fairmaxent.files.tables import as_polars
+from fairmaxent.files.formats import as_polars
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import visible
 from fairmaxent.progress import Progress

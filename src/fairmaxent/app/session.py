@@ -84,7 +84,7 @@ class Session:
     def open_demo(self, name: str) -> dict[str, Any]:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
-        from fairmaxent.files.tables import write_table
+        from fairmaxent.files.write import write_table
 
         if name not in EXAMPLES:
             raise InputError("there is no such example; reload the page")

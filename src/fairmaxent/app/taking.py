@@ -15,7 +15,7 @@ from fairmaxent.cli.commands.debias import make_report, make_result, stream_tabl
 from fairmaxent.cli.debias_result import Result
 from fairmaxent.cli.options import source_of
 from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.files.staging import Staging
+from fairmaxent.files.write import Staging
 from fairmaxent.fit.fit import Fit
 from fairmaxent.progress import Progress
 from fairmaxent.report.browser import find_browser

@@ -16,7 +16,7 @@ from fairmaxent.experiments import data as sets
 from fairmaxent.experiments.evaluate import measure_classifiers, measure_exactly, measure_rows
 from fairmaxent.experiments.methods import learn
 from fairmaxent.experiments.plan import RAW, ROWS, Cell
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 Record = dict[str, Any]
 

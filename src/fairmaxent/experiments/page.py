@@ -14,7 +14,7 @@ from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_labe
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.published import load_published
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"

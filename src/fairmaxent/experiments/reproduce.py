@@ -17,7 +17,7 @@ from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
 from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, Block, Cell, Plan
 from fairmaxent.experiments.run import run
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 Progress = Callable[[float], None]  # share of the work that is done
 

@@ -25,8 +25,7 @@ from fairmaxent.engines.cluster.partitioned_rows import detached
 from fairmaxent.engines.cluster.partitions import Partitions
 from fairmaxent.engines.cluster.tasks import gathered, results, spread
 from fairmaxent.engines.cluster.worker_prior import attached
-from fairmaxent.files.atomic import write_whole
-from fairmaxent.files.hidden import remove_every
+from fairmaxent.files.write import remove_unfinished, write_whole
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -61,10 +60,10 @@ def part_name(number: int) -> str:
 
 
 def write_part(frame: Any, path: Path, *, readable: bool) -> None:
-    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden folder."""
+    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden file."""
     content = io.BytesIO()
     nw.from_native(frame, eager_only=True).write_parquet(content)
-    write_whole(path, content.getvalue(), readable=readable, tidy=False)
+    write_whole(path, content.getvalue(), readable=readable)
 
 
 def write_on_workers(
@@ -102,7 +101,7 @@ def write_on_workers(
     written = spread(client, _write, sources, beside=arguments, **how)
     _wait(written, progress)
     results(client, written)
-    remove_every(folder)
+    remove_unfinished(folder)
 
 
 def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:
