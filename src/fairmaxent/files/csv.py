@@ -82,6 +82,7 @@ def write_csv(lazy: Any, file: IO[bytes], form: TableForm, *, compression: str) 
     how = {
         "separator": form.separator,
         "decimal_comma": form.decimal == ",",
+        "float_scientific": False if form.decimal == "," else None,  # 1e-7 has no comma, so it might be a text
         "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
         "check_extension": False,
     }

@@ -187,7 +187,8 @@ def _plain(value: Any) -> _Value | None:
         return value if value.strip() else None
     if kind is float and value.is_integer() and abs(value) < _PLAIN_WHOLE:
         return int(value)
-    return value / _DAY if kind is dt.timedelta else value
+    plain: _Value = value / _DAY if kind is dt.timedelta else value
+    return plain
 
 
 # ---------------------------------------------------------------- what calamine does not tell

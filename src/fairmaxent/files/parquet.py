@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import glob
 import io
 import itertools
+import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +21,15 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.library_errors import library_errors
 from fairmaxent.data.limits import check_file_columns, need_memory
-from fairmaxent.errors import ColumnError, StorageError, first_line
+from fairmaxent.errors import ColumnError, StorageError, first_line, shown
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 _STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
+_COLON = re.compile(rb'"\s{0,2}:\s{0,2}')
+_COLONS_AFTER_KEYS = (b'":', b" :", b"\t:", b"\r:")
+_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _WILD = "*?["  # characters of a pattern
 _EXAMPLES = 3
 
@@ -41,7 +47,10 @@ def read_typed(content: bytes, format: str, path: object) -> Any:
         try:
             if format == "jsonl":
                 text = content.removeprefix(codecs.BOM_UTF8)
-                return polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+                _refuse_half_characters(text, path)
+                frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+                _refuse_repeated_keys(text, frame, path)
+                return frame
             if content.startswith(_STREAM):
                 return polars.read_ipc_stream(content)
             scan, read = polars.scan_parquet, polars.read_parquet
@@ -70,6 +79,61 @@ def _json_schema(content: bytes, path: object, polars: Any) -> Any:
 
 def _need_memory(needed: float, path: object) -> None:
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
+
+
+# ---------------------------------------------------------------- lines of JSON
+
+# Polars takes the first of two equal keys in an object, and makes a zero of half a character, without a word.
+
+
+def _refuse_half_characters(content: bytes, path: object) -> None:
+    """Refuse lines with the first half of a character that takes two escapes, as texts have that were cut off."""
+    if not _HALF.search(content):
+        return
+    half = _HALF.search(content.replace(rb"\\", b"__"))  # two backslashes are one that begins no escape
+    if half is not None:
+        number = content.count(b"\n", 0, half.start()) + 1
+        raise StorageError(
+            f"line {number} of {path} has half a character ({half[0].decode()} without its second half); "
+            "write the file again, or take it out"
+        )
+
+
+def _refuse_repeated_keys(content: bytes, frame: Any, path: object) -> None:
+    """Refuse lines in which a key stands twice; ``frame`` is what was read from them."""
+    if not _has_more_keys(content, frame):
+        return
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        key = _repeated_key(line)
+        if key is not None:
+            raise ColumnError(f"line {number} of {path} has the key {shown(key)} twice; remove or rename one of them")
+
+
+def _has_more_keys(content: bytes, frame: Any) -> bool:
+    """Whether there seem to be more keys than values; texts with a quote before a colon seem so, too.
+
+    A program writes all colons alike, so nulls are counted the way that the first colon is written. Each mistake makes
+    keys more or values less, and then costs time only.
+    """
+    first = _COLON.search(content)
+    colon = b'":' if first is None else first[0]
+    keys, cells = sum(content.count(each) for each in _COLONS_AFTER_KEYS), len(frame) * frame.width
+    missing = sum(frame.null_count().row(0))
+    values = cells - missing + (content.count(colon + b"null") if missing else 0)
+    return bool(keys > min(cells, values))
+
+
+def _repeated_key(line: bytes) -> str | None:
+    repeated: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            repeated.extend(name for name in names if names.count(name) > 1)
+
+    with contextlib.suppress(ValueError, RecursionError):  # polars has read the line, so it is no worse than it was
+        json.loads(line, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return repeated[0] if repeated else None
 
 
 # ---------------------------------------------------------------- parts

@@ -290,6 +290,8 @@ class Staging:
     def _publish(self) -> None:
         for each in self._staged.values():
             with write_errors(each.target):
+                if not each.temporary.stat().st_size:
+                    raise StorageError(f"cannot write {each.target}: there is nothing to write; report this as a bug")
                 if each.is_folder:
                     _set_permissions(each.temporary, each.target, 0o777 if each.readable else 0o700)
                 else:
