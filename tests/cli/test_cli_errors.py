@@ -189,7 +189,7 @@ CASES = [
     Case(f"debias half.csv.gz {OUT}", 5, ("gzip",)),
     Case(f"debias half.csv.zst {OUT}", 5, ("compressed with zstd", "decompress it first")),
     Case(f"debias half.parquet {OUT}", 5, ("half.parquet as parquet",)),
-    Case(f"debias half.arrow {OUT}", 5, ("half.arrow is a damaged Arrow",)),
+    Case(f"debias half.arrow {OUT}", 5, ("cannot read half.arrow as arrow",)),
     Case(f"debias half.jsonl {OUT}", 5, ("half.jsonl as jsonl",)),
     Case(f"debias array.json {OUT}", 5, ("one object per line",)),
     Case(f"debias good.csv {OUT} --input-format parquet", 5, ("good.csv as parquet",)),

@@ -60,7 +60,8 @@ class ReadingOptions(Reading):
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
-        from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD
+        from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
+        from fairmaxent.files.reading import TableFile
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
@@ -137,9 +138,9 @@ class DomainOptions:
         from fairmaxent.data.domain import Domain, bound
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
-        from fairmaxent.engines.lazy.column_values import learn_domain
-        from fairmaxent.engines.lazy.frame import collect, open_lazy
-        from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.engines.lazy_frame import collect, open_lazy
+        from fairmaxent.engines.lazy_values import learn_domain
 
         declaration = self.declaration
         if not self.said and declaration is None:

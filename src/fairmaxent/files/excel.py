@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Conventions, Typed, missing_remarks, typed_table

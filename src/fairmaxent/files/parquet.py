@@ -18,8 +18,7 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import ColumnError, StorageError, first_line, shown
 
