@@ -136,6 +136,7 @@ def test_of_three_files_each_is_complete_or_not_there(folders, force):
     assert failed > 10
 
 
+@pytest.mark.process
 def test_a_temporary_file_goes_with_the_process(tmp_path):
     program = (
         "import sys; from pathlib import Path; from fairmaxent.files.write import new_temporary; "
