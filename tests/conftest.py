@@ -10,7 +10,7 @@ import pytest
 
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import pipeline
-from fairmaxent.fit.outlook import NotEstimated
+from fairmaxent.fit.estimate import NotEstimated
 from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.

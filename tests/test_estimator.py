@@ -216,7 +216,7 @@ def test_parameters_are_those_of_debias():
     }
     asked = {option.name for option in fields(Request) if option.kw_only}
     assert options.keys() == asked - {"progress"}
-    del options["keep"]  # every column of X comes back
+    del options["keep_columns"]  # every column of X comes back
     assert set(FairMaxEnt().get_params()) == options.keys() | {"protected", "rows"}
     shown = inspect.signature(FairMaxEnt).parameters
     assert list(shown) == ["protected", "rows", *options]
@@ -260,10 +260,10 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
         assert_frame_equal(X, here[0])
         assert_series_equal(y, here[1])
     assert not drawn[1][0].equals(here[0])
-    assert not estimator.fit_.certificate.foresight.is_made
+    assert not estimator.fit_.certificate.estimated.is_done
     loaded = pickle.loads(pickle.dumps(estimator.fit_.certificate))
-    assert not loaded.foresight.is_made
-    assert loaded.downstream == estimator.fit_.certificate.downstream is not None
+    assert not loaded.estimated.is_done
+    assert loaded.estimate == estimator.fit_.certificate.estimate is not None
 
 
 # ---------------------------------------------------------------- pipelines and routing

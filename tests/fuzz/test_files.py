@@ -39,7 +39,7 @@ COMMANDS = (
     ([*DEBIAS, "--mode", "weights", "--like-input", "-o", "fair.out"], ("fair.out",)),
     ([*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"], ("fair.csv",)),
     (["debias", "DATA", "--outcome", "age", *ROLES[2:], *QUIET, "--equal-means", "-o", "fair.jsonl"], ("fair.jsonl",)),
-    ([*DEBIAS, "--share", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
+    ([*DEBIAS, "--release", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
     ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", "--domain", "domain.toml", "-o", "fair.csv"], ("fair.csv",)),
     (["rake", "DATA", "--margins", "margins.csv", "--relax", "all", "-o", "fair.csv"], ("fair.csv",)),
     (["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"], ("fair.out",)),

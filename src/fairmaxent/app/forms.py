@@ -23,7 +23,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "reading": option_records(debias, READING_NAMES),
         "columns": option_records(debias, ("max_levels",)),
         "ask": option_records(debias, _WISHES),
-        "privacy": option_records(debias, ("share", "epsilon", "delta")),
+        "privacy": option_records(debias, ("release", "epsilon", "delta")),
         "take": option_records(debias, ("weight_name", "evaluate")),
         "report": option_records(debias, FILING_NAMES),
         "judging": option_records(evaluate, JUDGING_NAMES),

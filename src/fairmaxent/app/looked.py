@@ -40,7 +40,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the table with the roles, and the ways to read its columns, that the page chose."""
     frame, roles, domain = _looked_at(opened, asked)
     inspection = inspected(frame, roles, domain)
-    look = _looked(opened, inspection, frame, domain, tuple(asked.get("keep") or ()))
+    look = _looked(opened, inspection, frame, domain, tuple(asked.get("keep_columns") or ()))
     if asked:  # what nobody chose is not taken for granted
         look |= {} if roles.outcome else {"outcome": None}
         look |= {} if roles.protected else {"protected": []}

@@ -18,7 +18,7 @@ from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.weights import read_weights
-from fairmaxent.engines.lazy.frame import collect
+from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.files.tables import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows

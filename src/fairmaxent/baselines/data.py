@@ -19,7 +19,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Table, tally
-from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import InfeasibleError, TargetError
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import compress

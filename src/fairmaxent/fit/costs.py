@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.spread import Spread
-from fairmaxent.data.table import Counted, Table, highest, tally
+from fairmaxent.data.table import Counted, Spread, Table, highest, tally
 from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.distribution import Distribution

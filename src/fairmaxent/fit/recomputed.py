@@ -19,11 +19,10 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import shown
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import PaperRequest
 from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.features import attribute_features, cell_features, root_marginals
@@ -239,7 +238,7 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         left_out_columns=stored.left_out_columns,
         privacy=stored.privacy,
     )
-    return replace(made, foresight=stored.foresight)
+    return replace(made, estimated=stored.estimated)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

@@ -40,7 +40,7 @@ def copies_line(facts: Facts) -> Remark:
     return (
         f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
         "for rows to share, use ",
-        Option("share", value=True),
+        Option("release", value=True),
     )
 
 

@@ -108,7 +108,7 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
             (
                 f"{_listed(identifiers)} {'looks like an identifier' if single else 'look like identifiers'}: left out "
                 "of the result unless you add ",
-                Option("keep", list(identifiers)),
+                Option("keep_columns", list(identifiers)),
             ),
         )
     for attribute in domain.attributes:

@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import in_range, read_weights
-from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected

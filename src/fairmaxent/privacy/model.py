@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import shuffled_cells
-from fairmaxent.data.quota import quota
-from fairmaxent.data.reading import Reading
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.draws import quota, shuffled_cells
+from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges

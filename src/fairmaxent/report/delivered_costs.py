@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import highest, tally
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare

@@ -47,7 +47,7 @@ function fail(problem) {
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
-const STAGES = { downstream: "trying out a model" };
+const STAGES = { estimate: "trying out a model" };
 const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 

@@ -185,7 +185,10 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     }
     lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], (), ""))]
     if inspection.identifiers:
-        lines += ["# To keep columns that look like identifiers:", f"# keep = {_toml(list(inspection.identifiers))}"]
+        lines += [
+            "# To keep columns that look like identifiers:",
+            f"# keep_columns = {_toml(list(inspection.identifiers))}",
+        ]
     for name, items in sections.items():
         if items:
             lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]

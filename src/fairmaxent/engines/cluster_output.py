@@ -1,7 +1,8 @@
-"""New rows drawn on the workers and written as Parquet files, partition by partition.
+"""New rows and weights made on the workers: rows as Parquet files, weights as a column of the Dask frame.
 
 p* is the sum of the partitions' parts: the rows of the partition, and an equal share of the base. So the wanted rows of
-each cell are first divided among the partitions at random, and each partition then draws its part.
+each cell are first divided among the partitions at random, and each partition then draws its part. Weights follow from
+the levels of a row alone: no join, and no row moves.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
-from fairmaxent.engines.cluster.partitioned_rows import detached
-from fairmaxent.engines.cluster.partitions import Partitions
-from fairmaxent.engines.cluster.tasks import gathered, results, spread
-from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.weights import WeightScale
+from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
+from fairmaxent.engines.cluster_tasks import gathered, results, spread
+from fairmaxent.engines.lazy_counts import key_parts, unpacked, with_keys
+from fairmaxent.engines.lazy_frame import Lazy, fresh_name, names_of
+from fairmaxent.errors import InputError
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.files.hidden import remove_every
+from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -164,3 +169,50 @@ def _write(
     rng = np.random.default_rng(seed)
     roots = shuffled_cells(cells, rng)
     write_part(row_format.rows(tilted.draw(roots, rng, spread=evenly).codes, rng), Path(path), readable=readable)
+
+
+def weigh_rows(
+    lazy: Lazy,
+    roles: Roles,
+    log_levels: Reals,
+    *,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
+) -> Any:
+    """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
+
+    Design weights are scaled. Rows that break a rule get the weight 0.
+    """
+    if not lazy.implementation.is_dask():
+        raise InputError(
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or for another kind of "
+            "frame use fit.collect().weigh(frame)"
+        )
+    blocks = roles.blocks
+    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
+    coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
+    shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
+    return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))
+
+
+def _weighed(
+    frame: Any,
+    keys: list[str],
+    blocks: Blocks,
+    log_levels: Reals,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
+) -> Any:
+    """Weigh the rows of one partition, a pandas frame."""
+    codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
+    scores = np.zeros(len(codes))
+    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+        scores += part[column]
+    weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
+    if weight is not None:
+        weights *= scale.scaled(frame[weight].to_numpy(dtype=np.float64))
+    return frame.drop(columns=keys).assign(**{name: weights})

@@ -22,7 +22,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
-from fairmaxent.engines.lazy.frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
+from fairmaxent.engines.lazy_frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError
 from fairmaxent.progress import Progress, silent
 

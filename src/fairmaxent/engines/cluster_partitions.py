@@ -1,4 +1,10 @@
-"""The rows on the workers as a prior: the mixture of the partitions, each tilted where it is."""
+"""Distinct rows in partitions on the workers: what `Table` is for rows in memory, and `PartitionedRows` as a prior.
+
+Tasks on the workers encode, merge and count the rows of a Dask frame. Each partition is an ordinary `Table`, and each
+distinct row is in exactly one of them, so every sum that a fit needs is the sum over the partitions, and the rows as a
+prior are the mixture of the partitions, each tilted where it is. Partitions are results of tasks, never data sent to
+the workers, so Dask recomputes them if a worker is lost.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +14,20 @@ from functools import cached_property
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.draws import Choice
-from fairmaxent.data.spread import Spread, joined
-from fairmaxent.data.table import Table
-from fairmaxent.engines.cluster.partitions import Partitions
-from fairmaxent.engines.cluster.tasks import gathered, merged, spread
-from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.draws import Choice, largest_remainders
+from fairmaxent.data.table import Broken, Spread, Summed, Table, equal_steps, joined, row_keys
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.engines.cluster_tasks import gathered, merged, results, spread
+from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
+from fairmaxent.engines.lazy_frame import Lazy
+from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Density, Drawn, Prior, divergence_in_memory
@@ -26,6 +35,149 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Tables that together hold each distinct row once; everything but sums stays on the workers."""
+
+    client: Client
+    blocks: Blocks
+    parts: tuple[Future, ...]  # each a Table
+    sizes: Reals  # (parts, 4): distinct rows, input rows, total and squares of each partition
+
+    @classmethod
+    def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
+        """Keep the partitions that have rows."""
+        sizes = np.array(gathered(client, _sizes, parts))
+        kept = np.flatnonzero(sizes[:, 0])
+        return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
+
+    def regrouped(self, most: int) -> Partitions:
+        """Merge neighbouring partitions until there are at most ``most``."""
+        if len(self.parts) <= most:
+            return self
+        groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
+        merged = [self.client.submit(_joined, group, self.blocks, pure=False) for group in groups]
+        return Partitions.of(self.client, self.blocks, merged)
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self.sizes[:, 0].sum())
+
+    @property
+    def keeps_rows(self) -> bool:
+        """No: input rows are not kept on a cluster."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        return int(self.sizes[:, 1].sum())
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        return float(self.sizes[:, 2].sum())
+
+    @property
+    def worth(self) -> float:
+        """(Σw)²/Σw² over the input rows."""
+        return float(effective_rows(self.total, float(self.sizes[:, 3].sum())))
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, on the workers."""
+        tables: list[Reals] = merged(
+            self.client, Table.tables, _added, self.parts, wanted=list(wanted), sizes=list(sizes), of=of
+        )
+        return tables
+
+    def without(self, broken: Broken) -> Partitions:
+        """Set the count of the broken rows to zero."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.without, self.parts, broken=broken))
+
+    def reweighed(self, factor: Reals) -> Partitions:
+        """Multiply each row's count by the factor of its level in the first column."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.reweighed, self.parts, factor=factor))
+
+    def thinned(self, rows: int) -> Table:
+        """Bring all rows into memory, or ``rows`` of equal weight, from each partition in proportion to its weight."""
+        if self.distinct <= rows:
+            return self.collect()
+        shares = largest_remainders(self.sizes[:, 2], rows)
+        asked = np.flatnonzero(shares)
+        steps = [int(shares[part]) for part in asked]
+        table = _joined(
+            gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps]), self.blocks
+        )
+        equal = np.full(rows, self.total / rows)
+        return replace(table, counts=equal, squares=equal**2)
+
+    def collect(self) -> Table:
+        """Bring all rows into memory, in the order of a table in memory."""
+        return _joined(results(self.client, self.parts), self.blocks)
+
+
+def _sizes(table: Table) -> list[float]:
+    return [table.distinct, table.size, table.total, float(table.squares.sum())]
+
+
+def _added(lists: list[list[Reals]]) -> list[Reals]:
+    """Add lists of tables, table by table."""
+    return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
+
+
+def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
+    """Join tables, with their rows in lexicographic order."""
+    codes = np.concatenate([table.codes for table in tables])
+    order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
+    counts, rows, squares = (
+        np.concatenate([getattr(table, name) for table in tables])[order] for name in ("counts", "rows", "squares")
+    )
+    peaks = [table.peaks for table in tables if table.peaks is not None]
+    return Table(
+        np.asfortranarray(codes[order]), counts, rows, squares, peaks=np.concatenate(peaks)[order] if peaks else None
+    )
+
+
+def _steps(table: Table, rows: int) -> Table:
+    """Take ``rows`` rows at equal steps of the running weight, with repetition if the partition has fewer."""
+    chosen = equal_steps(table.counts, rows)
+    one = np.ones(rows)
+    return Table(table.codes[chosen], one, one, one)
+
+
+# Distinct rows that are worth a task of their own in each iteration, and a number of partitions that is always fine.
+_ROWS = 1 << 16
+_FEWEST = 8
+
+
+def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
+    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition.
+
+    Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
+    matter, so a seed gives the same rows everywhere.
+    """
+    from dask import delayed
+
+    coded, columns = keyed(lazy, domain, blocks, weight)
+    frame = coded.to_native().assign(**{columns.rows: 1})
+    totals = dict.fromkeys([columns.rows, *columns.added], "sum")
+    if columns.peak is not None:
+        totals[columns.peak] = "max"
+    counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
+    parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
+    partitions = Partitions.of(client, blocks, client.compute(parts))
+    if not partitions.distinct:
+        raise InputError("the table has no rows; pass at least one")
+    return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
+
+
+def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
+    return table_of(nw.from_native(counts, eager_only=True), columns, blocks)
+
 
 Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given this partition
 
@@ -223,3 +375,17 @@ def _root_masses(tilted: TiltedRows | None, blocks: Blocks, log_partition: float
 
 def _draw(tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool) -> Codes:  # noqa: FBT001
     return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
+
+
+def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture | None:
+    """Put the rows of a partition into a prior, and scale the shares of its other parts by exp(``log_share``).
+
+    None if nothing is left: the prior consists of rows only, and the partition has none of positive weight.
+    """
+    parts, log_shares = (prior.parts, prior.log_shares) if isinstance(prior, Mixture) else ((prior,), np.zeros(1))
+    kept = [
+        (rows, share) if isinstance(part, Rows) else (part, share + log_share)
+        for part, share in zip(parts, log_shares, strict=True)
+        if not isinstance(part, Rows) or rows.rows
+    ]
+    return Mixture(tuple(part for part, _ in kept), np.array([share for _, share in kept])) if kept else None

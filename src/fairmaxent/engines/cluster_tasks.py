@@ -11,11 +11,12 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors
 from fairmaxent.errors import InputError, StorageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
 
 # How many results one task merges.
 _MERGED = 8

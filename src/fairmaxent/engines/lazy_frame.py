@@ -11,7 +11,7 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.

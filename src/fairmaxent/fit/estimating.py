@@ -1,4 +1,4 @@
-"""Downstream: how a model trained on the result will treat the people in the data.
+"""Estimating: how a model trained on the result will treat the people in the data.
 
 Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
 This is estimated before anybody trains one, by cross-fitting: people are dealt to folds, the fit is repeated without
@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.measure import ByGrouping, Measure
-from fairmaxent.fit.effort import FOLDS, Effort
+from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
-from fairmaxent.fit.panel import fold_of_each, some_rows
 from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
@@ -31,6 +29,65 @@ from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import Lesson, People, root_shape
+
+_STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+
+
+def represented(data: Reading, most: int) -> Reading:
+    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups.
+
+    Each person has a row of their own, even if an engine counted the rows.
+    """
+    table = data.table.collect()
+    rng = np.random.default_rng([_STREAM, 0])
+    if table.keeps_rows:
+        rows = np.arange(len(table.inverse))
+        if len(rows) <= most:
+            return data
+        order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
+        return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
+    people = np.cumsum(np.round(table.rows).astype(np.int64))  # distinct rows are sorted by outcome and group
+    total = int(people[-1])
+    steps = np.arange(total) if total <= most else _steps(total, most, rng)
+    distinct = np.searchsorted(people, steps, side="right")
+    weights = None if data.weight_column is None else (table.counts / np.maximum(table.rows, 1.0))[distinct]
+    return _of(replace(data, positions=None), table, distinct, weights)
+
+
+def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
+    """The people in these rows of a reading that keeps them."""
+    table = data.table.collect()
+    positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
+    weights = None if data.design is None else data.design[rows]
+    return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
+
+
+def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
+    """Deal people to folds like cards, at random within each group and outcome.
+
+    Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
+    about, and seem to know people whom it has not seen.
+    """
+    if len(people.size) < 2 * folds:
+        raise InputError(
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
+        )
+    shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
+    order = np.lexsort((shuffled, people.outcome, people.group))
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order] = np.arange(len(order)) % folds
+    return fold
+
+
+def _of(data: Reading, table: Table, distinct: NDArray[np.intp], weights: Reals | None) -> Reading:
+    codes = np.asfortranarray(table.codes[distinct])
+    return replace(data, table=Table.compress(codes, data.roles.blocks.levels, weights), design=weights)
+
+
+def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One position from each of ``most`` equal steps."""
+    return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
+
 
 _SURE = 0.975  # share of replicates in which a remedy must be better
 
@@ -41,11 +98,11 @@ MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
 
 
 @dataclass(frozen=True, eq=False)
-class Foreseer:
+class Tryout:
     """All that it takes to try a student out on the people of a table."""
 
     fit: Fit
-    data: Reading  # a panel of its people: everybody has a row
+    data: Reading  # its people, or some of them: everybody has a row
     request: Request
     refit: Refit
     plan: Estimate
@@ -63,7 +120,7 @@ class Foreseer:
 
     @cached_property
     def people(self) -> People:
-        """The people of the panel."""
+        """The people whom it is tried out on."""
         return _people(self.data)
 
     def trial(self, lesson: MakeLesson, progress: Progress = silent) -> Trial:
@@ -76,7 +133,7 @@ class Foreseer:
             judged = np.flatnonzero(fold < self.effort.judged)
             chances = np.empty((len(people.size), people.outcomes))
             for held in range(self.effort.judged):
-                progress("downstream", (number * self.effort.judged + held) / steps)
+                progress("estimate", (number * self.effort.judged + held) / steps)
                 asked = np.flatnonzero(fold == held)
                 student = self.student.learn(lesson(fold != held, number * FOLDS + held))
                 chances[asked] = student(people.inputs.take(asked))
@@ -141,33 +198,31 @@ class Foreseer:
             ) from problem
 
 
-def foresee(foreseer: Foreseer, output: OutputOption, progress: Progress) -> Downstream:
+def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> ModelEstimate:
     """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    people, request = foreseer.people, foreseer.request
-    refits = foreseer.effort.refits
+    people, request = tryout.people, tryout.request
+    refits = tryout.effort.refits
     output = output if refits else "weights"
 
     def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
         return people.lesson(kept.astype(np.int64))
 
-    fair = partial(foreseer.fair_lesson, request=request, output=output) if refits else foreseer.known_lesson
-    before = foreseer.trial(as_it_is, _part(progress, 0.0, 0.4))
-    after = foreseer.trial(fair, _part(progress, 0.4, 0.8))
-    outlook = _outlook(after)
-    remedy, remedied = _remedy(
-        foreseer, output, after, less_fair(outlook, foreseer.fit.certificate.wanted_of_decisions)
-    )
-    progress("downstream", 1.0)
-    return Downstream(
-        student=name_of(foreseer.student),
+    fair = partial(tryout.fair_lesson, request=request, output=output) if refits else tryout.known_lesson
+    before = tryout.trial(as_it_is, _part(progress, 0.0, 0.4))
+    after = tryout.trial(fair, _part(progress, 0.4, 0.8))
+    scores = _scores(after)
+    remedy, remedied = _remedy(tryout, output, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
+    progress("estimate", 1.0)
+    return ModelEstimate(
+        student=name_of(tryout.student),
         output=output,
         folds=FOLDS,
         threshold=request.threshold,
         remedy=remedy,
-        before=_outlook(before),
-        after=outlook,
-        blind=foreseer.plan.blind,
-        rounds=foreseer.effort.rounds,
+        before=_scores(before),
+        after=scores,
+        blind=tryout.plan.blind,
+        rounds=tryout.effort.rounds,
         people=len(after.truth),
         measured_on=round(len(people.size) / FOLDS),
         remedied=remedied,
@@ -212,7 +267,7 @@ def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
     return people.lesson(people.size)
 
 
-def _outlook(trial: Trial) -> Outlook:
+def _scores(trial: Trial) -> ModelScores:
     """Take the scores and their ranges; NaN becomes None."""
     expected = trial.expected()
 
@@ -225,7 +280,7 @@ def _outlook(trial: Trial) -> Outlook:
     def each(quantity: str) -> ByGrouping:
         return {name: value(score) for name, score in expected[quantity].items()}
 
-    return Outlook(
+    return ModelScores(
         accuracy=expected["accuracy"][OVERALL].value,
         auc=expected["auc"][OVERALL].value,
         by_predictions=each("by_predictions"),
@@ -243,13 +298,11 @@ def _outlook(trial: Trial) -> Outlook:
 # ---------------------------------------------------------------- remedies
 
 
-def _remedy(
-    foreseer: Foreseer, output: OutputOption, after: Trial, short: list[str]
-) -> tuple[Remedy, ByGrouping | None]:
+def _remedy(tryout: Tryout, output: OutputOption, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
     """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
-    once = replace(foreseer, effort=replace(foreseer.effort, rounds=1))
+    once = replace(tryout, effort=replace(tryout.effort, rounds=1))
     best, gained, rates = None, 0.0, {}
-    for name, (request, learned_from) in _candidates(foreseer.request, output).items() if short else ():
+    for name, (request, learned_from) in _candidates(tryout.request, output).items() if short else ():
         try:
             tried = once.trial(partial(once.fair_lesson, request=request, output=learned_from))
         except (InfeasibleError, InputError):  # it cannot be done with these data
@@ -257,7 +310,7 @@ def _remedy(
         gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
         sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
         if sum(sure.values()) > gained:
-            best, gained, decided = name, sum(sure.values()), _outlook(tried).by_predictions
+            best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
             rates = {grouping: decided[grouping] for grouping in sure}
     return ("none", None) if best is None else (best, rates)
 
