@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fairmaxent.app.judging import JUDGING_NAMES
 from fairmaxent.app.opened_table import READING_NAMES
 from fairmaxent.app.page_options import option_records
 from fairmaxent.app.scenario import FILING_NAMES
+from fairmaxent.app.taking import JUDGING_NAMES
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.commands.evaluate import command as evaluate
 from fairmaxent.cli.commands.rake import command as rake
