@@ -13,8 +13,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-import fairmaxent
 from fairmaxent.datasets import dataset
+from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
 from fairmaxent.experiments import data
 from fairmaxent.experiments.figures import write_figures
@@ -191,15 +191,13 @@ def _check_libraries() -> None:
     needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
     missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
     if missing:
-        raise fairmaxent.DependencyError(
-            f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}"
-        )
+        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
 
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that holds anything but an earlier reproduction, whose files may be replaced."""
     if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
-        raise fairmaxent.StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
+        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
 
 
 def _unavailable(*, download: bool) -> dict[str, str]:
@@ -214,7 +212,7 @@ def _unavailable(*, download: bool) -> dict[str, str]:
             continue
         try:
             data.load(name)
-        except fairmaxent.StorageError as problem:
+        except StorageError as problem:
             reasons[name] = str(problem)
     return reasons
 
