@@ -141,7 +141,7 @@ def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
-    known = fit.certificate.to_dict()["downstream"]
+    known = fit.certificate.to_dict()["estimate"]
     if known is None:
         return None
     lines = [

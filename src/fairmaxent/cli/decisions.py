@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from fairmaxent.cli.text import text_table
 
 if TYPE_CHECKING:
-    from fairmaxent.fit.decisions import DecidedRate
     from fairmaxent.fit.fit import Fit
+    from fairmaxent.fit.relabel import DecidedRate
 
 
 def decisions_table(fit: Fit) -> str:

@@ -44,7 +44,7 @@ def with_outlook(
 
 def outlook_table(fit: Fit) -> str:
     """What is expected before and after; nothing where it was not estimated."""
-    known = fit.certificate.to_dict()["downstream"]
+    known = fit.certificate.to_dict()["estimate"]
     if known is None:
         return ""
     levels = fit.certificate.measure.favourable

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import check_count
-from fairmaxent.data.quota import quotas
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines, cost_table, filled_lines, outcome_lines, worst_groups
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.decision_text import decision_lines
-from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.estimate import Range
 from fairmaxent.fit.facts import (
     Facts,
     OutcomeShare,
@@ -32,19 +30,21 @@ from fairmaxent.fit.facts import (
     forbidden_rows,
     group_means,
     kept_missing,
+    multiplier_bound,
     outcome_shares,
+    rate_bound,
     removed_levels,
     single_groups,
     small_groups,
 )
-from fairmaxent.fit.outlook import Range
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import other_remarks, remarks
 from fairmaxent.fit.sharing_text import copies_line, privacy_lines
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.trial import OVERALL
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -116,21 +116,21 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "foresight", "privacy")
+        skipped = ("measure", "table", "estimated", "privacy")
         values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
         ledger = None if self.privacy is None else self.privacy.to_dict()
-        return values | {"downstream": _plain(self.downstream), "privacy": ledger}
+        return values | {"estimate": _plain(self.estimate), "privacy": ledger}
 
-    def _downstream_lines(self, width: int) -> list[str]:
-        if self.downstream is None:
+    def _estimate_lines(self, width: int) -> list[str]:
+        if self.estimate is None:
             return []
-        known = self.downstream
-        outlooks = (known.before, known.after)
+        known = self.estimate
+        both = (known.before, known.after)
         lines = [f"expected of {known.student} trained on the {known.output}:"]
-        rows = [(label, kind, OVERALL, [getattr(outlook, kind) for outlook in outlooks]) for label, kind in _QUALITY]
+        rows = [(label, kind, OVERALL, [getattr(scores, kind) for scores in both]) for label, kind in _QUALITY]
         for kind in ("by_predictions", "by_probabilities"):
             for name in getattr(known.before, kind):
-                values = [getattr(outlook, kind)[name] for outlook in outlooks]
+                values = [getattr(scores, kind)[name] for scores in both]
                 rows.append((f"rate {kind.replace('_', ' ')} of {name}", kind, name, values))
         for label, kind, name, values in rows:
             numbers = "".join(f"{_shown(value):>10}" for value in values)
@@ -190,7 +190,7 @@ class Certificate(Facts):
             lines.append(f"{self.measure.rate_name(kind, name):<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
         lines += self._mean_lines(width)
         lines += decision_lines(self.decisions, width)
-        lines += self._downstream_lines(width)
+        lines += self._estimate_lines(width)
         lines.append(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"

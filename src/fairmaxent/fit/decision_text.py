@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fairmaxent.data.text_table import counted
 from fairmaxent.errors import Option
-from fairmaxent.fit.decisions import DecidedRate, Decisions
+from fairmaxent.fit.relabel import DecidedRate, Decisions
 
 SLACK = 0.1  # how far below the wanted rate decisions may stay without a remark
 

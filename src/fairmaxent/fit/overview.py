@@ -11,8 +11,8 @@ from fairmaxent.errors import cut, spelled
 from fairmaxent.fit.cost_remarks import cost_remarks
 from fairmaxent.fit.cost_text import changed_lines, filled_lines, outcome_lines
 from fairmaxent.fit.decision_text import SLACK
+from fairmaxent.fit.estimate import Deferred
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.outlook import Later
 from fairmaxent.fit.remarks import DOWNSTREAM_SLACK, REACHED
 from fairmaxent.fit.share_text import times
 from fairmaxent.fit.sharing_text import privacy_lines
@@ -153,10 +153,10 @@ def _decision_rates(fit: Learned) -> Iterator[RateLine]:
 
 def _model_rates(fit: Learned) -> Iterator[RateLine]:
     """What a model trained on the result will decide, if that is known already: finding out takes seconds."""
-    foresight = fit.certificate.foresight
-    if (isinstance(foresight, Later) and not foresight.is_made) or fit.certificate.downstream is None:
+    estimated = fit.certificate.estimated
+    if (isinstance(estimated, Deferred) and not estimated.is_done) or fit.certificate.estimate is None:
         return
-    known = fit.certificate.downstream
+    known = fit.certificate.estimate
     for name, before in known.before.by_predictions.items():
         wanted, after = fit.certificate.wanted_of_decisions.get(name), known.after.by_predictions[name]
         yield RateLine(f"a model's decisions for {name}, estimated", wanted, before, after, DOWNSTREAM_SLACK)

@@ -11,8 +11,8 @@ from fairmaxent.errors import Option
 from fairmaxent.fairness.measure import ByGrouping
 from fairmaxent.fit.cost_remarks import Remark, cost_remarks
 from fairmaxent.fit.decision_text import decision_remarks
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.facts import Facts
-from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
 from fairmaxent.fit.share_text import percent
 from fairmaxent.fit.sharing_text import privacy_remarks
 
@@ -48,7 +48,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
         columns = ", ".join(map(repr, facts.left_out_columns))
         yield (
             f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
-            Option("keep", list(facts.left_out_columns)),
+            Option("keep_columns", list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
@@ -135,7 +135,7 @@ def missed_rates(facts: Facts) -> Iterator[Remark]:
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
     """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
-    known = facts.downstream
+    known = facts.estimate
     if known is None:
         return
     if known.after.decided == 0:
@@ -152,16 +152,16 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         )
 
 
-def less_fair(outlook: Outlook, wanted: ByGrouping) -> list[str]:
+def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
     """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
     return [
         name
-        for name, rate in outlook.by_predictions.items()
+        for name, rate in scores.by_predictions.items()
         if rate is not None and (least := wanted[name]) is not None and rate < least - DOWNSTREAM_SLACK
     ]
 
 
-def remedy_remark(known: Downstream, name: str) -> Remark:
+def remedy_remark(known: ModelEstimate, name: str) -> Remark:
     """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
     if known.remedy == "none":
         return ()

@@ -9,7 +9,7 @@ from fairmaxent.errors import Option
 from fairmaxent.fit.cost_remarks import Remark
 from fairmaxent.fit.facts import Facts
 from fairmaxent.fit.share_text import percent
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def copies_line(facts: Facts) -> Remark:
     return (
         f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
         "for rows to share, use ",
-        Option("share", value=True),
+        Option("release", value=True),
     )
 
 

@@ -158,7 +158,7 @@ def _known_data(fit: Fit, data: Any) -> Any:
     try:
         check_data(fit, data)
     except LevelError:
-        if not fit.request.share:
+        if not fit.request.release:
             raise
         data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
         check_data(fit, data)
@@ -171,7 +171,7 @@ def _trade_off(fit: Fit, door: FrontDoor, *, wanted: bool) -> TradeOff:
 
 def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
-    known = certificate.downstream
+    known = certificate.estimate
     unfair = [] if known is None else less_fair(known.after, certificate.wanted_of_decisions)
     if known is None or not unfair:
         return None

@@ -15,7 +15,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import match_rows, row_keys, tally
-from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, open_lazy
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.delivered import Delivered

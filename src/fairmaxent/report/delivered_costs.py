@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import highest, tally
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import root_shape
 from fairmaxent.report.copies import row_values
 from fairmaxent.report.delivered import Delivered
 

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import Evaluation
 from fairmaxent.evaluation.pipeline import evaluate

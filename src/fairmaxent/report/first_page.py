@@ -240,7 +240,7 @@ def _with_interval(rate: GroupOutcome) -> str:
 
 
 def _model(report: Report) -> Answer:
-    known, tried = report.certificate["downstream"], report.certificate["decisions"]
+    known, tried = report.certificate["estimate"], report.certificate["decisions"]
     question = "What a model trained on this will do"
     if known is None and tried is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."

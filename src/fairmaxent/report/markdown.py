@@ -98,7 +98,7 @@ def _model(report: Report) -> Iterator[str]:
     if tried is not None:
         yield text(decisions.how(tried))
         yield table(tables.decisions_table(tried, report.favourable))
-    known = report.certificate["downstream"]
+    known = report.certificate["estimate"]
     if known is None:
         yield text(sentences.not_estimated(report))
         return

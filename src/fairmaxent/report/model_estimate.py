@@ -1,6 +1,6 @@
 """How a student, a model trained on the result, is expected to treat people, in words.
 
-Everything is taken from the ``downstream`` of a certificate as plain values.
+Everything is taken from the ``estimate`` of a certificate as plain values.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def lines(
             yield f"{name}, {grouping}", meaning, *compared
 
 
-def _expected(outlook: Mapping[str, Any], kind: str, grouping: str | None = None) -> Expected:
-    value = outlook[kind] if grouping is None else outlook[kind][grouping]
-    span = outlook["ranges"].get(kind, {}).get(OVERALL if grouping is None else grouping)
+def _expected(scores: Mapping[str, Any], kind: str, grouping: str | None = None) -> Expected:
+    value = scores[kind] if grouping is None else scores[kind][grouping]
+    span = scores["ranges"].get(kind, {}).get(OVERALL if grouping is None else grouping)
     return Expected(value, None if span is None else (span[0], span[1]))
 
 

@@ -44,7 +44,7 @@ def _as_facts(report: Report) -> str:
 
 
 def _as_proof(report: Report) -> str:
-    known = report.certificate["downstream"]
+    known = report.certificate["estimate"]
     expected = {} if known is None else known["after"]["by_predictions"]
     rates = {name: rate for name, rate in expected.items() if rate is not None}
     test = "test the decisions of your own model on people it has not seen"

@@ -17,10 +17,8 @@ from pathlib import Path
 from fairmaxent.errors import StorageError
 from fairmaxent.files.atomic import write_whole
 from fairmaxent.plain_text import escaped_json, isolated
-from fairmaxent.raking.bounds import Bounds
-from fairmaxent.raking.certificate import RakingCertificate
-from fairmaxent.raking.few_rows import few_rows_warnings
-from fairmaxent.raking.margin_result import MarginLevel, MarginResult
+from fairmaxent.raking.certificate import MarginLevel, MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.problem import Bounds
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import find_browser, print_pdf
 from fairmaxent.report.filing import Filing, filed

@@ -10,7 +10,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_label
-from fairmaxent.fit.wanted_shares import read_target
+from fairmaxent.fit.target import read_target
 from fairmaxent.report.compared_outcomes import levels_compared
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
