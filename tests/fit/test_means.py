@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
-from fairmaxent.fit.mean_text import mean_lines
+from fairmaxent.fit.statements import mean_lines
 
 PROBLEMS = 20
 

@@ -12,9 +12,9 @@ from scipy.stats import chi2_contingency
 import fairmaxent
 from fairmaxent.fit import certificate
 from fairmaxent.report import build_report, trade_off
-from fairmaxent.report.associations import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
 from fairmaxent.report.html import to_html
 from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.shares import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
 from mixed import TABLES
 from tables import as_table, random_frame, rates_of
 

@@ -12,8 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import fairmaxent
 from fairmaxent import Relabel, debias
+from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import build_report, sentences, tables
 from fairmaxent.report.html import to_html
 from fairmaxent.report.json import to_json

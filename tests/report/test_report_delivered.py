@@ -9,8 +9,9 @@ import pytest
 
 import fairmaxent
 from fairmaxent.cli.before_after import measure
+from fairmaxent.document import words as number_text
 from fairmaxent.fit import certificate
-from fairmaxent.report import Source, build_report, number_text, sentences
+from fairmaxent.report import Source, build_report, sentences
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
 from fairmaxent.report.html import to_html
 from fairmaxent.report.markdown import to_markdown

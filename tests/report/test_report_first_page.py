@@ -18,14 +18,13 @@ import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent import InputError, Relabel, StorageError, statistical_rate
 from fairmaxent.cli.group import group
+from fairmaxent.document.words import factor, percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import build_report, write_report
-from fairmaxent.report.filing import filed
 from fairmaxent.report.first_page import first_page, left_out_alerts
 from fairmaxent.report.html import to_html
 from fairmaxent.report.markdown import to_markdown
-from fairmaxent.report.number_text import factor
+from fairmaxent.report.source import filed
 
 FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 

@@ -20,15 +20,14 @@ from click.testing import CliRunner
 import fairmaxent
 from fairmaxent.cli.commands.report import command
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import Source, build_report, sentences, write_report
 from fairmaxent.report.first_page import first_page
-from fairmaxent.report.front_door import FrontDoor
 from fairmaxent.report.html import SHOWN_COLUMNS, SHOWN_GROUPS, SHOWN_LEVELS, SHOWN_WARNINGS, to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
-from fairmaxent.report.source import WrittenFile
+from fairmaxent.report.source import FrontDoor, WrittenFile
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'

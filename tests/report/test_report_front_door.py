@@ -17,10 +17,10 @@ from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
 from fairmaxent.fit.request import Request
 from fairmaxent.report import Source, build_report
-from fairmaxent.report.front_door import IN_PYTHON, FrontDoor
 from fairmaxent.report.html import to_html
 from fairmaxent.report.json import to_json
 from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.source import IN_PYTHON, FrontDoor
 
 TYPED = FrontDoor("on the command line", as_typed)
 FLAGS = [f"--{name.replace('_', '-')}" for name in LABELS]

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import build_report
 from fairmaxent.report.html import to_html
 

@@ -1,4 +1,4 @@
-"""The blocks that documents consist of: seven kinds, without layout; a block that would need an option is two blocks."""
+"""The blocks of documents: seven kinds, without layout; a block that would need an option is two blocks."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Table:
     state: int | None = None
     states: tuple[str, ...] = ()
     shares: tuple[tuple[float, float], ...] = ()
+    about: str = ""  # what else there is to say about a table with bars
 
     def mark(self, row: int, column: int) -> str:
         """The state that a cell shows, if it shows one."""

@@ -13,10 +13,7 @@ from fairmaxent.plain_text import isolated
 
 _TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_KEY = (
-    '<ul class="key"><li><span></span>Before: the data</li>'
-    '<li><span class="new"></span>After: the fair distribution</li></ul>'
-)
+_KEY = '<ul class="key"><li><span></span>Before</li><li><span class="new"></span>After</li></ul>'
 
 
 def to_page(document: Document, *, paper: str | None = None) -> str:
@@ -34,10 +31,8 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
             *_header(document),
             "<main>",
             *(_answer(section) for section in document.first_page),
-            '<div class="appendix">\n<h2 id="appendix">Appendix</h2>',
-            _contents(document.appendix),
-            *(_appendix_section(section) for section in document.appendix),
-            f"</div>\n</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
+            *([] if not document.appendix else _appendix(document.appendix)),
+            f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
         ]
     )
 
@@ -61,6 +56,13 @@ def _answer(section: Section) -> str:
     )
 
 
+def _appendix(sections: Sequence[Section]) -> Iterator[str]:
+    yield '<div class="appendix">\n<h2 id="appendix">Appendix</h2>'
+    yield _contents(sections)
+    yield from map(_appendix_section, sections)
+    yield "</div>"
+
+
 def _appendix_section(section: Section) -> str:
     return (
         f'<section id="{section.key}" aria-labelledby="{section.key}-title">\n'
@@ -80,17 +82,19 @@ def to_html(blocks: Iterable[Block]) -> str:
     """Write blocks; pictures, and tables with bars, stand side by side if they follow each other."""
     parts: list[str] = []
     for kind, group in groupby(blocks, key=_side_by_side):
-        shown = "\n".join(map(_block, group))
-        key = f"{_KEY}\n" if kind == "bars" else ""
-        parts.append(shown if kind is None else f'{key}<div class="cards {kind}">\n{shown}\n</div>')
+        members = list(group)
+        shown = "\n".join(map(_block, members))
+        key = f"{_KEY}\n" if isinstance(members[0], Table) and members[0].shares else ""
+        parts.append(shown if kind is None else f'{key}<div class="{kind}">\n{shown}\n</div>')
     return "\n".join(parts)
 
 
 def _side_by_side(block: Block) -> str | None:
+    """The class of the place that a block shares with those beside it; None: it stands alone."""
     if isinstance(block, Table) and block.shares:
-        return "bars"
+        return {3: "cards", 4: "cards two"}.get(len(block.heads), "cards one")
     if isinstance(block, Picture):
-        return "curves" if block.numbers is None else "maps"
+        return "cards two" if block.numbers is None else "pair"
     return None
 
 
@@ -174,7 +178,8 @@ def _bars(table: Table) -> str:
         numbers = "".join(f'<td class="n">{escaped(cell)}</td>' for cell in cells[1:])
         rows.append(f'<tr><th scope="row">{escaped(cells[0])}</th><td aria-hidden="true">{bars}</td>{numbers}</tr>')
     return (
-        f'<article class="card">\n<h4>{escaped(table.label)}</h4>\n<table aria-label="{escaped(table.label)}">\n'
+        f'<article class="card">\n<h4>{escaped(table.label)}</h4>\n<p class="about">{escaped(table.about)}</p>\n'
+        f'<table aria-label="{escaped(table.label)}">\n'
         f'<colgroup><col class="label"><col>{columns}</colgroup>\n'
         f'<thead><tr><th scope="col">{escaped(table.heads[0])}</th><td></td>{heads}</tr></thead>\n'
         "<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>\n</article>"

@@ -26,7 +26,8 @@ def _parts(document: Document) -> Iterator[str]:
         yield from _block(document.warning)
     for section in document.first_page:
         yield from (f"## {escaped(section.title)}", *markdown_blocks(section.blocks))
-    yield "## Appendix"
+    if document.appendix:
+        yield "## Appendix"
     for section in document.appendix:
         yield from (f"### {escaped(section.title)}", *markdown_blocks(section.blocks))
     yield escaped(document.footer)
@@ -47,7 +48,7 @@ def _block(block: Block) -> Iterator[str]:
         case Listing(items):
             yield _listing(items)
         case Table():
-            yield from () if not block.shares else (f"#### {escaped(block.label)}",)
+            yield from (f"#### {escaped(block.label)}", escaped(block.about)) if block.shares else ()
             yield _table(block.heads, block.rows)
         case Note(lead, items):
             yield f"**{escaped(lead)}**"
@@ -63,7 +64,11 @@ def _listing(items: Iterable[str]) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [[escaped(head) for head in heads], ["---"] * len(heads), *([escaped(cell) for cell in row] for row in rows)]
+    lines = [
+        [escaped(head) for head in heads],
+        ["---"] * len(heads),
+        *([escaped(cell) for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -14,7 +14,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.text_table import counted
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
 from fairmaxent.inspection import vocabulary
 from fairmaxent.inspection.proposals import halves, known_levels

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.text_table import cell_text, counted, text_table
+from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates
 from fairmaxent.inspection.proposals import Proposal, Role

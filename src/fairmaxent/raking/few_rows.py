@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
-from fairmaxent.fit.share_text import percent, times
 from fairmaxent.raking.margin_result import MarginLevel, MarginResult
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
