@@ -1,6 +1,7 @@
 # make demo installs what it needs and runs the main job. make test installs the tools of contributors beside that, and
-# runs every check; what needs an engine of its own (Spark, AIF360, the documentation's builder) is skipped unless
-# `make engines` has installed it. make test-all installs all of it, and runs the exhaustive checks too.
+# runs every check in its own process; make test-process runs those that start others: interpreters, terminals, clusters,
+# browsers. What needs an engine of its own (Spark, AIF360, the documentation's builder) is skipped unless `make engines`
+# has installed it. make test-all installs all of it, and runs everything, the exhaustive checks too.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
 # Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
 # (others with FUZZ_SEED=1 and so on). make dist builds the packages and tries them in an empty environment.
@@ -22,7 +23,7 @@ NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
-.PHONY: test test-all test-lowest fuzz lint demo engines bench docs dist clean
+.PHONY: test test-process test-all test-lowest fuzz lint demo engines bench docs dist clean
 
 # Each environment builds on the one before.
 $(VENV)/users: pyproject.toml constraints.txt
@@ -55,7 +56,10 @@ lint: $(VENV)/contributors
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 -m "not slow and not process"
+
+test-process: $(VENV)/contributors
+	$(BIN)/pytest -n 2 -m "process and not slow"
 
 test-all: engines lint
 	$(BIN)/pytest -n 2

@@ -118,7 +118,7 @@ def expected_and_measured(data: str, asked: str, splits: int, rows: int | None) 
 
 def _expected(fit: Any, grouping: str) -> list[list[float]]:
     """The four numbers, their lower ends and their upper ends."""
-    after = fit.certificate.downstream.after
+    after = fit.certificate.estimate.after
     compared = [after.by_predictions[grouping], after.by_probabilities[grouping]]
     ranges = [
         after.range_of("accuracy"),

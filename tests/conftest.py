@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import pipeline
-from fairmaxent.fit.outlook import NotEstimated
+from fairmaxent.fit.estimate import NotEstimated
 from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
@@ -17,12 +19,36 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
 # Two processes share two cores: the threads of one would only wait for those of the other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Fixtures that start processes: a browser, workers, Java, the documentation's builder.
+STARTING = {"chromium", "cluster", "spark", "site"}
+
 ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 
 
 def not_estimated(*_, **__):
     """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
     return NotEstimated(())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests that use one of these fixtures."""
+    for item in items:
+        if STARTING & set(getattr(item, "fixturenames", ())):
+            item.add_marker("process")
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(request, monkeypatch):
+    """A test that starts an interpreter is marked, so that `make test` stays quick."""
+    if request.node.get_closest_marker("process") is None:
+        start = subprocess.Popen.__init__
+
+        def checked(self, command, *args, **options):
+            assert sys.executable not in map(str, command), "a test that starts a process is marked `process`"
+            start(self, command, *args, **options)
+
+        monkeypatch.setattr(subprocess.Popen, "__init__", checked)
 
 
 @pytest.fixture(params=TABLES)

@@ -216,7 +216,7 @@ def test_parameters_are_those_of_debias():
     }
     asked = {option.name for option in fields(Request) if option.kw_only}
     assert options.keys() == asked - {"progress"}
-    del options["keep"]  # every column of X comes back
+    del options["keep_columns"]  # every column of X comes back
     assert set(FairMaxEnt().get_params()) == options.keys() | {"protected", "rows"}
     shown = inspect.signature(FairMaxEnt).parameters
     assert list(shown) == ["protected", "rows", *options]
@@ -260,10 +260,10 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
         assert_frame_equal(X, here[0])
         assert_series_equal(y, here[1])
     assert not drawn[1][0].equals(here[0])
-    assert not estimator.fit_.certificate.foresight.is_made
+    assert not estimator.fit_.certificate.estimated.is_done
     loaded = pickle.loads(pickle.dumps(estimator.fit_.certificate))
-    assert not loaded.foresight.is_made
-    assert loaded.downstream == estimator.fit_.certificate.downstream is not None
+    assert not loaded.estimated.is_done
+    assert loaded.estimate == estimator.fit_.certificate.estimate is not None
 
 
 # ---------------------------------------------------------------- pipelines and routing
@@ -371,6 +371,7 @@ def test_nothing_is_drawn_before_the_fit():
 
 
 @pytest.mark.parametrize("blocked", ["sklearn", "imblearn"])
+@pytest.mark.process
 def test_what_is_not_installed(blocked):
     code = f"""
 import sys
@@ -387,6 +388,7 @@ except ImportError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_the_worked_example_runs_and_the_fair_models_are_fairer():
     example = [sys.executable, EXAMPLES / "fairlearn_metric_frame.py"]
     alone = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of tests that run side by side wait for each other

@@ -77,11 +77,13 @@ def test_every_error_is_public_and_in_one_tree():
         assert issubclass(getattr(fairmaxent, name), fairmaxent.FairMaxEntError)
 
 
+@pytest.mark.process
 def test_importing_loads_no_other_library():
     loaded = run(f"import fairmaxent, sys; print([name for name in {HEAVY!r} if name in sys.modules])")
     assert loaded.strip() == "[]"
 
 
+@pytest.mark.process
 def test_everything_works_without_pandas_and_pyarrow():
     run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]))
 

@@ -43,11 +43,9 @@ if TYPE_CHECKING:
     from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
     from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
     from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
-    from fairmaxent.privacy.budget import Privacy
-    from fairmaxent.privacy.ledger import Ledger
+    from fairmaxent.privacy.budget import Ledger, Privacy
     from fairmaxent.raking.certificate import RakingCertificate
-    from fairmaxent.raking.pipeline import rake
-    from fairmaxent.raking.raking import Raking
+    from fairmaxent.raking.raking import Raking, rake
 
 __version__ = "0.1.0"
 
@@ -118,7 +116,7 @@ _HOMES = {
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
     "Fit": "fit.fit",
-    "Ledger": "privacy.ledger",
+    "Ledger": "privacy.budget",
     "Privacy": "privacy.budget",
     "Raking": "raking.raking",
     "RakingCertificate": "raking.certificate",
@@ -136,7 +134,7 @@ _HOMES = {
     "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
-    "rake": "raking.pipeline",
+    "rake": "raking.raking",
     "representation_rate": "metrics.group_rates",
     "statistical_rate": "metrics.group_rates",
     "verify": "fit.verification",

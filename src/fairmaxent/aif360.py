@@ -29,7 +29,7 @@ GROUP = "group"
 WEIGHT = "instance_weights"
 
 # Options that the data set answers.
-_FROM_THE_DATA_SET = ("also", "favourable", "groups", "weight", "forbid", "keep", "domain", "progress")
+_FROM_THE_DATA_SET = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress")
 # Options that it cannot honour: data sets of AIF360 have weights, and say nothing of a domain.
 _NOT_AVAILABLE = ("privacy",)
 
@@ -88,7 +88,9 @@ class FairMaxEntPreprocessing:
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
-            keep=[name for name in frame.columns if name != WEIGHT],  # a data set has the same features afterwards
+            keep_columns=[
+                name for name in frame.columns if name != WEIGHT
+            ],  # a data set has the same features afterwards
             forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
             **options,
         )

@@ -101,7 +101,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     _x_form: _InputForm
     _y_form: _InputForm
 
-    @storing_options_of(Request, without=("progress", "keep"))
+    @storing_options_of(Request, without=("progress", "keep_columns"))
     def __init__(
         self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
     ) -> None:
@@ -136,7 +136,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         options["within"] = self._strata(features.columns)
         options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
         names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
-        self.fit_ = debias(table, self._y_form.names[0], keep=names, **options)
+        self.fit_ = debias(table, self._y_form.names[0], keep_columns=names, **options)
         return table
 
     def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:

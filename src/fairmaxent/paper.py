@@ -15,7 +15,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted
-from fairmaxent.engines.memory_reading import read_domain
+from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
@@ -49,14 +49,14 @@ def fit(
     solver: SolverName | Solver = "newton",
     favourable: object = None,
     domain: Domain | None = None,
-    keep: str | Sequence[str] | None = None,
+    keep_columns: str | Sequence[str] | None = None,
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
 
     Every attribute enters by its own marginal, so the statistical rate only has the bound of Theorem 4.5;
     :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one of Algorithm 1: it sets the representation rate, with
-    the first level of the protected column as z = 0. Columns that look like identifiers are left out unless ``keep``
-    names them.
+    the first level of the protected column as z = 0. Columns that look like identifiers are left out unless
+    ``keep_columns`` names them.
     """
     _check_one_column(protected)
     check_choice("prior", prior, PriorName)
@@ -65,7 +65,7 @@ def fit(
     share = check_share("C", C)
     method = _solver(solver, share)
     opened = frames.open_frame(frame)
-    kept = [outcome, protected, *read_columns("keep", keep or [])]
+    kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, codes = read_domain(opened, domain, weight=None, weights=None, keep=kept)
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])

@@ -68,7 +68,7 @@ def test_the_declared_kind_decides_how_a_column_is_read(client):
     """Without the level "none", the regions of the file look like numbers."""
     state, _ = opened(client, frame=people().with_columns(polars.col("region").replace({"n": "1", "s": "2", "w": "3"})))
     declared = DOMAIN.replace('["n", "s", "w"]', '["1", "2", "3", "none"]')
-    asked = {**OPTIONS, "protected": ["region"], "representation_rate": None, "share": True, "domain": declared}
+    asked = {**OPTIONS, "protected": ["region"], "representation_rate": None, "release": True, "domain": declared}
     answer = client.fit(state, **asked)
     assert {group["group"] for group in answer["see"]["groups"]} >= {"1", "2", "3"}
     assert "texts=('region',)" in answer["python"]

@@ -135,7 +135,7 @@ def test_an_identifier_that_is_kept_is_said_to_be(client):
     frame = people().with_columns(person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000))
     state, _ = opened(client, "people.parquet", frame)
     assert any("'person'" in note and "left out" in note for note in state["look"]["notes"])
-    asked = {**OPTIONS, "keep": ["person"]}
+    asked = {**OPTIONS, "keep_columns": ["person"]}
     notes = client.done("/api/look", {"table": state["table"]["number"], "options": asked})["look"]["notes"]
     assert not any("left out" in note for note in notes)
     assert any("'person'" in note and "people they do not belong to" in note for note in notes)

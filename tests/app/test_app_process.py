@@ -17,6 +17,8 @@ from cliprocesses import start
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def app(tmp_path):

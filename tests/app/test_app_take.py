@@ -36,7 +36,7 @@ CASES = {
     "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
     "within": {"within": {"region": None}, "representation_rate": None},
     "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
-    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep": []},
+    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep_columns": []},
     "numbers redrawn": {"detail": "bins", "representation_rate": None},
     "columns read differently": {
         "bins": {"age": [18, 30, 45, 60]},
@@ -56,7 +56,7 @@ CASES = {
     "named weights": {"mode": "weights", "weight_name": "w", "weight": "level", "representation_rate": None},
     "judged in the report": {"evaluate": True, "representation_rate": None},
     "public values": {
-        "share": True,
+        "release": True,
         "domain": """levels.sex = ["f", "m"]
 levels.region = ["n", "s", "w"]
 levels.hired = ["no", "yes"]
@@ -80,8 +80,8 @@ edges.age = [18, 30, 45, 60]
         "representation_rate": None,
         "purpose": "to see",
     },
-    "identifier": {"keep": ["person"], "representation_rate": None},
-    "to share": {"share": True, "representation_rate": None},
+    "identifier": {"keep_columns": ["person"], "representation_rate": None},
+    "to share": {"release": True, "representation_rate": None},
 }
 
 
@@ -167,7 +167,7 @@ def test_files_are_named_by_what_they_are(client):
 def test_files_of_another_result_have_other_names(client):
     state, _ = opened(client)
     number, every = state["table"]["number"], set()
-    wishes = [{}, {"statistical_rate": 0.8}, {"mode": "weights"}, {"share": True, "domain": DOMAIN}, {"pdf": False}]
+    wishes = [{}, {"statistical_rate": 0.8}, {"mode": "weights"}, {"release": True, "domain": DOMAIN}, {"pdf": False}]
     for turn, wish in enumerate([*wishes, *wishes], 1):  # what was made before is made again under its old name
         answer = client.fit(state, **wish)
         files = client.work("take")["result"]["files"]

@@ -12,7 +12,7 @@ import pytest
 
 import fairmaxent
 from fairmaxent import baselines, datasets
-from fairmaxent.baselines.distortion import Distortion, level_steps
+from fairmaxent.baselines.calmon import Distortion, level_steps
 from fairmaxent.data.roles import Roles
 
 # groups of each protected column, outcomes, ε, distortion, largest change
@@ -200,7 +200,7 @@ def test_taking_it_costs_no_total_variation(monkeypatch):
     """Where change and total variation pull apart, the latter still is what it is without a cost of change."""
     data = datasets.load("adult-small")
     result = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
-    monkeypatch.setattr("fairmaxent.baselines.program.STEP_COST", 0.0)
+    monkeypatch.setattr("fairmaxent.baselines.calmon.STEP_COST", 0.0)
     free = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
     assert 0.001 < result.total_variation == pytest.approx(free.total_variation, abs=1e-6)
 

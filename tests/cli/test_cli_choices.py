@@ -8,8 +8,7 @@ import click
 import pytest
 
 from fairmaxent.cli.group import group
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.roles import DetailOption, GroupsOption
 from fairmaxent.files.formats import SUFFIXES, FileFormat
 from fairmaxent.fit.request import OutputOption, ParityOption
 from fairmaxent.maxent.priors.bases import BaseKind

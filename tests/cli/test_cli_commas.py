@@ -79,7 +79,7 @@ def test_what_was_dropped_is_what_the_report_says(folder):
 @pytest.mark.parametrize("typed", ["id, of person", '"id, of person"'])
 def test_keep(folder, typed):
     assert "id, of person" not in columns_of()
-    assert "id, of person" in columns_of("--keep", typed)
+    assert "id, of person" in columns_of("--keep-columns", typed)
 
 
 def test_columns(folder):
@@ -149,7 +149,7 @@ def test_every_option_that_takes_a_list_is_tested_here():
     assert listed == {
         "columns",
         "drop",
-        "keep",
+        "keep_columns",
         "protected",
         "relax",
         "secrets",
@@ -203,8 +203,8 @@ def test_no_hint_if_no_column_needs_it(folder):
 
 
 def test_what_is_said_can_be_typed(folder):
-    typed = as_typed(Option("keep", ["id, of person", "sex"]))
-    assert typed == "--keep '\"id, of person\",sex'"
+    typed = as_typed(Option("keep_columns", ["id, of person", "sex"]))
+    assert typed == "--keep-columns '\"id, of person\",sex'"
     assert '"race, ethnicity"=none' in as_typed(Option("representation_rate", {RACE: None, "sex": 1.0}))
 
 

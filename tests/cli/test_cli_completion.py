@@ -1,16 +1,13 @@
 """Completion as the reference documents it: the script of each shell, and what it offers."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from click.testing import CliRunner
+
+from fairmaxent.cli.group import group
 
 
 def answer(instruction, **words):
-    environment = os.environ | {"_FAIRMAXENT_COMPLETE": instruction, **words}
-    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'fairmaxent'; from fairmaxent.cli import main; main()"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    return CliRunner().invoke(group, prog_name="fairmaxent", env={"_FAIRMAXENT_COMPLETE": instruction, **words}).stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -30,7 +30,7 @@ class Case:
     beside: dict[str, Any] = field(default_factory=dict)
 
 
-# The options that say how labels change and whether a model is foreseen, in one place.
+# The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
     "relabel": Case("predictions", "--relabel predictions"),
     "threshold": Case(0.3, "--threshold 0.3", {"relabel": "predictions", "favourable": ">50K"}),
@@ -60,9 +60,9 @@ CASES = ABOUT_MODELS | {
     "base_share": Case(0.6, "--base-share 0.6"),
     "detail": Case("bins", "--detail bins"),
     "forbid": Case([{"sex": "Male", "job": "cook"}], "--forbid sex=Male,job=cook"),
-    "keep": Case(["person"], "--keep person"),
+    "keep_columns": Case(["person"], "--keep-columns person"),
     "random_state": Case(2, "--seed 2"),
-    "share": Case(True, "--share"),
+    "release": Case(True, "--release"),
     "epsilon": Case(1.5, "--epsilon 1.5"),
     "delta": Case(1e-6, "--delta 1e-06"),
     # what is written
@@ -123,7 +123,7 @@ def write_table(key):
     elif key == "date_order":
         days = pl.Series([f"0{1 + row % 3}/0{1 + row % 5}/2020" for row in range(ROWS)])
         table().with_columns(hired=days).write_csv("data.csv")
-    elif key == "keep":
+    elif key == "keep_columns":
         table().with_columns(person=pl.Series([f"p{row}" for row in range(ROWS)])).write_csv("data.csv")
     else:
         table().write_csv("data.csv")
@@ -148,7 +148,7 @@ def run(folder, options, typed=""):
 
 def plain_run(folder, key, beside):
     """What comes without the key: the same for many keys."""
-    asked = (key if key in ("columns", "decimal", "keep", "like_input", "date_order") else "any", repr(beside))
+    asked = (key if key in ("columns", "decimal", "keep_columns", "like_input", "date_order") else "any", repr(beside))
     if asked not in PLAIN:
         PLAIN[asked] = run(folder, beside)
     return PLAIN[asked]

@@ -82,6 +82,7 @@ def test_the_printed_command_runs_unedited(name, folder):
     assert not (folder / "x").exists()
 
 
+@pytest.mark.process
 def test_a_shell_reads_the_command_as_it_is_meant(folder):
     pl.DataFrame(TABLES["names for a shell"]).write_csv("it's a table.csv")
     line = run("inspect", "it's a table.csv").stdout.splitlines()[-1].strip()
@@ -334,6 +335,7 @@ def test_a_file_that_begins_like_an_option(folder):
 
 
 @pytest.mark.parametrize("shape", ["-m", "a script"])
+@pytest.mark.process
 def test_the_program_is_named_as_it_was_called(folder, shape):
     """In an environment that is not active, its name alone would not be found."""
     typed = f"{shlex.quote(sys.executable)} -m fairmaxent"

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.group import COMMANDS, group
 from fairmaxent.cli.help import OTHERS
-from fairmaxent.cli.renamed import RENAMED
 
 
 def sections(command):
@@ -68,13 +67,6 @@ def test_the_rest_is_under_headings_that_say_what_it_is_about():
 def test_every_option_appears_exactly_once_under_a_heading(command):
     listed = [option for options in sections(command).values() for option in options]
     assert sorted(listed) == sorted(options_of(group.get_command(click.Context(group), command)))
-
-
-def test_old_options_are_not_shown():
-    shown = CliRunner().invoke(group, ["debias", "--help"]).stdout
-    for name in RENAMED:
-        assert f"--{name}" not in shown
-        assert any(option.hidden for option in debias.params if f"--{name}" in option.opts)
 
 
 def test_the_american_spelling_is_accepted_and_shown():

@@ -18,7 +18,7 @@ from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.files.tables import read_table
 from fairmaxent.inspection import inspect
-from fairmaxent.inspection.proxies import predicted_share
+from fairmaxent.inspection.hints import predicted_share
 from mixed import TABLES
 
 
@@ -183,7 +183,7 @@ def test_the_strongest_proxy_comes_first():
 def test_what_is_shown(folder):
     before = listing(folder)
     shown = run("inspect", "data.csv", *ROLES, "--favourable", ">50K")
-    for text in ("240 rows, 7 columns", "95 % interval", "Female against Male", "--keep id", "under a second"):
+    for text in ("240 rows, 7 columns", "95 % interval", "Female against Male", "--keep-columns id", "under a second"):
         assert text in shown
     assert any(line.split()[:2] == ["sex", "job"] for line in shown.splitlines())
     assert listing(folder) == before

@@ -16,6 +16,8 @@ from cliprocesses import WATCHED
 
 pytest.importorskip("distributed", reason="distributed is not installed")
 
+pytestmark = pytest.mark.process
+
 STAGES = ("count", "base", "solve", "rows")
 ROWS = 30_000
 VICTIMS = ("worker", "workers", "scheduler", "worker", "scheduler")

@@ -12,9 +12,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
 from fairmaxent.cli.group import group
-from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.files.tables import read_table
-from fairmaxent.fit import keywords
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 RELABEL = ["--relabel", "probabilities"]
@@ -103,31 +101,6 @@ def test_a_threshold_without_relabelling_is_refused(folder):
         assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
 
 
-OLD = [
-    ("absorb", "relabel", "--relabel probabilities or --relabel predictions (without it, rows are reweighed)"),
-    ("parity", "predictions", "--relabel probabilities or --relabel predictions"),
-    ("downstream", "rows", "--estimate"),
-]
-
-
-@pytest.mark.parametrize(("old", "value", "new"), OLD)
-def test_old_options_are_refused_with_the_new_spelling(old, value, new, folder):
-    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, f"--{old}", value, "-o", "fair.csv"])
-    assert result.exit_code == 2
-    assert f"Error: --{old} is no longer an option; use {new}. See '" in result.stderr
-    (folder / "options.toml").write_text(f"{old} = '{value}'\n")
-    result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv"])
-    assert result.exit_code == 3
-    assert f"Error: options.toml: '{old}' is no longer an option; use {new}\n" in result.stderr
-    assert not (folder / "fair.csv").exists()
-
-
-def test_every_old_option_is_in_the_test_above():
-    assert sorted(old for old, *_ in OLD) == sorted(RENAMED)
-    # Python's own old names are either here, still options, or models, which nobody can type.
-    assert set(keywords.RENAMED) - set(RENAMED) == {"threshold", "labeller", "student"}
-
-
 def test_a_taken_name_of_the_weights_is_refused(folder):
     taken = ["--mode", "weights", "--weight-name", "job", "-o", "y.csv", *QUIET]
     result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *taken])
@@ -142,7 +115,7 @@ def test_a_taken_name_of_the_weights_is_refused(folder):
 @pytest.mark.parametrize("mode", ["rows", "weights"])
 def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
     shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
-    known = fit_of(estimate=mode).certificate.downstream
+    known = fit_of(estimate=mode).certificate.estimate
     assert f"gradient boosting trained on the {mode}" in shown
     assert f"on {round(ROWS / 3)} other people (95 %)" in shown
     name = "Statistical rate of its predictions, sex"
@@ -158,15 +131,15 @@ def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     tried = ("relabel", {"sex": 0.97})
     monkeypatch.setattr("fairmaxent.fit.remarks.DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
-    monkeypatch.setattr("fairmaxent.fit.downstream._remedy", lambda *_: tried)
+    monkeypatch.setattr("fairmaxent.fit.estimating._remedy", lambda *_: tried)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "A quick trial gave 0.97 with --relabel predictions" in shown
 
 
 def test_json_has_all_of_it(folder):
     record = json.loads(run("data.csv", *FAVOURED, "--json", "--estimate", "weights", "--mode", "rows"))
-    expected = fit_of(estimate="weights").certificate.to_dict()["downstream"]
-    assert record["certificate"]["downstream"] == expected
+    expected = fit_of(estimate="weights").certificate.to_dict()["estimate"]
+    assert record["certificate"]["estimate"] == expected
 
 
 @pytest.mark.usefixtures("estimates_unasked")
@@ -187,7 +160,7 @@ def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
 )
 def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, monkeypatch):
     if case == "long":
-        monkeypatch.setattr("fairmaxent.fit.effort.SECONDS", 0.1)
+        monkeypatch.setattr("fairmaxent.fit.estimate.SECONDS", 0.1)
     shown = run("data.csv", *FAVOURED, *(["--mode", "top-up"] if case == "top-up" else []))
     notes = [line for line in shown.splitlines() if "was not estimated" in line]
     assert len(notes) == 1
@@ -217,9 +190,9 @@ def test_a_saved_model_remembers_it(folder):
     run("data.csv", *FAVOURED, "--model", "model.fme", "--seed", 1, "--estimate", "rows")
     result = CliRunner().invoke(group, ["report", "model.fme", "-o", "report.md", "--no-trade-off"])
     assert result.exit_code == 0, result.stderr
-    known = fairmaxent.load("model.fme").certificate.downstream
+    known = fairmaxent.load("model.fme").certificate.estimate
     written = []
-    for outlook in (known.before, known.after):
-        low, high = outlook.range_of("auc")
-        written.append(f"{outlook.auc:.3f} ({low:.2f} to {high:.2f})")
+    for scores in (known.before, known.after):
+        low, high = scores.range_of("auc")
+        written.append(f"{scores.auc:.3f} ({low:.2f} to {high:.2f})")
     assert f"| AUC | {written[0]} | {written[1]} |" in (folder / "report.md").read_text()

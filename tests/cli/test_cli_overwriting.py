@@ -95,6 +95,7 @@ def run(*args, folder, **options):
     return subprocess.run(command, cwd=folder, capture_output="stdout" not in options, timeout=120, **options)
 
 
+@pytest.mark.process
 def test_the_file_behind_stdin_and_stdout(folder):
     before = listing(folder)
     with open(folder / "data.csv", "rb") as file:

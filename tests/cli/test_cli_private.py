@@ -130,7 +130,7 @@ def test_a_domain_is_drafted_and_can_be_used(files):
     text = (files / "draft.toml").read_text(encoding="utf-8")
     assert '"sex" = ["f", "m"]' in text
     draft = [*ROLES, "--domain", "draft.toml", "-o", "new.csv", "--force"]
-    for option in (["--epsilon", 2], ["--share"]):
+    for option in (["--epsilon", 2], ["--release"]):
         assert "remove the line 'draft = true'" in run("debias", "data.csv", *draft, *option, code=3)
     run("debias", "data.csv", *draft)
     (files / "draft.toml").write_text(text.replace("\ndraft = true\n", "\n"), encoding="utf-8")
@@ -150,7 +150,7 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         (["--epsilon", 1, "--domain", "domain.toml", "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
         (["--domain", "domain.toml", "--bins", "8"], 3, "leave --bins out"),
         (["--domain", "nowhere.toml"], 5, "cannot read the domain"),
-        (["--share", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
+        (["--release", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
     ],
 )
 def test_refusals(files, args, code, why):
@@ -189,7 +189,7 @@ def test_rows_to_share(files):
     said = run("debias", "data.csv", *ROLES, "-o", "asked.csv", "--detail", "bins", "--report", "asked.md")
     assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
     assert "sharing them can still give real people away" in (files / "asked.md").read_text()
-    said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--share", "--report", "r.md")
+    said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--release", "--report", "r.md")
     assert "sharing real people" not in said
     real, shared = (polars.read_csv(files / name) for name in ("data.csv", "shared.csv"))
     assert not set(real["age"]) & set(shared["age"])

@@ -29,13 +29,14 @@ def finish(process, typed_in=b""):
     return process.returncode, out, err.decode()
 
 
-def test_help_lists_every_command_and_the_exit_codes(folder):
-    code, out, err = finish(start("--help", folder=folder))
-    assert (code, err) == (0, "")
+def test_help_lists_every_command_and_the_exit_codes():
+    result = CliRunner().invoke(group, ["--help"])
+    assert (result.exit_code, result.stderr) == (0, "")
     for text in ("inspect", "debias", "sample", "compare", "Exit codes", "130"):
-        assert text in out.decode()
+        assert text in result.stdout
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy(folder):
     script = (
         "import sys\nfrom fairmaxent.cli.group import group\n"
@@ -55,17 +56,18 @@ def test_each_command_has_help(name):
     assert f"fairmaxent {name} " in result.stdout.split("Options:")[0].split("\n", 1)[1]  # an example to copy
 
 
-def test_no_command_shows_the_help(folder):
-    code, out, err = finish(start(folder=folder))
-    assert (code, out) == (2, b"")
-    assert "Commands:" in err
+def test_no_command_shows_the_help():
+    result = CliRunner().invoke(group, [])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Commands:" in result.stderr
 
 
-def test_version(folder):
-    code, out, _ = finish(start("--version", folder=folder))
-    assert (code, out.decode().strip()) == (0, f"fairmaxent {fairmaxent.__version__}")
+def test_version():
+    result = CliRunner().invoke(group, ["--version"], prog_name="fairmaxent")
+    assert (result.exit_code, result.stdout.strip()) == (0, f"fairmaxent {fairmaxent.__version__}")
 
 
+@pytest.mark.process
 def test_from_pipe_to_pipe(folder):
     content = (folder / "data.csv").read_bytes()
     code, out, err = finish(start("debias", "-", *ROLES, *QUIET, "-o", "-", "--seed", "1", folder=folder), content)
@@ -76,6 +78,7 @@ def test_from_pipe_to_pipe(folder):
     assert "statistical rate" in err
 
 
+@pytest.mark.process
 def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     before = listing(folder)
     process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
@@ -89,6 +92,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     assert listing(folder) == before
 
 
+@pytest.mark.process
 def test_being_told_to_end_leaves_nothing(folder):
     before = listing(folder)
     process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
@@ -111,6 +115,7 @@ def _wait_for_reading(process):
     pytest.skip("this system does not say what a process waits for")
 
 
+@pytest.mark.process
 def test_a_closed_pipe_ends_it_quietly(folder):
     fairmaxent.debias(biased_table(), "income", "sex").save(folder / "model.fme")
     process = start("sample", "model.fme", "-n", "50000", folder=folder)
@@ -128,6 +133,7 @@ def _small_files():
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.process
 def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
     before = listing(folder)
     args = ["debias", "data.csv", *ROLES, *QUIET, "-o", f"fair.{suffix}", "--rows", "5000"]
@@ -138,6 +144,7 @@ def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
     assert listing(folder) == before
 
 
+@pytest.mark.process
 def test_colour_is_never_written_to_a_pipe(folder):
     environment = {**os.environ, "FORCE_COLOR": "1"}
     code, out, _ = finish(start("inspect", "data.csv", *ROLES, folder=folder, env=environment))
@@ -145,6 +152,7 @@ def test_colour_is_never_written_to_a_pipe(folder):
     assert b"\x1b" not in out
 
 
+@pytest.mark.process
 def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_failure(tmp_path):
     """An engine's thread that comes back to Python then would abort the process."""
     script = "import atexit, os\natexit.register(os.abort)\nfrom fairmaxent.cli import main\nmain()"
@@ -154,6 +162,7 @@ def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_fai
     assert ended.stderr.startswith("Error: ")
 
 
+@pytest.mark.process
 def test_without_click_it_says_what_to_install(folder):
     script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder)
@@ -173,6 +182,7 @@ def finish_silently(process):
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_the_census_table_is_made_fair_within_the_bars(tmp_path):
     adult = fairmaxent.datasets.load("adult", library="polars").frame
     adult.write_csv(tmp_path / "adult.csv", null_value="?")

@@ -30,6 +30,7 @@ def run(*arguments):
     return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -55,6 +56,7 @@ def interrupt_halfway(share: float) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_tables_figures_and_page(small_plan, tmp_path):
     folder = tmp_path / "out"

@@ -13,7 +13,7 @@ from distributed.comm import CommClosedError
 from clifiles import ROLES, biased_table
 from fairmaxent import InputError, StorageError
 from fairmaxent.cli.group import group
-from fairmaxent.engines.cluster.tasks import results
+from fairmaxent.engines.cluster_tasks import results
 
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x", "tcp://", ""])

@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.outofcore import ADDRESS_SPACE, THREADS
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def folder(tmp_path):

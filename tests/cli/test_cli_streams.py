@@ -48,6 +48,7 @@ def shell(command, folder):
         pytest.param("--help >&-", 5, "stdout is closed", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.process
 def test_closed_and_full_streams(folder, typed, code, said):
     before = listing(folder)
     got, _, err = shell(f"{COMMAND} {typed}", folder)
@@ -57,6 +58,7 @@ def test_closed_and_full_streams(folder, typed, code, said):
     assert listing(folder) == before
 
 
+@pytest.mark.process
 def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
     """A file that is opened must not get the number of a closed stream: what is printed would go into it."""
     biased_table().write_csv(tmp_path / "data.csv")
@@ -66,6 +68,7 @@ def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
     assert (tmp_path / "fair.csv").read_bytes() == wanted
 
 
+@pytest.mark.process
 def test_letters_that_the_terminal_lacks_are_written_as_escapes(folder):
     got, out, err = shell(f"PYTHONIOENCODING=ascii {COMMAND} debias data.csv {R} {Q}", folder)
     assert (got, err) == (0, "")
@@ -94,6 +97,7 @@ def limited(size):
         ("--report full.md -o fair.csv --model model.fme", None),
     ],
 )
+@pytest.mark.process
 def test_a_disk_without_room_leaves_everything_as_it_was(tmp_path, outputs, size):
     biased_table().write_csv(tmp_path / "data.csv")
     (tmp_path / "full.md").symlink_to("/dev/full")
@@ -123,6 +127,7 @@ def without_privileges():
         "-o shut/old.csv",
     ],
 )
+@pytest.mark.process
 def test_without_permission_nothing_is_written(tmp_path, outputs):
     biased_table().write_csv(tmp_path / "data.csv")
     (tmp_path / "shut").mkdir()

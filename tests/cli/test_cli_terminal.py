@@ -72,6 +72,7 @@ ROLES = ["--outcome", "out", "--protected", "sex"]
 QUIET = ["--estimate", "none"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -13,7 +13,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.declaration import VALUES_PER_BIN
 from fairmaxent.data.domain import bound
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
-from fairmaxent.engines.lazy.level_expressions import level_expression
+from fairmaxent.engines.lazy_counts import level_expression
 
 D = datetime.date
 
@@ -217,7 +217,7 @@ def recognisable(rows=400):
 @pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow()])
 def test_rows_to_share_hold_no_rare_value_and_no_identifier(make):
     frame = make(recognisable())
-    fit = debias(frame, "hired", "sex", share=True, random_state=0, estimate=None)
+    fit = debias(frame, "hired", "sex", release=True, random_state=0, estimate=None)
     rows = frames.open_frame(fit.sample(3000))
     assert "email" not in rows.columns
     assert set(rows["job"].to_list()) == {"clerk", "nurse", "other"}
@@ -250,26 +250,26 @@ def test_default_rows_say_how_many_are_copies():
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"keep": "email"}, "column 'email' looks like an identifier"),
+        ({"keep_columns": "email"}, "column 'email' looks like an identifier"),
         ({"detail": "rows"}, "keeps no row's exact values"),
         ({"base_share": 0.5}, "all come from its model"),
         ({"domain": Domain.infer(recognisable())}, "leave the domain out"),
-        ({"share": "yes"}, "must be True or False"),
+        ({"release": "yes"}, "must be True or False"),
     ],
 )
 def test_what_contradicts_sharing_is_refused(options, why):
     with pytest.raises(InputError, match=why):
-        debias(recognisable(), "hired", "sex", **({"share": True} | options))
+        debias(recognisable(), "hired", "sex", **({"release": True} | options))
 
 
 def test_a_rare_group_cannot_be_shared():
     frame = recognisable().with_columns(sex=polars.Series(["d"] * 3 + ["f"] * 197 + ["m"] * 200))
     with pytest.raises(LevelError, match="fewer than 10 rows with 'd'"):
-        debias(frame, "hired", "sex", share=True)
+        debias(frame, "hired", "sex", release=True)
     with pytest.raises(InputError, match="needs the table in memory"):
-        debias(recognisable().lazy(), "hired", "sex", share=True)
+        debias(recognisable().lazy(), "hired", "sex", release=True)
     with pytest.raises(ColumnError, match="no column 'nobody'"):
-        debias(recognisable(), "hired", "sex", share=True, weight="nobody")
+        debias(recognisable(), "hired", "sex", release=True, weight="nobody")
 
 
 def test_a_declared_domain_can_be_shared_as_it_is():
@@ -278,5 +278,5 @@ def test_a_declared_domain_can_be_shared_as_it_is():
         levels={"hired": ["no", "yes"], "sex": ["f", "m"], "job": ["clerk", "nurse", "astronaut", "pope", "queen"]},
         edges={"children": [0, 1, 3, 20]},
     )
-    rows = debias(frame, "hired", "sex", share=True, domain=declared, estimate=None).sample(100)
+    rows = debias(frame, "hired", "sex", release=True, domain=declared, estimate=None).sample(100)
     assert rows.columns == frame.columns

@@ -168,6 +168,7 @@ def run_script(*, hash_seed, block_pandas):
     ).stdout
 
 
+@pytest.mark.process
 def test_decoding_does_not_depend_on_the_hash_seed_nor_on_pandas_and_pyarrow_being_there():
     shown = {run_script(hash_seed="1", block_pandas=True), run_script(hash_seed="2", block_pandas=False)}
     assert len(shown) == 1

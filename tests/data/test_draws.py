@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairmaxent.data.draws import Choice, cells_of, largest_remainders
-from fairmaxent.data.quota import quota
+from fairmaxent.data.draws import Choice, cells_of, largest_remainders, quota
 
 
 class Fixed:

@@ -319,6 +319,7 @@ def test_an_unknown_library_in_a_record_is_refused():
         frame_storage.from_storage("x", {"library": "os"}, {})
 
 
+@pytest.mark.process
 def test_importing_loads_no_dataframe_library():
     code = "import sys, fairmaxent.data.domain; print([m for m in ('pandas', 'polars', 'pyarrow') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -12,10 +12,10 @@ from fairmaxent.data import limits
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import MAX_LEVELS
 from fairmaxent.data.roles import LARGEST_ROOT
-from fairmaxent.engines.lazy.column_values import MOST_VALUES
+from fairmaxent.engines.lazy_values import MOST_VALUES
 from fairmaxent.fairness.rates import LEAST_RATE
-from fairmaxent.fit.top_up import LARGEST_TOP_UP
-from fairmaxent.fit.wanted_shares import LEAST_SHARE
+from fairmaxent.fit.target import LEAST_SHARE
+from fairmaxent.fit.weighing import LARGEST_TOP_UP
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.solvers import Newton
 

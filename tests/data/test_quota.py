@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fairmaxent.data.quota import _long_cycles, _short_cycles, quota, quotas
+from fairmaxent.data.draws import _long_cycles, _short_cycles, quota, quotas
 
 SIXTY = np.stack([np.full(30, 0.6 / 30), np.full(30, 0.4 / 30)])  # 30 groups, P(y = 1) = 0.4
 UNEVEN = np.random.default_rng(3).gamma(2.0, size=(2, 30))

@@ -24,7 +24,7 @@ import pytest
 
 import realdata
 from fairmaxent import Domain, InputError, StorageError, datasets, paper, representation_rate, statistical_rate
-from fairmaxent.datasets import DatasetName, compas_large, downloads
+from fairmaxent.datasets import DatasetName, compas, dataset
 from fairmaxent.datasets.dataset import Library
 
 SHIPPED = {
@@ -45,7 +45,7 @@ def load(name, library="pandas"):
 
 @pytest.fixture
 def large(monkeypatch):
-    for file in (compas_large.SCORES, compas_large.CHARGES):
+    for file in (compas.SCORES, compas.CHARGES):
         if not (realdata.FOLDER / file.name).exists():
             pytest.skip(f"needs {file.name} in the folder shared/data beside the checkout")
     monkeypatch.setenv("FAIRMAXENT_DATA", str(realdata.FOLDER))
@@ -125,6 +125,7 @@ def test_loading_takes_less_than_half_a_second():
     assert min(seconds() for _ in range(3)) < 0.5
 
 
+@pytest.mark.process
 def test_a_missing_library_matters_only_where_it_is_asked_for():
     code = """
 import sys
@@ -244,9 +245,9 @@ def test_compas_large_has_the_dual_values_of_the_authors_code(large, protected, 
 
 
 def test_a_damaged_file_is_named_with_its_checksum(large, tmp_path, monkeypatch):
-    for file in (compas_large.SCORES, compas_large.CHARGES):
+    for file in (compas.SCORES, compas.CHARGES):
         shutil.copyfile(realdata.FOLDER / file.name, tmp_path / file.name)
-    (tmp_path / compas_large.CHARGES.name).write_bytes(b"Charge,is_violent\n")
+    (tmp_path / compas.CHARGES.name).write_bytes(b"Charge,is_violent\n")
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
     with pytest.raises(StorageError, match=r"compas-charge-features\.txt is damaged .* instead of 3e596159"):
         datasets.load("compas-large")
@@ -262,7 +263,7 @@ def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkey
 
 def check_advice(message):
     assert "set the environment variable FAIRMAXENT_DATA" in message
-    for file in (compas_large.SCORES, compas_large.CHARGES):
+    for file in (compas.SCORES, compas.CHARGES):
         assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in message
 
 
@@ -305,29 +306,29 @@ def online(monkeypatch, tmp_path):
 
 
 def file_at(address, content=b"right"):
-    return downloads.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
+    return dataset.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
 
 
 def test_a_file_is_fetched_and_checked(online):
-    assert downloads.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
+    assert dataset.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
     with pytest.raises(StorageError, match=r"/served\.txt is damaged or a different file: its SHA-256 is"):
-        downloads.read_files([file_at(f"{online}/served.txt", b"other")])
+        dataset.read_files([file_at(f"{online}/served.txt", b"other")])
 
 
 @pytest.mark.parametrize(("path", "reason"), [("nothing.txt", "404"), ("broken", "broke off")])
 def test_a_failed_transfer_says_what_to_place_where(online, path, reason):
     with pytest.raises(StorageError, match=f"cannot read {online}/{path}: .*{reason}.*FAIRMAXENT_DATA.*served.txt"):
-        downloads.read_files([file_at(f"{online}/{path}")])
+        dataset.read_files([file_at(f"{online}/{path}")])
 
 
 def test_a_silent_server_is_given_up(monkeypatch):
     monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(downloads, "_PATIENCE", 0.1)
+    monkeypatch.setattr(dataset, "_PATIENCE", 0.1)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # accepts, and never answers
         address = f"http://127.0.0.1:{server.server_port}/served.txt"
         with pytest.raises(StorageError, match="timed out"):
-            downloads.read_files([file_at(address)])
+            dataset.read_files([file_at(address)])
 
 
 def test_compas_large_offline_says_what_to_place_where(monkeypatch):
@@ -336,8 +337,8 @@ def test_compas_large_offline_says_what_to_place_where(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         closed = f"http://127.0.0.1:{server.server_port}"
     for name in ("SCORES", "CHARGES"):
-        file = getattr(compas_large, name)
-        monkeypatch.setattr(compas_large, name, replace(file, address=f"{closed}/{file.name}"))
+        file = getattr(compas, name)
+        monkeypatch.setattr(compas, name, replace(file, address=f"{closed}/{file.name}"))
     with pytest.raises(StorageError) as caught:
         datasets.load("compas-large")
     check_advice(str(caught.value))
@@ -348,8 +349,8 @@ def test_compas_large_can_be_fetched(large, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with serve(realdata.FOLDER) as address:
         for name in ("SCORES", "CHARGES"):
-            file = getattr(compas_large, name)
-            monkeypatch.setattr(compas_large, name, replace(file, address=f"{address}/{file.name}"))
+            file = getattr(compas, name)
+            monkeypatch.setattr(compas, name, replace(file, address=f"{address}/{file.name}"))
         fetched = datasets.load("compas-large").frame
     assert lists(fetched) == lists(large.frame)
 

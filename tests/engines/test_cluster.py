@@ -22,11 +22,9 @@ from fairmaxent import InputError, StorageError, debias
 from fairmaxent.cli import scheduler as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
-from fairmaxent.engines.cluster import tasks as workers
-from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
-from fairmaxent.engines.cluster.partitions import Partitions
-from fairmaxent.engines.cluster.tasks import active_client, results
-from fairmaxent.engines.cluster.worker_prior import attached
+from fairmaxent.engines import cluster_tasks as workers
+from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions, attached
+from fairmaxent.engines.cluster_tasks import active_client, results
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors import tree_learning
 from fairmaxent.maxent.priors.mixture import Mixture

@@ -59,7 +59,7 @@ def test_levels_of_an_engine_are_those_in_memory(values, dtype, few, engine):
     if engine == "duckdb" and dtype == pl.Duration:
         pytest.skip("DuckDB's intervals are refused")
     lazy = frame.lazy() if engine == "polars" else duckdb.from_arrow(frame.to_arrow())
-    options = {"random_state": 0, "detail": "bins", "keep": ["x"], "estimate": None}
+    options = {"random_state": 0, "detail": "bins", "keep_columns": ["x"], "estimate": None}
     eager, fit = (fairmaxent.debias(data, "y", "z", **options) for data in (frame, lazy))
     assert fit.domain.attribute("x").labels == eager.domain.attribute("x").labels
     assert counts_of(fit) == counts_of(eager)

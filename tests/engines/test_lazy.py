@@ -10,10 +10,10 @@ import pytest
 
 import fairmaxent
 from fairmaxent import ColumnError, Domain, InputError, LevelError, StorageError, WeightError, debias
-from fairmaxent.engines.lazy import column_values as listing
-from fairmaxent.engines.lazy import frame as engine
-from fairmaxent.engines.lazy.column_values import learn_domain
-from fairmaxent.engines.lazy.level_expressions import level_expression
+from fairmaxent.engines import lazy_frame as engine
+from fairmaxent.engines import lazy_values as listing
+from fairmaxent.engines.lazy_counts import level_expression
+from fairmaxent.engines.lazy_values import learn_domain
 from mixed import ROWS, polars_table
 
 duckdb = pytest.importorskip("duckdb")
@@ -185,9 +185,9 @@ def test_identifiers_are_named_as_in_memory():
     lazy, eager = debias(frame.lazy(), "income", "sex"), debias(frame, "income", "sex")
     assert lazy.columns == eager.columns == tuple(table().columns)
     assert lazy.certificate.left_out_columns == eager.certificate.left_out_columns == ("id", "text")
-    kept = debias(frame.lazy(), "income", "sex", keep="id")
+    kept = debias(frame.lazy(), "income", "sex", keep_columns="id")
     assert kept.columns == (*table().columns, "id")
-    assert kept.domain.notes == debias(frame, "income", "sex", keep=["id"]).domain.notes
+    assert kept.domain.notes == debias(frame, "income", "sex", keep_columns=["id"]).domain.notes
     assert sum("looks like an identifier and was kept" in note for note in kept.domain.notes) == 1
 
 
@@ -210,8 +210,8 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     monkeypatch.setattr(listing, "MOST_VALUES", 1000)
     monkeypatch.setattr(listing, "_AT_ONCE", at_once)  # polars then counts in several passes
     frame = many()
-    fit = debias(engine_of(frame), "y", "z", detail="bins", keep="name")
-    twin = debias(frame, "y", "z", detail="bins", keep="name")
+    fit = debias(engine_of(frame), "y", "z", detail="bins", keep_columns="name")
+    twin = debias(frame, "y", "z", detail="bins", keep_columns="name")
     amount, whole = fit.domain.attribute("amount"), twin.domain.attribute("amount")
     assert len(amount.values) <= 1100
     assert amount.size == whole.size

@@ -18,6 +18,8 @@ import pytest
 import fairmaxent
 import realdata
 
+pytestmark = pytest.mark.process
+
 PYTHON = os.environ.get("FAIRMAXENT_EVALUATION_PYTHON", sys.executable)
 
 

@@ -17,11 +17,13 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from fairmaxent.experiments import cells as evaluate
 from fairmaxent.experiments import cells as kept
-from fairmaxent.experiments import data, evaluate, tables
+from fairmaxent.experiments import data
+from fairmaxent.experiments import reproduce as tables
 from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
-from fairmaxent.experiments.published import load_published
-from fairmaxent.experiments.run import run
+from fairmaxent.experiments.reasons import load_published
+from fairmaxent.experiments.reproduce import run
 from realdata import FOLDER
 
 pytestmark = pytest.mark.slow
@@ -179,7 +181,7 @@ RUN = """
 import sys
 from pathlib import Path
 from fairmaxent.experiments.plan import Baseline, Cell
-from fairmaxent.experiments.run import run
+from fairmaxent.experiments.reproduce import run
 if __name__ == "__main__":
     names = ("raw", "prior", "kamiran_calders", "king_zeng")
     cells = [Cell("compas-small", "sex", Baseline(name), fold, 2) for name in names for fold in range(5)]
@@ -193,6 +195,7 @@ def numbers_in(folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_numbers(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(RUN)

@@ -16,8 +16,7 @@ import fairmaxent
 from fairmaxent.experiments import figures, page, reasons
 from fairmaxent.experiments.figures import METHODS, METRICS
 from fairmaxent.experiments.plan import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
-from fairmaxent.experiments.published import KEYS, load_published
-from fairmaxent.experiments.reasons import CODE_AGREES, REASONS, UNEXPLAINED, compare
+from fairmaxent.experiments.reasons import CODE_AGREES, KEYS, REASONS, UNEXPLAINED, compare, load_published
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairmaxent.fairness.cap import capped
+from fairmaxent.fairness.weights import capped
 
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

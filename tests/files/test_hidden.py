@@ -26,6 +26,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.process
 def test_of_a_killed_process_it_is_removed_and_of_a_running_one_not(tmp_path):
     piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], **piped)
@@ -66,6 +67,7 @@ RESULTS = ("fair.csv", "model.fme", "report.html")
 
 
 @pytest.mark.parametrize("force", [False, True])
+@pytest.mark.process
 def test_a_run_killed_at_any_step_leaves_complete_results_in_order_and_the_next_removes_the_rest(tmp_path, force):
     seen = []
     for step in itertools.count(1):
@@ -146,6 +148,7 @@ except OSError:
 """
 
 
+@pytest.mark.process
 def test_it_is_removed_when_no_more_files_can_be_opened(tmp_path):
     pytest.importorskip("resource")
     subprocess.run([sys.executable, "-c", NO_DESCRIPTORS, str(tmp_path)], check=True, stdin=subprocess.DEVNULL)

@@ -161,7 +161,7 @@ def test_an_estimate_that_was_asked_for_is_shown(frame):
     fit = debias(frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree"))
     assert "a model's decisions for z0, estimated" in repr(fit)
     shown = next(line for line in repr(fit).splitlines() if "estimated" in line)
-    assert f"{fit.certificate.downstream.after.by_predictions['z0']:.2f}" in shown
+    assert f"{fit.certificate.estimate.after.by_predictions['z0']:.2f}" in shown
 
 
 # ---------------------------------------------------------------- plot

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import InfeasibleError, InputError, TargetError
+from fairmaxent.errors import InfeasibleError, TargetError
 from fairmaxent.fit.facts import ForbiddenRows, SmallGroup
-from fairmaxent.fit.keywords import RENAMED
 from fairmaxent.fit.pipeline import debias
 from tables import as_table, random_frame, rates_of
 
@@ -222,28 +221,6 @@ def test_options_of_the_front_door():
     assert all(option.kind is option.KEYWORD_ONLY for option in list(options.values())[3:])
     documented = re.findall(r"^(\w.*)\n    \S", inspect.getdoc(debias), re.MULTILINE)
     assert [name for line in documented for name in line.split(", ") if name in options] == list(options)
-
-
-@pytest.mark.parametrize(
-    ("old", "value", "new"),
-    [
-        ("absorb", "relabel", "relabel='probabilities' or relabel='predictions'"),
-        ("parity", "predictions", "relabel='probabilities' or relabel='predictions'"),
-        ("threshold", 0.4, r"relabel=Relabel\(threshold=…\)"),
-        ("labeller", "tree", r"relabel=Relabel\(labeller=…\)"),
-        ("downstream", "rows", "estimate='rows' or estimate='weights'"),
-        ("student", "tree", r"estimate=Estimate\(student=…\)"),
-    ],
-)
-def test_old_options_are_refused_with_the_new_spelling(old, value, new):
-    frame = random_frame(np.random.default_rng(15), (2,), 2)
-    with pytest.raises(InputError, match=f"^{old} is no longer an option of debias; use {new}"):
-        debias(frame, "y", "z0", **{old: value})
-
-
-def test_every_old_option_is_in_the_test_above():
-    (mark,) = test_old_options_are_refused_with_the_new_spelling.pytestmark
-    assert [old for old, *_ in mark.args[1]] == list(RENAMED)
 
 
 def test_a_table_of_nothing_but_outcome_and_protected():

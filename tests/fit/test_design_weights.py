@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent import Estimate, debias
-from fairmaxent.fit import effort
-from fairmaxent.fit.effort import FOLDS
-from fairmaxent.fit.panel import fold_of_each
+from fairmaxent.fit import estimate as effort
+from fairmaxent.fit.estimate import FOLDS
+from fairmaxent.fit.estimating import fold_of_each
 from fairmaxent.relabelling.people import People
 
 ROWS = 600
@@ -83,16 +83,16 @@ def test_the_estimate_is_weighted_cross_validation(monkeypatch):
     }
     truth = (frame["y"] == "p").to_numpy()
     for when, weights_of in lessons.items():
-        outlook = getattr(fit.certificate.downstream, when)
+        scores = getattr(fit.certificate.estimate, when)
         chance = cross_validated(frame, fold, weights_of)
         decided = chance > 0.5
         accuracy = accuracy_score(truth, decided, sample_weight=weight)
-        assert outlook.accuracy == pytest.approx(accuracy, abs=1e-6)
-        assert outlook.auc == pytest.approx(roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4)
-        assert outlook.by_predictions["z"] == pytest.approx(ratio(decided, frame, weight), abs=1e-6)
+        assert scores.accuracy == pytest.approx(accuracy, abs=1e-6)
+        assert scores.auc == pytest.approx(roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4)
+        assert scores.by_predictions["z"] == pytest.approx(ratio(decided, frame, weight), abs=1e-6)
         # Logistic regressions on rows and on counts stop at slightly different points.
-        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=5e-4)
+        assert scores.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=5e-4)
         right = ratio(decided[truth], frame[truth], weight[truth])
-        assert outlook.equal_opportunity["z"] == pytest.approx(right, abs=1e-6)
+        assert scores.equal_opportunity["z"] == pytest.approx(right, abs=1e-6)
         # The weights matter: the same decisions, counted by rows, would look otherwise.
         assert abs(accuracy - accuracy_score(truth, decided)) > 0.05

@@ -1,4 +1,4 @@
-"""The downstream estimate against plain cross-validation, and that nothing leaks into it."""
+"""The estimate against plain cross-validation, and that nothing leaks into it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairmaxent import DependencyError, Estimate, InputError, Relabel, datasets, debias, load, paper
 from fairmaxent.errors import InfeasibleError, spelled
-from fairmaxent.fit import effort, pipeline
-from fairmaxent.fit.downstream import FOLDS, _candidates, foresee
-from fairmaxent.fit.panel import fold_of_each
+from fairmaxent.fit import estimate as effort
+from fairmaxent.fit import pipeline
+from fairmaxent.fit.estimating import FOLDS, _candidates, estimate_model, fold_of_each
 from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.relabelling import labellers
 from fairmaxent.relabelling.people import People
@@ -77,22 +77,22 @@ def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
     monkeypatch.setattr(effort, "_ROUNDS", 2)
     frame = hiring(rows=600)
     fit = debias(frame, "y", "z", relabel=relabel, **QUICK)
-    found = fit.certificate.downstream
+    found = fit.certificate.estimate
 
     def fair(rest):
         again = debias(rest, "y", "z", domain=fit.domain, relabel=relabel, **PLAIN)
         return again.weigh(rest, name="w")
 
-    for outlook, weights_of in ((found.before, lambda rest: rest.assign(w=1.0)), (found.after, fair)):
+    for scores, weights_of in ((found.before, lambda rest: rest.assign(w=1.0)), (found.after, fair)):
         chance = cross_validated(fit, frame, weights_of, found.rounds)
         truth, decided = (frame["y"] == "p").to_numpy(), chance > 0.5
-        assert outlook.accuracy == pytest.approx((decided == truth).mean(), abs=2e-3)
-        assert outlook.auc == pytest.approx(np.mean([roc_auc_score(truth, own) for own in chance]), abs=1e-3)
-        assert outlook.by_predictions["z"] == pytest.approx(ratio(decided.mean(axis=0), frame["z"]), abs=1e-2)
-        assert outlook.by_probabilities["z"] == pytest.approx(ratio(chance.mean(axis=0), frame["z"]), abs=1e-3)
+        assert scores.accuracy == pytest.approx((decided == truth).mean(), abs=2e-3)
+        assert scores.auc == pytest.approx(np.mean([roc_auc_score(truth, own) for own in chance]), abs=1e-3)
+        assert scores.by_predictions["z"] == pytest.approx(ratio(decided.mean(axis=0), frame["z"]), abs=1e-2)
+        assert scores.by_probabilities["z"] == pytest.approx(ratio(chance.mean(axis=0), frame["z"]), abs=1e-3)
         right = ratio(decided.mean(axis=0)[truth], frame["z"][truth])
-        assert outlook.equal_opportunity["z"] == pytest.approx(right, abs=1e-2)
-        assert outlook.decided == pytest.approx(decided.mean(), abs=2e-3)
+        assert scores.equal_opportunity["z"] == pytest.approx(right, abs=1e-2)
+        assert scores.decided == pytest.approx(decided.mean(), abs=2e-3)
     assert (found.student, found.output, found.folds) == ("LogisticRegression", "weights", FOLDS)
     assert (found.people, found.measured_on) == (len(frame), len(frame) / FOLDS)
 
@@ -101,8 +101,8 @@ def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
 def test_design_weights_count_people_not_rows():
     frame = hiring()
     heavy = frame.assign(w=3.0)
-    plain = debias(frame, "y", "z", **QUICK).certificate.downstream
-    weighted = debias(heavy, "y", "z", weight="w", **QUICK).certificate.downstream
+    plain = debias(frame, "y", "z", **QUICK).certificate.estimate
+    weighted = debias(heavy, "y", "z", weight="w", **QUICK).certificate.estimate
     assert weighted.after.auc == pytest.approx(plain.after.auc, abs=1e-6)
     assert weighted.before.by_probabilities["z"] == pytest.approx(plain.before.by_probabilities["z"], abs=1e-6)
 
@@ -113,8 +113,8 @@ def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
     plain = debias(frame, "y", "z", **QUICK)
     extreme = {"c": {"c0": 0.97, "c1": 0.03}}
     bent = debias(frame, "y", "z", target=extreme, **QUICK)
-    assert bent.certificate.downstream.before == plain.certificate.downstream.before
-    assert abs(bent.certificate.downstream.after.auc - plain.certificate.downstream.after.auc) > 1e-6
+    assert bent.certificate.estimate.before == plain.certificate.estimate.before
+    assert abs(bent.certificate.estimate.after.auc - plain.certificate.estimate.after.auc) > 1e-6
 
 
 # ---------------------------------------------------------------- no leak
@@ -143,15 +143,15 @@ def test_noise_teaches_nothing(relabels, output):
         estimate=Estimate(output=output, student=learner),
         **{**PLAIN, "base_share": 0.1},
     )
-    for outlook in (fit.certificate.downstream.before, fit.certificate.downstream.after):
-        assert abs(outlook.auc - 0.5) < 0.09  # three standard errors of an AUC of 400 rows
-        assert abs(outlook.accuracy - 0.5) < 0.09
+    for scores in (fit.certificate.estimate.before, fit.certificate.estimate.after):
+        assert abs(scores.auc - 0.5) < 0.09  # three standard errors of an AUC of 400 rows
+        assert abs(scores.accuracy - 0.5) < 0.09
 
 
 def test_relabelling_tells_no_more_than_the_data():
     frame = hiring(2)
     plan = Relabel(labeller=DecisionTreeClassifier(random_state=0))
-    found = debias(frame, "y", "z", relabel=plan, **QUICK).certificate.downstream
+    found = debias(frame, "y", "z", relabel=plan, **QUICK).certificate.estimate
     assert found.after.auc <= found.before.auc + 0.02
     assert found.after.by_probabilities["z"] > found.before.by_probabilities["z"] + 0.1
 
@@ -167,7 +167,7 @@ def test_relabelling_helps_and_the_warning_says_how_much():
     frame = hiring(5)
     reweighed = debias(frame, "y", "z", **QUICK).certificate
     (warning,) = warnings_of(reweighed)
-    known = reweighed.downstream
+    known = reweighed.estimate
     rate, (low, high) = known.after.by_predictions["z"], known.after.range_of("by_predictions", "z")
     assert low < rate < min(0.9, high)
     said = f"decisions for z is expected to be {rate:.2f}, between {low:.2f} and {high:.2f} (wanted 1.00)"
@@ -176,8 +176,8 @@ def test_relabelling_helps_and_the_warning_says_how_much():
     assert warning.endswith(f". A quick trial gave {known.remedied['z']:.2f} with relabel='predictions'")
     plan = Relabel(parity="predictions", labeller="tree", student="tree")
     levelled = debias(frame, "y", "z", relabel=plan, **QUICK).certificate
-    assert levelled.downstream.after.by_predictions["z"] > rate
-    assert known.remedied["z"] == pytest.approx(levelled.downstream.after.by_predictions["z"], abs=0.15)
+    assert levelled.estimate.after.by_predictions["z"] > rate
+    assert known.remedied["z"] == pytest.approx(levelled.estimate.after.by_predictions["z"], abs=0.15)
     assert "expected of LogisticRegression trained on the weights" in str(levelled)
 
 
@@ -191,8 +191,8 @@ def test_where_nothing_surely_helps_no_remedy_is_named():
     frame = pd.DataFrame({"z": np.where(z, "a", "b"), "y": np.where(y, "p", "n"), **noise})
     estimate = Estimate(output="weights", student=DecisionTreeClassifier(min_samples_leaf=60, random_state=0))
     certificate = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate
-    assert certificate.downstream.after.by_predictions["z"] < 0.9
-    assert certificate.downstream.remedy == "none"
+    assert certificate.estimate.after.by_predictions["z"] < 0.9
+    assert certificate.estimate.remedy == "none"
     (warning,) = warnings_of(certificate)
     assert warning.endswith("(wanted 1.00)")
 
@@ -226,22 +226,22 @@ def test_what_is_tried_goes_on_to_the_next_thing():
 )
 def test_every_remedy_is_said_where_the_decisions_are_unfair(remedy, rate, words):
     certificate = debias(hiring(3, rows=300), "y", "z", **QUICK).certificate
-    after = replace(certificate.downstream.after, by_predictions={"z": 0.5})
+    after = replace(certificate.estimate.after, by_predictions={"z": 0.5})
     known = replace(
-        certificate.downstream,
+        certificate.estimate,
         after=after,
         remedy=remedy,
         remedied={None: None, "elsewhere": {}}.get(rate, {"z": rate}),
     )
-    (warning,) = warnings_of(replace(certificate, foresight=known))
+    (warning,) = warnings_of(replace(certificate, estimated=known))
     assert warning.endswith(words)
 
 
 def test_a_model_that_decides_for_nobody_is_not_called_fair():
     certificate = debias(hiring(3, rows=300), "y", "z", **QUICK).certificate
-    known = certificate.downstream
+    known = certificate.estimate
     nobody = replace(known, after=replace(known.after, decided=0.0, by_predictions={"z": 1.0}))
-    (said,) = [line for line in replace(certificate, foresight=nobody).warnings if "nobody" in line]
+    (said,) = [line for line in replace(certificate, estimated=nobody).warnings if "nobody" in line]
     assert "so equal rates of its decisions mean nothing" in said
 
 
@@ -258,45 +258,45 @@ def no_sklearn(monkeypatch):
 def test_by_default_it_is_estimated_when_it_is_needed(estimates_unasked, no_sklearn, tmp_path, monkeypatch):
     frame = hiring(3, rows=240)
     made = []
-    monkeypatch.setattr(pipeline, "foresee", lambda *args: made.append(1) or foresee(*args))
+    monkeypatch.setattr(pipeline, "estimate_model", lambda *args: made.append(1) or estimate_model(*args))
     fit = debias(frame, "y", "z", favourable="p")
     fit.sample(10)
     fit.weights()
     fit.save(tmp_path / "early.fme")
     assert not made
-    assert load(tmp_path / "early.fme").certificate.downstream is None
+    assert load(tmp_path / "early.fme").certificate.estimate is None
     assert "expected of rooted tree trained on the rows" in str(fit.certificate)
-    assert fit.certificate.downstream == debias(frame, "y", "z", favourable="p", estimate="rows").certificate.downstream
-    assert fit.certificate.to_dict()["downstream"]["after"]["auc"] == fit.certificate.downstream.after.auc
+    assert fit.certificate.estimate == debias(frame, "y", "z", favourable="p", estimate="rows").certificate.estimate
+    assert fit.certificate.to_dict()["estimate"]["after"]["auc"] == fit.certificate.estimate.after.auc
     assert len(made) == 2  # once for each fit
     fit.save(tmp_path / "late.fme")
-    assert load(tmp_path / "late.fme").certificate.downstream == fit.certificate.downstream
+    assert load(tmp_path / "late.fme").certificate.estimate == fit.certificate.estimate
 
 
 def test_by_default_it_is_not_estimated_where_nobody_asked_how_outcomes_are_given(estimates_unasked):
     certificate = debias(hiring(3, rows=240), "y", "z", statistical_rate=None).certificate
-    assert certificate.downstream is None
+    assert certificate.estimate is None
     assert certificate.not_estimated.why == ()
 
 
 def test_by_default_a_table_too_small_for_it_says_why(estimates_unasked):
     frame = pd.DataFrame({"z": ["a", "a", "b", "b"], "y": ["p", "n", "p", "n"], "x": ["u", "v", "u", "v"]})
     certificate = debias(frame, "y", "z").certificate
-    assert certificate.downstream is None
+    assert certificate.estimate is None
     assert "rows are too few to learn from in 3 folds" in spelled(certificate.not_estimated.why, str)
 
 
 def test_by_default_a_long_estimate_is_left_out(estimates_unasked, monkeypatch):
     monkeypatch.setattr(effort, "SECONDS", 0.1)
     certificate = debias(hiring(3, rows=240), "y", "z").certificate
-    assert certificate.downstream is None
+    assert certificate.estimate is None
     said = spelled(certificate.not_estimated.why, str)
     assert said == "that takes long for 240 rows; to do it anyway, use estimate='rows'"
 
 
 def test_a_fit_with_an_estimate_to_come_can_be_pickled(estimates_unasked, no_sklearn):
     fit = pickle.loads(pickle.dumps(debias(hiring(3, rows=240), "y", "z", estimate="auto")))
-    assert fit.certificate.downstream.people == 240
+    assert fit.certificate.estimate.people == 240
 
 
 # ---------------------------------------------------------------- other shapes
@@ -307,14 +307,14 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3, rows=300)
     on_rows = Estimate(output="rows", student=STUDENT)
     fit = debias(frame, "y", ["z", "c"], relabel=Relabel(labeller=STUDENT), estimate=on_rows, base_share=0.2)
-    found = fit.certificate.downstream
+    found = fit.certificate.estimate
     assert set(found.after.by_predictions) == {"z", "c"}
     assert found.after.by_probabilities["c"] > found.before.by_probabilities["c"]
     joint = debias(frame, "y", ["z", "c"], groups="joint", estimate=QUICK["estimate"])
-    assert list(joint.certificate.downstream.after.by_predictions) == ["z × c"]
+    assert list(joint.certificate.estimate.after.by_predictions) == ["z × c"]
     fit.save(tmp_path / "fit")
     back = load(tmp_path / "fit")
-    assert back.certificate.downstream == found
+    assert back.certificate.estimate == found
     assert str(back.certificate) == str(fit.certificate)
 
 
@@ -324,7 +324,7 @@ def test_a_threshold_moves_the_decisions():
         Relabel(parity="predictions", threshold=threshold, labeller=STUDENT, student=STUDENT)
         for threshold in (0.3, 0.7)
     ]
-    low, high = (debias(frame, "y", "z", relabel=plan, **QUICK).certificate.downstream for plan in plans)
+    low, high = (debias(frame, "y", "z", relabel=plan, **QUICK).certificate.estimate for plan in plans)
     assert (low.threshold, high.threshold) == (0.3, 0.7)
     assert low.after.by_predictions["z"] > 0.85
     assert high.after.by_predictions["z"] > 0.75
@@ -342,7 +342,7 @@ def test_a_cell_that_a_fold_loses():
     with pytest.raises(InfeasibleError, match="fits the table again without some of its rows, and that failed "):
         debias(frame, "y", "z", **QUICK)
     filled = debias(frame, "y", "z", **{**QUICK, "base_share": 0.2})
-    assert filled.certificate.downstream is not None
+    assert filled.certificate.estimate is not None
 
 
 @pytest.mark.parametrize(
@@ -364,17 +364,17 @@ def test_refusals(estimate, message):
 def test_an_output_by_its_name_is_the_estimate_of_that_output(no_sklearn):
     frame = hiring(8, rows=300)
     named, planned = (debias(frame, "y", "z", estimate=asked) for asked in ("weights", Estimate(output="weights")))
-    assert named.certificate.downstream == planned.certificate.downstream
+    assert named.certificate.estimate == planned.certificate.estimate
     assert named.request.estimating == planned.request.estimate
 
 
 def test_a_model_by_its_name_is_that_model():
     frame = hiring(8, rows=300)
     plans = [Estimate(output="weights", student=model) for model in ("logistic", LogisticRegression(max_iter=1000))]
-    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.estimate for plan in plans)
     assert named == given
     plans = [Estimate(output="weights", student=model) for model in ("boosting", None)]
-    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.estimate for plan in plans)
     assert named == given
     assert named.student == "gradient boosting"
 
@@ -383,7 +383,7 @@ def test_a_model_by_its_name_is_that_model():
 def test_the_model_that_labels_were_made_for_is_the_one_that_is_tried_out(estimates_unasked, tmp_path, estimate):
     relabel = Relabel(parity="predictions", labeller="tree", student="logistic", blind=True)
     fit = debias(hiring(8, rows=300), "y", "z", estimate=estimate, relabel=relabel)
-    known = fit.certificate.downstream
+    known = fit.certificate.estimate
     assert (known.student, known.blind) == ("LogisticRegression", True)
     fit.save(tmp_path / "model.fme")
     assert load(tmp_path / "model.fme").request.relabel.student == "logistic"
@@ -398,7 +398,7 @@ def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
     frame = hiring(8, rows=300)
     asked = debias(frame, "y", "z", **QUICK)
     added = with_estimate(debias(frame, "y", "z", **PLAIN), QUICK["estimate"])
-    assert added.certificate.downstream == asked.certificate.downstream
+    assert added.certificate.estimate == asked.certificate.estimate
     assert added.request == asked.request
 
 
@@ -421,7 +421,7 @@ def test_a_blind_student_does_not_see_the_group():
     frame = pd.DataFrame({"z": np.where(z, "a", "b"), "y": np.where(y, "p", "n"), "x": rng.integers(0, 3, rows)})
     for student in (STUDENT, "tree"):
         plans = [Estimate(output="weights", student=student, blind=blind) for blind in (False, True)]
-        seeing, blind = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.downstream for plan in plans)
+        seeing, blind = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.estimate for plan in plans)
         assert seeing.before.auc > 0.8
         assert abs(blind.before.auc - 0.5) < 0.1
         assert (seeing.blind, blind.blind) == (False, True)
@@ -439,18 +439,18 @@ def test_students_see_raw_numbers():
         Estimate(output=output, student=DecisionTreeClassifier(random_state=0)) for output in ("rows", "weights")
     ]
     for estimate in estimates:
-        known = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate.downstream
+        known = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate.estimate
         assert min(known.before.accuracy, known.after.accuracy) > 0.75
-        binned = debias(frame, "y", "z", estimate=estimate, detail="bins", **PLAIN).certificate.downstream
+        binned = debias(frame, "y", "z", estimate=estimate, detail="bins", **PLAIN).certificate.estimate
         assert max(binned.before.accuracy, binned.after.accuracy) < 0.65
 
 
 def test_one_fold_can_stand_for_all(monkeypatch):
     """As little as time allows: one fold is decided about, and the ranges are wider."""
     frame = hiring(9, rows=600)
-    whole = debias(frame, "y", "z", **QUICK).certificate.downstream
+    whole = debias(frame, "y", "z", **QUICK).certificate.estimate
     monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: effort.Effort(450, judged=1))
-    part = debias(frame, "y", "z", **QUICK).certificate.downstream
+    part = debias(frame, "y", "z", **QUICK).certificate.estimate
     assert (whole.people, part.people, part.measured_on) == (600, 150, 150)
     widths = [high - low for low, high in (own.after.range_of("accuracy") for own in (whole, part))]
     assert widths[0] < widths[1]
@@ -461,10 +461,10 @@ def test_a_relabelled_fit_need_not_be_repeated(monkeypatch):
     """Labels of the fit itself, or of a fit without the fold: what a student is expected to do is nearly the same."""
     frame = hiring(10, rows=600)
     options = {**QUICK, "relabel": Relabel(labeller="tree")}
-    again = debias(frame, "y", "z", **options).certificate.downstream
+    again = debias(frame, "y", "z", **options).certificate.estimate
     quick = effort.Effort(600, rounds=again.rounds, refits=False)
     monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: quick)
-    at_once = debias(frame, "y", "z", **options).certificate.downstream
+    at_once = debias(frame, "y", "z", **options).certificate.estimate
     assert (again.refitted, at_once.refitted) == (True, False)
     assert at_once.before == again.before
     assert at_once.after.auc == pytest.approx(again.after.auc, abs=0.02)
@@ -480,7 +480,7 @@ def test_before_is_what_row_wise_cross_validation_gives_on_compas_small():
     frame = data.frame
     known = debias(
         frame, data.outcome, list(data.protected), favourable=data.favourable, estimate="weights"
-    ).certificate.downstream.before
+    ).certificate.estimate.before
     columns = frame.drop(columns=data.outcome)
     texts = columns.select_dtypes(exclude="number").columns
     inputs = columns.assign(**{name: columns[name].astype("category").cat.codes for name in texts})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairmaxent import Estimate, Relabel
-from fairmaxent.fit import effort
-from fairmaxent.fit.effort import FOLDS, MOST_PEOPLE, Work
+from fairmaxent.fit import estimate as effort
+from fairmaxent.fit.estimate import FOLDS, MOST_PEOPLE, Work
 from fairmaxent.fit.request import Request
 
 TREES = Relabel(parity="predictions", labeller="tree")

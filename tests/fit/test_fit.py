@@ -14,7 +14,7 @@ import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, EvidenceError, InfeasibleError, InputError, LevelError, WeightError
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.top_up import fair_counts
+from fairmaxent.fit.weighing import fair_counts
 from tables import as_table, random_frame, rates_of
 
 
@@ -269,6 +269,6 @@ def test_a_domain_that_includes_the_weight_column_is_refused():
 
 def test_the_search_for_the_fewest_rows_ends(monkeypatch):
     fit = debias(pd.DataFrame({"y": ["a", "b"] * 50, "z": ["p", "q"] * 50}), "y", "z", base_share=0.5, estimate=None)
-    monkeypatch.setattr("fairmaxent.fit.top_up.fair_counts", lambda *_: None)
+    monkeypatch.setattr("fairmaxent.fit.weighing.fair_counts", lambda *_: None)
     with pytest.raises(InfeasibleError, match="very many rows"):
         fit.top_up()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import Estimate, InputError, debias
-from fairmaxent.fit.panel import fold_of_each, panel, some_rows
+from fairmaxent.fit.estimating import fold_of_each, represented, some_rows
 from fairmaxent.fit.pipeline import _reading
 from fairmaxent.relabelling.people import People
 
@@ -27,14 +27,14 @@ def reading(frame, **options):
 
 def test_everybody_is_left_as_they_are():
     data = reading(people())
-    assert panel(data, 1000) is data
+    assert represented(data, 1000) is data
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_some_have_the_shares_of_all(weight):
     frame = people() if weight else people().drop(columns="w")
     data = reading(frame, weight=weight)
-    part = panel(data, 300)
+    part = represented(data, 300)
     assert part.table.size == 300
     roots = data.roles.blocks.levels[0]
     shares = [
@@ -59,7 +59,7 @@ def test_people_whom_an_engine_counted_get_rows_of_their_own():
     data = reading(pl.from_pandas(frame).lazy())
     assert not data.table.keeps_rows
     for most in (2000, 400):
-        part = panel(data, most)
+        part = represented(data, most)
         assert part.table.size == min(most, 1000)
         assert part.table.keeps_rows
         _, rows = np.unique(part.table.inverse, return_counts=True)
@@ -70,7 +70,7 @@ def test_a_lazy_frame_is_estimated_like_the_same_rows_in_memory():
     frame = people(600).drop(columns="w").assign(x=lambda own: np.where(own.x > 0, "u", "v"))
     estimate = Estimate(output="weights", student="tree")
     lazy, eager = (
-        debias(own, "y", "z", favourable="p", estimate=estimate).certificate.downstream
+        debias(own, "y", "z", favourable="p", estimate=estimate).certificate.estimate
         for own in (pl.from_pandas(frame).lazy(), pl.from_pandas(frame))
     )
     assert lazy.people == eager.people == 600

@@ -219,7 +219,7 @@ def test_missing_values_are_not_compared_unless_asked_for():
     frame = skewed(7, rows=600)
     frame.loc[::9, "z"] = None
     plan = Relabel(parity="predictions", labeller="tree", student="tree")
-    for missing, groups in (("keep", 2), ("compare", 3)):
+    for missing, groups in (("ignore", 2), ("compare", 3)):
         known = debias(frame, "y", "z", favourable="o1", relabel=plan, missing=missing).certificate.decisions
         assert len(known.shares) == groups
 
@@ -254,7 +254,7 @@ def test_progress_names_the_labels_and_ends_the_estimate():
         skewed(4).head(200), "y", "z", relabel=plan, estimate=Estimate(student="tree"),
         progress=lambda stage, share: calls.append((stage, share)),
     )  # fmt: skip
-    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "downstream"]
+    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "estimate"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
 
 

@@ -82,18 +82,18 @@ def test_nothing_of_them_is_in_rows_model_certificate_or_reports(library, tmp_pa
 def test_a_note_says_which_were_left_out_and_how_to_keep_them():
     (note,) = [text for text in debias(people(), "hired", "sex").certificate.warnings if "left out" in text]
     assert all(repr(name) in note for name in PERSONAL)
-    assert note.endswith(f"use keep={PERSONAL!r}")
+    assert note.endswith(f"use keep_columns={PERSONAL!r}")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_columns_are_kept_on_purpose(library):
     frame = LIBRARIES[library](people())
-    fit = debias(frame, "hired", "sex", keep=["patient_id", "mail"])
+    fit = debias(frame, "hired", "sex", keep_columns=["patient_id", "mail"])
     assert fit.columns == ("mail", "patient_id", *KEPT)
     drawn = nw.from_native(fit.sample(50, random_state=0), eager_only=True)
     assert set(drawn.get_column("mail").to_list()) <= set(people()["mail"])
     assert sum("was kept" in note for note in fit.domain.notes) == 2
-    assert debias(frame, "hired", "sex", keep=[]).columns == tuple(KEPT)
+    assert debias(frame, "hired", "sex", keep_columns=[]).columns == tuple(KEPT)
 
 
 def test_columns_that_another_option_names_are_kept():
@@ -124,7 +124,7 @@ def test_paper_fits_leave_them_out_too():
     options = {"outcome": "hired", "protected": "sex"}
     fit = fairmaxent.paper.fit(people(), **options)
     assert fit.columns == tuple(KEPT)
-    assert fairmaxent.paper.fit(people(), **options, keep="patient_id").columns == ("patient_id", *KEPT)
+    assert fairmaxent.paper.fit(people(), **options, keep_columns="patient_id").columns == ("patient_id", *KEPT)
 
 
 def test_a_scikit_learn_pipeline_gets_all_columns_back():
@@ -135,12 +135,12 @@ def test_a_scikit_learn_pipeline_gets_all_columns_back():
 
 @pytest.mark.parametrize("keep", ["nmae", ["age", "nmae"], 3, {"name"}])
 def test_what_cannot_be_kept_is_refused(keep):
-    with pytest.raises(ColumnError, match="keep"):
-        debias(people(), "hired", "sex", keep=keep)
+    with pytest.raises(ColumnError, match="keep_columns"):
+        debias(people(), "hired", "sex", keep_columns=keep)
 
 
 def test_what_is_kept_comes_back_with_the_model(tmp_path):
-    fit = debias(people(), "hired", "sex", keep=["patient_id"])
+    fit = debias(people(), "hired", "sex", keep_columns=["patient_id"])
     fit.save(tmp_path / "fit")
     assert fairmaxent.load(tmp_path / "fit").request == fit.request
 
@@ -163,7 +163,7 @@ def test_the_command_leaks_nothing(suffix, more, tmp_path):
     result = run("debias", data, *asked, *more, "--estimate", "none")
     assert result.exit_code == 0, result.stderr
     assert leaks(result.stdout + result.stderr + out.read_text() + report.read_text()) == []
-    assert f"--keep {','.join(PERSONAL)}" in result.stdout
+    assert f"--keep-columns {','.join(PERSONAL)}" in result.stdout
     assert "protect it like the table itself" in result.stdout
     for command in ("inspect", "inspect --json"):
         first, *flags = command.split()
@@ -173,7 +173,16 @@ def test_the_command_leaks_nothing(suffix, more, tmp_path):
 
 def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
     people().to_csv(tmp_path / "data.csv", index=False)
-    asked = ["--outcome", "hired", "--protected", "sex", "-o", tmp_path / "fair.csv", "--keep", "patient_id,mail"]
+    asked = [
+        "--outcome",
+        "hired",
+        "--protected",
+        "sex",
+        "-o",
+        tmp_path / "fair.csv",
+        "--keep-columns",
+        "patient_id,mail",
+    ]
     assert run("debias", tmp_path / "data.csv", *asked).exit_code == 0
     assert pl.read_csv(tmp_path / "fair.csv").columns == ["mail", "patient_id", *KEPT]
     record = json.loads(run("debias", tmp_path / "data.csv", *asked, "--force", "--json").stdout)
@@ -209,7 +218,11 @@ def test_no_message_is_longer_than_a_page():
 
 @pytest.mark.parametrize(
     "options",
-    [{"target": {"name": {"nobody": 1.0}}}, {"forbid": [{"name": "nobody", "sex": "F"}]}, {"keep": ["name", "nobody"]}],
+    [
+        {"target": {"name": {"nobody": 1.0}}},
+        {"forbid": [{"name": "nobody", "sex": "F"}]},
+        {"keep_columns": ["name", "nobody"]},
+    ],
 )
 def test_a_hint_lists_no_people(options):
     with pytest.raises(fairmaxent.InputError) as caught:
@@ -265,7 +278,7 @@ LISTED = {
 
 @pytest.mark.parametrize("library", LISTED)
 def test_rows_to_share_list_no_category_that_no_row_has(library, tmp_path):
-    fit = debias(LISTED[library](people()[KEPT]), "hired", "sex", share=True, estimate=None)
+    fit = debias(LISTED[library](people()[KEPT]), "hired", "sex", release=True, estimate=None)
     drawn = fit.sample(300, random_state=0)
     assert set(pl.DataFrame(drawn)["town"].cast(pl.String)) == {"Bonn", "Jena", "Ulm"}
     nw.from_native(drawn).write_parquet(tmp_path / "drawn.parquet")

@@ -430,6 +430,7 @@ def fingerprint():
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_the_same_twice_and_in_another_process():
     environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
     script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"

@@ -12,7 +12,7 @@ import pytest
 import fairmaxent
 from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, RateError, Relabel, debias
 from fairmaxent.fit.json_records import pack_request, unpack_request
-from fairmaxent.fit.keywords import RENAMED, storing_options_of, with_options_of
+from fairmaxent.fit.keywords import storing_options_of, with_options_of
 from fairmaxent.fit.request import PaperRequest, Request
 from tables import random_frame
 
@@ -153,23 +153,10 @@ def test_front_doors_show_the_fields_as_keywords():
     assert inspect.signature(debias).parameters["base_share"].default == 0.2
     own = list(inspect.signature(fairmaxent.FairMaxEnt).parameters)
     assert own[:2] == ["protected", "rows"]
-    assert set(own) - {"rows"} == set(names) - {"outcome", "progress", "keep"}  # X comes back whole
+    assert set(own) - {"rows"} == set(names) - {"outcome", "progress", "keep_columns"}  # X comes back whole
     adapter = set(inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters)
     assert {"representation_rate", "target", "relabel", "estimate", "output"} < adapter
-    assert not adapter & {"favourable", "weight", "forbid", "keep", "progress"}
-
-
-@pytest.mark.parametrize("name", RENAMED)
-def test_old_names_are_refused_with_the_new_spelling(name):
-    from fairmaxent.aif360 import FairMaxEntPreprocessing
-
-    for call in (
-        lambda: debias(frame(), "y", "z0", **{name: "weights"}),
-        lambda: fairmaxent.FairMaxEnt("z0", **{name: "weights"}),
-        lambda: FairMaxEntPreprocessing([{"z": 0}], [{"z": 1}], **{name: "weights"}),
-    ):
-        with pytest.raises(InputError, match=rf"{name} is no longer an option of \w+; use (relabel|estimate)="):
-            call()
+    assert not adapter & {"favourable", "weight", "forbid", "keep_columns", "progress"}
 
 
 def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():

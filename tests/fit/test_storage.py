@@ -166,7 +166,7 @@ def test_plans_come_back_without_their_models(tmp_path):
     back = load(tmp_path / "fit")
     assert back.request.relabel == replace(relabel, labeller=None)
     assert back.request.estimate == replace(estimate, student=None)
-    assert back.certificate.downstream == fit.certificate.downstream
+    assert back.certificate.estimate == fit.certificate.estimate
     named = replace(fit.request, relabel="predictions", estimate=Estimate(output="rows", student="tree"))
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
@@ -213,6 +213,7 @@ def saved(fit):
         return Path(folder, "fit").read_bytes()
 
 
+@pytest.mark.process
 def test_equal_seeds_give_equal_bytes_in_every_process():
     command = [sys.executable, "-c", "import json, test_storage; print(json.dumps(test_storage.fingerprints()))"]
     runs = [
@@ -565,7 +566,7 @@ HEADERS = {
     "unknown layout": lambda header: header["domain"]["attributes"][0]["values"].update(layout="Ann, Ben"),
     "other columns compared": lambda header: put(header["certificate"]["measure"], "columns", {"list": ["work"]}),
     "no columns compared": lambda header: put(header["certificate"]["measure"], "columns", {"list": []}),
-    "columns kept that are not there": lambda header: put(header["request"]["options"], "keep", "nowhere"),
+    "columns kept that are not there": lambda header: put(header["request"]["options"], "keep_columns", "nowhere"),
     "unknown library": lambda header: header["domain"]["attributes"][0]["values"].update(library="excel"),
     "unknown prior": lambda header: header["prior"].update(kind="oracle"),
     "parts lost": lambda header: header["prior"]["parts"].pop(),

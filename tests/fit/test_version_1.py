@@ -60,10 +60,10 @@ def test_facts_take_the_place_of_sentences(stored):
     assert certificate.rows == fit.table.size == 240
     assert [f"{group.name} ({group.rows} rows)" for group in certificate.small_groups] == expected["small_groups"]
     assert (certificate.costs is None) == isinstance(fit.request, PaperRequest)  # measured when the file is read
-    assert (certificate.downstream is None) == (expected["remedy"] is None)
-    if certificate.downstream is not None:
-        assert certificate.downstream.remedy == _remedy(expected["remedy"])
-        assert fit.request.estimate == certificate.downstream.output == "weights"
+    assert (certificate.estimate is None) == (expected["remedy"] is None)
+    if certificate.estimate is not None:
+        assert certificate.estimate.remedy == _remedy(expected["remedy"])
+        assert fit.request.estimate == certificate.estimate.output == "weights"
 
 
 def test_it_is_saved_in_the_new_format(stored, tmp_path):

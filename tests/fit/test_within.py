@@ -311,11 +311,11 @@ def test_the_estimate_is_within_strata():
     frame = decisions(1500)
     plan = fairmaxent.Estimate(output="weights", student=TREE)
     fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=plan)
-    outlook = fit.certificate.downstream
-    assert list(outlook.after.by_predictions) == ["group within label"]
+    scores = fit.certificate.estimate
+    assert list(scores.after.by_predictions) == ["group within label"]
     # A model that sees label and group decides within labels by group, so before it is far from equal.
-    assert 0 <= outlook.before.by_probabilities["group within label"] < 0.95
-    assert outlook.after.by_probabilities["group within label"] > outlook.before.by_probabilities["group within label"]
+    assert 0 <= scores.before.by_probabilities["group within label"] < 0.95
+    assert scores.after.by_probabilities["group within label"] > scores.before.by_probabilities["group within label"]
 
 
 def test_storage_summary_uncertainty_and_intervals(tmp_path):

@@ -94,12 +94,12 @@ OPTIONS = {
     "base": st.sampled_from(["tree", "product", "uniform", "oak"]),
     "favourable": st.one_of(LEVELS, st.lists(LEVELS, max_size=2)),
     "groups": st.sampled_from(["each", "joint", "all"]),
-    "missing": st.sampled_from(["keep", "compare", "drop"]),
+    "missing": st.sampled_from(["ignore", "compare", "drop"]),
     "largest_weight": st.sampled_from([None, 1.5, 10.0, 0.5, math.inf, "x"]),
     "random_state": st.sampled_from([0, 7, -1, 2**70, "x"]),
     "detail": st.sampled_from(["bins", "rows", "values", 3]),
     "weight": st.sampled_from(["a", "w", "y", "nobody"]),
-    "keep": st.sampled_from([["a"], ["nobody"], "a", 3]),
+    "keep_columns": st.sampled_from([["a"], ["nobody"], "a", 3]),
     "target": st.dictionaries(
         st.sampled_from(["y", "z", "a", "q"]),
         st.one_of(st.just("free"), st.dictionaries(LEVELS, st.sampled_from([0.0, 0.5, 1.0, 1e-12, -1]), max_size=3)),
@@ -109,7 +109,7 @@ OPTIONS = {
     "relabel": st.sampled_from([None, "x", *(Relabel(parity=way, labeller="tree", student="tree") for way in BOTH)]),
     "within": st.sampled_from(["a", ["a", "z2"], {"a": "p"}, {"a": None, "z2": 1}, "y", "nobody", [], 3]),
     "means": st.sampled_from(["equal", "unequal", None]),
-    "share": st.sampled_from([True, False, "x"]),
+    "release": st.sampled_from([True, False, "x"]),
     "privacy": st.sampled_from([Privacy(), "x"]),
 }
 # What people ask for, so that many calls are not refused.
@@ -121,7 +121,7 @@ RIGHT = {
     "target": st.sampled_from([{"z": None}, {"a": None}, {"y": "free"}, {"z2": {"p": 0.4, "q": 0.6}}]),
     "within": st.sampled_from(["a", "z2", "z2", ["a", "z2"], {"a": "p"}, {"z2": ["p", "q"]}]),
     "means": st.just("equal"),
-    "share": st.just(True),
+    "release": st.just(True),
     "largest_weight": st.sampled_from([2.0, 10.0]),
     "forbid": st.just([{"z": "p", "a": "q"}]),
 }

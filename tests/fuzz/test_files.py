@@ -39,7 +39,7 @@ COMMANDS = (
     ([*DEBIAS, "--mode", "weights", "--like-input", "-o", "fair.out"], ("fair.out",)),
     ([*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"], ("fair.csv",)),
     (["debias", "DATA", "--outcome", "age", *ROLES[2:], *QUIET, "--equal-means", "-o", "fair.jsonl"], ("fair.jsonl",)),
-    ([*DEBIAS, "--share", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
+    ([*DEBIAS, "--release", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
     ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", "--domain", "domain.toml", "-o", "fair.csv"], ("fair.csv",)),
     (["rake", "DATA", "--margins", "margins.csv", "--relax", "all", "-o", "fair.csv"], ("fair.csv",)),
     (["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"], ("fair.out",)),
@@ -156,8 +156,8 @@ def test_the_app_opens_a_mutated_file_or_says_why_not(format, tmp_path, monkeypa
         rng = np.random.default_rng([SEED, len(FORMATS) + 1, FORMATS.index(format), number])
         (folder / f"data.{format}").write_bytes(mutated(content, rng))
         session = session_of_app.Session(folder)
-        state = session.open_given(f"data.{format}")
+        session.open_given(f"data.{format}")
         session.stop()
         assert "bug" not in (session.problem or "")
-        assert (session.problem is None) == (state["table"] is not None)
+        assert (session.problem is None) == (session.state()["table"] is not None)
         capfd.readouterr()

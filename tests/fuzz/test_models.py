@@ -29,7 +29,7 @@ NEWER = {
     "several": {"outcome": ["hired", "town"], "favourable": {"hired": "yes"}, "groups": "joint"},
     "means": {"outcome": "age", "means": "equal", "within": "town"},
     "private": {"privacy": Privacy(epsilon=1.0), "domain": DOMAIN},
-    "shared": {"share": True, "representation_rate": 0.8},
+    "shared": {"release": True, "representation_rate": 0.8},
 }
 KINDS = [*((name, version) for name in NAMES for version in (2, 3)), *((name, 3) for name in NEWER)]
 

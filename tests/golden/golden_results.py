@@ -60,15 +60,15 @@ def certificate_numbers(certificate):
     entries = certificate if isinstance(certificate, dict) else certificate.to_dict()
     numbers = {name: entries[name] for name in CERTIFICATE}
     lengths = {name: len(entries[name]) for name in CERTIFICATE_LISTS}
-    return numbers | lengths | {"downstream": model_numbers(entries["downstream"])}
+    return numbers | lengths | {"estimate": model_numbers(entries["estimate"])}
 
 
-def model_numbers(downstream):
+def model_numbers(estimate):
     """Return what a model trained on the result is expected to do, or None without an estimate."""
-    if downstream is None:
+    if estimate is None:
         return None
-    scores = {side: {name: downstream[side][name] for name in MODEL_SCORES} for side in ("before", "after")}
-    return scores | {name: downstream[name] for name in ("output", "folds", "threshold")}
+    scores = {side: {name: estimate[side][name] for name in MODEL_SCORES} for side in ("before", "after")}
+    return scores | {name: estimate[name] for name in ("output", "folds", "threshold")}
 
 
 def report_numbers(report):

@@ -29,7 +29,7 @@ def test_a_clean_table_has_no_hints():
 
 def test_identifiers_are_named():
     shown = hints(people(person_id=list(range(10_000, 10_000 + ROWS)), mail=[f"p{n}@x.org" for n in range(ROWS)]))
-    assert shown["identifier", "person_id", "mail"].endswith("unless you add keep=['person_id', 'mail']")
+    assert shown["identifier", "person_id", "mail"].endswith("unless you add keep_columns=['person_id', 'mail']")
 
 
 def test_missing_groups_and_columns_that_are_mostly_missing():

@@ -12,7 +12,7 @@ from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Table
 from fairmaxent.maxent.logspace import log_gamma
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.maxent.priors.smoothing import OUTCOME_STRENGTH, STRENGTHS, best_strength, smoothed
+from fairmaxent.maxent.priors.tree_learning import OUTCOME_STRENGTH, STRENGTHS, best_strength, smoothed
 from oracle import dense
 
 

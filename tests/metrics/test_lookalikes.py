@@ -59,7 +59,7 @@ def test_missing_numbers_of_a_fit_are_missing_in_bins():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"y": rng.choice(["no", "yes"], 400), "z": rng.normal(size=400).round(3)})
     frame.loc[::5, "z"] = np.nan
-    fit = fairmaxent.debias(frame, "y", "z", favourable="yes", keep=["z"], random_state=0)
+    fit = fairmaxent.debias(frame, "y", "z", favourable="yes", keep_columns=["z"], random_state=0)
     for rate in (
         fairmaxent.representation_rate(fit, "z"),
         fairmaxent.representation_rate(frame, "z", domain=fit.domain),

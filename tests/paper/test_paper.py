@@ -19,7 +19,7 @@ from fairmaxent import paper
 from fairmaxent.data.table import Table, tally
 from fairmaxent.fairness.rates import representation_rate, statistical_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.bounds import lemma_4_2, theorem_4_5
+from fairmaxent.fit.facts import lemma_4_2, theorem_4_5
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows

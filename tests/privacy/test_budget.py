@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fairmaxent import InputError, Privacy
-from fairmaxent.privacy.budget import epsilon_of, rho_of
-from fairmaxent.privacy.ledger import Ledger, Spent
+from fairmaxent.privacy.budget import Ledger, Spent, epsilon_of, rho_of
 
 SETTINGS = 200
 

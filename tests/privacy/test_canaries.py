@@ -15,7 +15,7 @@ from fairmaxent.data.domain import bound
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.mechanisms import OpenDP
+from fairmaxent.privacy.measurements import OpenDP
 from fairmaxent.privacy.model import learn_private_model
 from quiet import DOMAIN, Silence, people
 

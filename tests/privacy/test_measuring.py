@@ -10,9 +10,10 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import bound
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
-from fairmaxent.privacy import edges, measurements, mechanisms
-from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.ledger import Spent
+from fairmaxent.privacy import measurements
+from fairmaxent.privacy import measurements as edges
+from fairmaxent.privacy import measurements as mechanisms
+from fairmaxent.privacy.budget import Privacy, Spent
 from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
 from fairmaxent.privacy.model import learn_private_model
 from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, three_way

@@ -27,7 +27,7 @@ from fairmaxent import (
     load,
 )
 from fairmaxent.fit import pipeline
-from fairmaxent.privacy import mechanisms
+from fairmaxent.privacy import measurements as mechanisms
 from quiet import DOMAIN, LEVELS, Deaf, Seeded, Silence, people
 
 ONE = Privacy(epsilon=1.0)

@@ -262,6 +262,7 @@ def test_a_lazy_frame_with_missing_values_is_the_same():
 # ---------------------------------------------------------------- as a library
 
 
+@pytest.mark.process
 def test_it_needs_neither_pandas_nor_polars_until_they_come_in():
     code = (
         "import sys, fairmaxent; fairmaxent.rake; fairmaxent.Raking; fairmaxent.RakingCertificate;"

@@ -11,7 +11,7 @@ import raking_problems
 from scipy.optimize import linprog
 
 import fairmaxent
-from fairmaxent.raking import solving
+from fairmaxent.raking.factors import solve
 
 
 def check(problem):
@@ -69,7 +69,7 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
 
     def failing_first(dual, start=None):
         cells.append(len(dual.masses))
-        return SimpleNamespace(converged=False) if len(cells) == 1 else solving.solve(dual, start)
+        return SimpleNamespace(converged=False) if len(cells) == 1 else solve(dual, start)
 
     fewer = 0
     for seed in range(10):
@@ -135,7 +135,7 @@ def test_bounds_may_have_one_side():
 def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
     problem = raking_problems.feasible(seed)
     usual, _ = check(problem)
-    monkeypatch.setattr("fairmaxent.raking.solving.DENSE_LEVELS", 0)
+    monkeypatch.setattr("fairmaxent.raking.factors.DENSE_LEVELS", 0)
     by_products, _ = check(problem)
     assert by_products == pytest.approx(usual, abs=1e-9)
 

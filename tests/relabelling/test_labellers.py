@@ -17,11 +17,8 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.errors import InputError
 from fairmaxent.fit.problem import compress
-from fairmaxent.relabelling.inputs import Inputs, dummies, ordinals
 from fairmaxent.relabelling.labellers import ScikitLabeller, TreeLabeller, choose_labeller, cross_fit
-from fairmaxent.relabelling.people import People
-from fairmaxent.relabelling.pooling import pooled_labels, prior_strength
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Inputs, People, Profiles, dummies, ordinals, pooled_labels, prior_strength
 from oracle import dense, points
 
 

@@ -416,7 +416,7 @@ def test_the_map_has_no_columns_of_very_many_levels(tmp_path):
     many = {name: [f"{name}{row // 2}" for row in range(rows)] for name in ("plan", "shop")}
     frame = pd.DataFrame({**many, "y": ["a", "b", "b", "a"] * (rows // 4), "sex": ["f", "m"] * (rows // 2)})
     domain = fairmaxent.Domain.infer(frame, max_levels=rows)
-    fit = fairmaxent.debias(frame, "y", "sex", domain=domain, keep=list(many), base="product", estimate=None)
+    fit = fairmaxent.debias(frame, "y", "sex", domain=domain, keep_columns=list(many), base="product", estimate=None)
     fit.save(tmp_path / "fit")
     report = build_report(fairmaxent.load(tmp_path / "fit"), trade_off=False)
     assert report.associations.names == ("y", "sex")

@@ -28,7 +28,7 @@ from fairmaxent.report.html import to_html
 from fairmaxent.report.pdf import to_pdf
 from fairmaxent.report.source import WrittenFile
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 TABLES = ("two groups", "five groups", "relabelled", "weights", "long names")
 PAPERS = {"A4": (210, 297), "letter": (215.9, 279.4)}  # millimetres
 MARGIN = 13  # at each side, in the page's style

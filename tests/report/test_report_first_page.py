@@ -130,7 +130,7 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     assert "estimate='weights'" in line
     known = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
     report = build_report(known, mode="weights")
-    model, rate = answers(report)["model"], known.certificate.downstream.after.by_predictions["sex"]
+    model, rate = answers(report)["model"], known.certificate.estimate.after.by_predictions["sex"]
     assert model.table.rows[0][0] == "How equally often it predicts hired = yes in the groups of sex (1 means equal)"
     assert model.table.rows[0][2] == f"{rate:.3f}"
     assert any(f"expected: {rate:.3f} for sex" in line for line in answers(report)["not-for"].lines)
@@ -138,9 +138,9 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
 
 def test_a_model_that_is_expected_to_be_as_unfair_as_can_be_is_named():
     fit = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
-    known = fit.certificate.downstream
+    known = fit.certificate.estimate
     worst = replace(known, after=replace(known.after, by_predictions={"sex": 0.0}))
-    fit = replace(fit, certificate=replace(fit.certificate, foresight=worst))
+    fit = replace(fit, certificate=replace(fit.certificate, estimated=worst))
     lines = answers(build_report(fit, mode="weights"))["not-for"].lines
     assert any("expected: 0.000 for sex" in line for line in lines)
 

@@ -296,6 +296,7 @@ except fairmaxent.DependencyError as problem:
 """
 
 
+@pytest.mark.process
 def test_without_jinja2_the_other_forms_work_and_html_says_what_to_install(tmp_path):
     call = [sys.executable, "-c", WITHOUT_JINJA, str(tmp_path)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)

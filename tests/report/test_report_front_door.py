@@ -72,7 +72,7 @@ def test_on_the_command_line(fit, table):
     record, text = shown(fit, table, TYPED)
     assert "--representation-rate sex=none,age=1.0,town=1.0" in text
     assert "--compare-missing" in text
-    assert "--keep id" in text
+    assert "--keep-columns id" in text
     assert "--base-share: 0.2 (this fit)" in text
     assert "fit again with --estimate rows" in text
     assert record["source"]["front_door"] == "on the command line"

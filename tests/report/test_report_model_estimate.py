@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairmaxent import InputError, debias
-from fairmaxent.fit.outlook import Remedy
+from fairmaxent.fit.estimate import Remedy
 from fairmaxent.report import build_report, model_estimate, sentences
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.html import to_html
@@ -45,24 +45,24 @@ def report(relabelled):
 
 def with_warning(fit, rate):
     """The fit, with a model that is expected to decide at this rate."""
-    known = fit.certificate.downstream
+    known = fit.certificate.estimate
     rates = dict.fromkeys(known.after.by_predictions, rate)
-    return foreseen(fit, replace(known, after=replace(known.after, by_predictions=rates)))
+    return estimating(fit, replace(known, after=replace(known.after, by_predictions=rates)))
 
 
-def foreseen(fit, downstream):
-    return replace(fit, certificate=replace(fit.certificate, foresight=downstream))
+def estimating(fit, estimate):
+    return replace(fit, certificate=replace(fit.certificate, estimated=estimate))
 
 
 # ---------------------------------------------------------------- a model trained on this
 
 
 def test_every_form_has_every_number(report, relabelled):
-    known = relabelled.certificate.downstream
+    known = relabelled.certificate.estimate
     numbers = [known.after.accuracy, known.after.auc, known.before.auc]
     for kind in ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap"):
-        for outlook in (known.before, known.after):
-            numbers += [value for value in getattr(outlook, kind).values() if value is not None]
+        for scores in (known.before, known.after):
+            numbers += [value for value in getattr(scores, kind).values() if value is not None]
     page = re.search(r'<section id="model".*?</section>', to_html(report), flags=re.S)[0]
     part = to_markdown(report).partition("## A model trained on this")[2].partition("\n## ")[0]
     for text in (page, part):
@@ -70,18 +70,18 @@ def test_every_form_has_every_number(report, relabelled):
             assert f"{number:.3f}" in text
         assert "gradient boosting" in text
         assert "Is statistical parity all there is to fairness?" in text.replace("&#34;", '"')
-    assert json.loads(to_json(report))["certificate"]["downstream"]["after"]["auc"] == known.after.auc
+    assert json.loads(to_json(report))["certificate"]["estimate"]["after"]["auc"] == known.after.auc
 
 
 def test_a_line_stands_for_each_grouping(relabelled):
-    names = [name for name, *_ in model_estimate.lines(relabelled.certificate.to_dict()["downstream"])]
+    names = [name for name, *_ in model_estimate.lines(relabelled.certificate.to_dict()["estimate"])]
     assert names[:2] == ["Accuracy", "AUC"]
     assert len(names) == 2 + 5 * 2
     assert "Equalised odds, z1" in names
 
 
 def test_how_it_was_estimated_is_said(relabelled):
-    known = relabelled.certificate.to_dict()["downstream"]
+    known = relabelled.certificate.to_dict()["estimate"]
     assert "is the range that holds 95 of 100 measurements of such a model on 67 other people" in model_estimate.how(
         known
     )
@@ -101,8 +101,8 @@ def test_advice_is_given_only_where_it_is_needed(relabelled):
 @pytest.mark.parametrize("remedy", get_args(Remedy))
 def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
     fit = with_warning(relabelled, 0.5)
-    known = replace(fit.certificate.downstream, remedy=remedy, remedied={"z0": 0.96, "z1": 0.97})
-    report = build_report(foreseen(fit, known), mode="weights", trade_off=False)
+    known = replace(fit.certificate.estimate, remedy=remedy, remedied={"z0": 0.96, "z1": 0.97})
+    report = build_report(estimating(fit, known), mode="weights", trade_off=False)
     assert report.advice.startswith("Its decisions for z0 are expected to be less fair than wanted.")
     spelled = {"relabel": "relabel='predictions'", "predictions": "relabel='predictions'", "weights": "weights()"}
     if remedy in spelled:
@@ -157,4 +157,4 @@ def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
     scope = {"frame": table}
     exec(report.call, scope)
     assert scope["weighted"].equals(relabelled.weigh(table))
-    assert scope["fit"].certificate.downstream == relabelled.certificate.downstream
+    assert scope["fit"].certificate.estimate == relabelled.certificate.estimate

@@ -20,7 +20,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.fit import certificate
 from fairmaxent.report import browser, write_report
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")]
 PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
 
 

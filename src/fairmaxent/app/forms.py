@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fairmaxent.app.judging import JUDGING_NAMES
 from fairmaxent.app.opened_table import READING_NAMES
 from fairmaxent.app.page_options import option_records
 from fairmaxent.app.scenario import FILING_NAMES
+from fairmaxent.app.taking import JUDGING_NAMES
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.commands.evaluate import command as evaluate
 from fairmaxent.cli.commands.rake import command as rake
@@ -23,7 +23,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "reading": option_records(debias, READING_NAMES),
         "columns": option_records(debias, ("max_levels",)),
         "ask": option_records(debias, _WISHES),
-        "privacy": option_records(debias, ("share", "epsilon", "delta")),
+        "privacy": option_records(debias, ("release", "epsilon", "delta")),
         "take": option_records(debias, ("weight_name", "evaluate")),
         "report": option_records(debias, FILING_NAMES),
         "judging": option_records(evaluate, JUDGING_NAMES),

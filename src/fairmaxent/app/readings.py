@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fairmaxent.app.refusals import UnspentError
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.data.reading import Reading
+from fairmaxent.data.roles import Reading
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
 
@@ -56,7 +56,7 @@ def _read(scenario: Scenario, request: Request) -> Reading:
 def _key(scenario: Scenario, request: Request) -> object:
     """All that the reading depends on."""
     roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.share)
+    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
     if request.privacy is not None:
         noise = replace(request.privacy), request.forbid
         return repr((roles, columns, noise))

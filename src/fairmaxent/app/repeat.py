@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.app.file_sets import numbered
-from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.opened_table import OpenedTable, numbered
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit

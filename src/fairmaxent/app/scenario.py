@@ -30,7 +30,7 @@ _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command
 _ONLY_IF: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "threshold": lambda given: given.get("relabel") not in (None, "none"),
     "delta": lambda given: given.get("epsilon") is not None,
-    _DOMAIN: lambda given: given.get("epsilon") is not None or bool(given.get("share")),
+    _DOMAIN: lambda given: given.get("epsilon") is not None or bool(given.get("release")),
     "weight_name": lambda given: given.get("mode") == "weights",
     "evaluate": lambda given: given.get("mode") in (None, "rows") and given.get("epsilon") is None,
 }

@@ -138,7 +138,7 @@ def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
-    estimate = fit.certificate.downstream
+    estimate = fit.certificate.estimate
     if estimate is None:
         return None
     lines = [

@@ -7,9 +7,8 @@ Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``,
 from __future__ import annotations
 
 from fairmaxent.baselines.calmon import MappedRows, calmon
-from fairmaxent.baselines.new_rows import NewRows
-from fairmaxent.baselines.prior import prior
+from fairmaxent.baselines.data import WeightedRows
+from fairmaxent.baselines.prior import NewRows, prior
 from fairmaxent.baselines.reweighing import kamiran_calders, king_zeng, raw
-from fairmaxent.baselines.weighted_rows import WeightedRows
 
 __all__ = ["MappedRows", "NewRows", "WeightedRows", "calmon", "kamiran_calders", "king_zeng", "prior", "raw"]

@@ -1,7 +1,12 @@
-"""Optimized preprocessing: a random mapping of rows that makes outcomes fair and changes the data little."""
+"""Optimized preprocessing: a random mapping of rows that makes outcomes fair and changes the data little.
+
+δ is how far a changed row is from the original one, as a sum over the columns that may change. The mapping solves a
+linear program, whose unknowns are numbers of rows.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -11,16 +16,196 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.baselines.data import CodedData
-from fairmaxent.baselines.distortion import Distortion
-from fairmaxent.baselines.new_rows import NewRows
-from fairmaxent.baselines.program import Program
+from fairmaxent.baselines.prior import NewRows
 from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, count_text
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table, match_rows, tally
-from fairmaxent.errors import InputError
+from fairmaxent.errors import InfeasibleError, InputError, SolverError
 from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
+
+Steps = NDArray[np.intp]
+
+_ORDERED = ("ordered", "numeric", "date")
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """δ((x, y), (x̂, ŷ)) in whole steps; outcome first, then the columns that are not protected."""
+
+    columns: tuple[int, ...]  # positions in the domain
+    steps: tuple[Steps, ...]  # of each column: level × level
+
+    @classmethod
+    def of(cls, roles: Roles) -> Distortion:
+        """Derive the steps of each column from its kind."""
+        others = tuple(index for index in range(len(roles.domain.attributes)) if index not in roles.root)
+        attributes = roles.domain.attributes
+        outcome = _changes(attributes[roles.outcome].size)
+        return cls((roles.outcome, *others), (outcome, *(level_steps(attributes[index]) for index in others)))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of levels of each column."""
+        return tuple(len(steps) for steps in self.steps)
+
+    @property
+    def largest(self) -> int:
+        """The largest distance between any two rows, in steps."""
+        return sum(int(steps.max()) for steps in self.steps)
+
+    def count_within(self, codes: Codes, largest: int) -> int:
+        """Count the pairs of a row and a target with δ ≤ ``largest`` exactly, without listing them.
+
+        The number of targets at each distance is the product of the columns' polynomials, cut off at ``largest``.
+        """
+        bound = len(codes) * math.prod(self.sizes)
+        integer = np.int64 if bound < 2**62 else object  # Python's integers if 64 bits could overflow
+        targets = np.zeros((len(codes), largest + 1), dtype=integer)  # of each row, at each distance
+        targets[:, 0] = 1
+        for column, steps in zip(codes.T, self.steps, strict=True):
+            at = np.stack([(steps == distance).sum(axis=1) for distance in range(largest + 1)], axis=1)[column]
+            targets = np.stack(
+                [
+                    sum(targets[:, used] * at[:, distance - used] for used in range(distance + 1))
+                    for distance in range(largest + 1)
+                ],
+                axis=1,
+            )
+        return int(targets.sum())
+
+    def pairs_within(self, codes: Codes, largest: int) -> tuple[NDArray[np.intp], Codes, NDArray[np.intp]]:
+        """List each row with each of its targets of δ ≤ ``largest``: position of the row, codes of the target, δ.
+
+        The list grows column by column and never shrinks, because leaving a column unchanged costs nothing.
+        """
+        source, spent = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
+        targets: list[NDArray[np.intp]] = []
+        for column, steps in zip(codes.T, self.steps, strict=True):
+            total = spent[:, None] + steps[column[source]]
+            kept, level = np.nonzero(total <= largest)
+            source, spent = source[kept], total[kept, level]
+            targets = [*(done[kept] for done in targets), level]
+        return source, np.stack(targets, axis=1), spent
+
+
+def level_steps(attribute: Attribute) -> Steps:
+    """δ of one column: distance in levels if they have an order, else 1 for any change; 1 from or to missing."""
+    if attribute.kind not in _ORDERED:
+        return _changes(attribute.size)
+    levels = np.arange(attribute.size)
+    steps = np.abs(levels[:, None] - levels)
+    if attribute.missing is not None:
+        away = _changes(attribute.size)
+        steps[attribute.missing], steps[:, attribute.missing] = away[attribute.missing], away[:, attribute.missing]
+    return np.asarray(steps)
+
+
+def _changes(size: int) -> Steps:
+    return np.asarray(1 - np.eye(size, dtype=np.intp))
+
+
+# Many mappings may have the least total variation; of these, take one that changes little. A step of change costs this
+# fraction of a missing row, so the total variation exceeds its minimum by at most this fraction of the distortion.
+STEP_COST = 1e-6
+_DUST = 1e-9  # fewer rows than this are rounding errors of the solver
+_ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Move the n_s rows of each (x, y, z) in the data to targets (x̂, ŷ); the unknowns are m(s, t), the rows of a pair.
+
+    There are also a shortfall u_t for each target that has rows in the data, with TV = Σu/N, and a rate r_y for each
+    outcome: r_y ≤ p(ŷ | z) ≤ (1 + ε)·r_y for every group is the same as |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every pair of
+    groups, with fewer conditions.
+    """
+
+    rows: Reals  # n_s of each source
+    group: NDArray[np.intp]  # z of each source, numbered without gaps
+    source: NDArray[np.intp]  # of each pair
+    target: NDArray[np.intp]  # of each pair
+    steps: NDArray[np.intp]  # δ of each pair
+    outcome: NDArray[np.intp]  # ŷ of each pair
+    outcomes: int
+    wanted: Reals  # n_t: rows of the data at each target
+
+    def solve(self, *, epsilon: float, distortion: float) -> Reals:
+        """Return p(x̂, ŷ | x, y, z) of each pair."""
+        from scipy.optimize import linprog
+        from scipy.sparse import vstack
+
+        tv, tv_bound = self._shortfalls()
+        change, change_bound = self._changes(distortion)
+        rates = self._rates(epsilon)
+        solved = linprog(
+            self._costs(),
+            A_ub=vstack([tv, change, *rates], format="csr"),
+            b_ub=np.concatenate([tv_bound, change_bound, *(np.zeros(part.shape[0]) for part in rates)]),
+            A_eq=self._matrix(self.source, np.arange(len(self.source)), np.ones(len(self.source)), len(self.rows)),
+            b_eq=self.rows,
+            method="highs-ds",  # measured: faster here than the interior point method
+        )
+        if solved.status != 0:
+            raise self._failure(solved, epsilon, distortion)
+        moved = np.where(solved.x > _DUST, solved.x, 0.0)[: len(self.source)]
+        return np.asarray(moved / tally(self.source, moved, len(self.rows))[self.source])
+
+    @property
+    def _targets_with_rows(self) -> NDArray[np.intp]:
+        """Targets that have rows in the data."""
+        return np.flatnonzero(self.wanted > 0)
+
+    def _costs(self) -> Reals:
+        shortfall = np.ones(len(self._targets_with_rows))
+        return _ROW_COST * np.concatenate([STEP_COST * self.steps, shortfall, np.zeros(self.outcomes)])
+
+    def _shortfalls(self) -> tuple[Any, Reals]:
+        """−Σ_s m(s, t) − u_t ≤ −n_t."""
+        targets, pairs = self._targets_with_rows, len(self.source)
+        number = np.full(len(self.wanted), -1)
+        number[targets] = np.arange(len(targets))
+        into = np.flatnonzero(number[self.target] >= 0)
+        row = np.concatenate([number[self.target[into]], np.arange(len(targets))])
+        column = np.concatenate([into, pairs + np.arange(len(targets))])
+        return self._matrix(row, column, -np.ones(len(row)), len(targets)), -self.wanted[targets]
+
+    def _changes(self, distortion: float) -> tuple[Any, Reals]:
+        """Σ_t δ·m(s, t) ≤ distortion·n_s."""
+        changed = np.flatnonzero(self.steps)
+        steps = self.steps[changed].astype(np.float64)
+        return self._matrix(self.source[changed], changed, steps, len(self.rows)), distortion * self.rows
+
+    def _rates(self, epsilon: float) -> tuple[Any, Any]:
+        """n_z·r_y ≤ Σ m of outcome ŷ in group z ≤ (1 + ε)·n_z·r_y."""
+        sizes = tally(self.group, self.rows, 0)
+        cells = self.outcomes * len(sizes)
+        pairs = np.arange(len(self.source))
+        count = self._matrix(self.outcome * len(sizes) + self.group[self.source], pairs, np.ones(len(pairs)), cells)
+        first = len(pairs) + len(self._targets_with_rows)
+        outcome = first + np.repeat(np.arange(self.outcomes), len(sizes))
+        level = self._matrix(np.arange(cells), outcome, np.tile(sizes, self.outcomes), cells)
+        return level - count, count - (1 + epsilon) * level
+
+    def _matrix(self, row: NDArray[np.intp], column: NDArray[np.intp], values: Reals, rows: int) -> Any:
+        from scipy.sparse import csr_array
+
+        return csr_array(
+            (values, (row, column)), shape=(rows, len(self.source) + len(self._targets_with_rows) + self.outcomes)
+        )
+
+    def _failure(self, solved: Any, epsilon: float, distortion: float) -> InfeasibleError | SolverError:
+        enough = 1 - 1 / self.outcomes
+        if "infeasible" in solved.message.lower():  # costs are not negative, so "unbounded or infeasible" is this too
+            return InfeasibleError(
+                f"no mapping of expected distortion {distortion:g} brings the groups' outcome rates within a factor of "
+                f"1 + {epsilon:g}. Raise distortion ({enough:.3g} is always enough) or epsilon."
+            )
+        return SolverError(f"the linear program was not solved: {solved.message} Try another distortion or epsilon.")
+
 
 # Programs with more unknowns than this are refused, because solving them takes too long.
 LARGEST_PROGRAM = 200_000

@@ -14,8 +14,7 @@ from fairmaxent.baselines.verdict import Verdict, verdict
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.reading import without_identifiers
-from fairmaxent.data.roles import GroupsOption
+from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice

@@ -1,10 +1,11 @@
-"""The data in codes, as every baseline uses them: with the Domain, roles and cells of the rest of the library."""
+"""The data in codes, as every baseline uses them, the wanted shares of their groups, and their rows with weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -15,12 +16,14 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import check_seed
+from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Table, tally
-from fairmaxent.engines.memory_reading import read_domain
-from fairmaxent.errors import InfeasibleError
+from fairmaxent.engines.reading import read_domain
+from fairmaxent.errors import InfeasibleError, TargetError
+from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import compress
+from fairmaxent.maxent.priors.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +89,106 @@ class CodedData:
                 f"weights cannot reach the wanted table: {self.roles.describe_cell([int(level) for level in levels])} "
                 "must have mass but has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
             )
+
+
+def read_shares(data: CodedData, shares: Mapping[Any, float] | None) -> Reals:
+    """Return the wanted share of each joint group; None means equal shares for the groups that have rows."""
+    if shares is None:
+        return equal_shares(data)
+    if not isinstance(shares, Mapping):
+        raise TargetError(f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5, 'Male': 0.5}}")
+    wanted = np.zeros(data.blocks.shape(0)[1:])
+    for group, share in shares.items():
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise TargetError(f"shares[{group!r}] is {share!r}; a share must be between 0 and 1")
+        wanted[_group_levels(data, group)] += float(share)
+    if abs(wanted.sum() - 1) > 1e-6:
+        raise TargetError(
+            f"shares sum to {wanted.sum():.6g}, not to 1; give a share to every group, so that they sum to 1"
+        )
+    _refuse_empty_groups(data, wanted.ravel())
+    return np.asarray(wanted.ravel() / wanted.sum())
+
+
+def equal_shares(data: CodedData) -> Reals:
+    """Return 1/k for each of the k groups that have rows."""
+    seen = data.group_shares > 0
+    return np.asarray(seen / seen.sum())
+
+
+def _group_levels(data: CodedData, group: object) -> tuple[int, ...]:
+    """Return the levels of the protected columns that a key of ``shares`` stands for."""
+    columns = data.roles.attributes[1:]
+    values = group if len(columns) > 1 else (group,)
+    if not isinstance(values, tuple) or len(values) != len(columns):
+        names = ", ".join(column.name for column in columns)
+        raise TargetError(
+            f"shares has the group {group!r}; a group needs one value of each protected column: ({names})"
+        )
+    return tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
+
+
+def _refuse_empty_groups(data: CodedData, wanted: Reals) -> None:
+    empty = np.flatnonzero((wanted > 0) & (data.group_shares <= 0))
+    if len(empty):
+        levels = np.unravel_index(int(empty[0]), data.blocks.shape(0)[1:])
+        columns = zip(data.roles.attributes[1:], levels, strict=True)
+        named = ", ".join(f"{column.name} = {column.labels[int(level)]}" for column, level in columns)
+        raise InfeasibleError(f"shares gives a share to {named}, which has no rows to weigh; remove it from shares")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedRows:
+    """The rows of the data, with one weight per cell (y, z): the result of a reweighing method."""
+
+    data: CodedData
+    cell_weights: Reals  # weight of the rows of each cell; 1 on average over the rows
+
+    def __repr__(self) -> str:
+        return f"<WeightedRows: {len(self.data.frame)} rows in {np.count_nonzero(self.data.empirical)} cells>"
+
+    @classmethod
+    def of(cls, data: CodedData, wanted: Reals) -> WeightedRows:
+        """Weigh the rows so that they have the table t(y, z), outcome × joint groups: w = t / P."""
+        data.refuse_empty_cells(wanted)
+        seen = data.empirical > 0
+        return cls(data, np.divide(wanted, data.empirical, out=np.zeros_like(wanted), where=seen).ravel())
+
+    def weights(self) -> Reals:
+        """One weight per input row, 1 on average."""
+        return np.asarray(self.cell_weights[self.data.cells])
+
+    def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
+        """Draw ``n`` rows of the data with replacement.
+
+        By default each cell (y, z) gets its quota, and its rows are drawn uniformly, as in the resampling of Kamiran
+        and Calders; ``iid=True`` draws every row independently by weight.
+        """
+        count = check_count(n)
+        rng = generator(self.data.random_state if random_state is None else random_state)
+        cells = cells_of(self._cell_shares, count, rng, independent=iid)
+        order, starts = self._rows_by_cell
+        sizes = np.diff(np.append(starts, len(order)))
+        rows = order[starts[cells] + rng.integers(0, sizes[cells])]
+        return frames.gather({name: (self.data.frame.get_column(name), rows) for name in self.data.frame.columns})
+
+    def marginal(self, columns: str | Sequence[str]) -> Any:
+        """Return the exact weighted joint distribution of a few columns, with a column ``probability``."""
+        return self.distribution.marginal(columns)
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """The weighted rows as a distribution over the levels of the domain."""
+        table, blocks = self.data.table, self.data.blocks
+        rows = Rows.weighted(blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]])
+        return Distribution(self.data.roles.domain, blocks, rows, np.zeros(blocks.width))
+
+    @property
+    def _cell_shares(self) -> Reals:
+        return np.asarray(self.cell_weights * self.data.empirical.ravel()).reshape(self.data.blocks.shape(0))
+
+    @cached_property
+    def _rows_by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The rows sorted by cell, and the position of the first row of each cell."""
+        counts = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
+        return np.argsort(self.data.cells, kind="stable"), np.cumsum(counts) - counts

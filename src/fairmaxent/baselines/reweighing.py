@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.baselines.data import CodedData
-from fairmaxent.baselines.shares import read_shares
-from fairmaxent.baselines.weighted_rows import WeightedRows
+from fairmaxent.baselines.data import CodedData, WeightedRows, read_shares
 from fairmaxent.data.domain import Domain
 
 

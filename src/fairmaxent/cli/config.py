@@ -14,7 +14,6 @@ from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
 from fairmaxent.cli.option_types import FILE, KEEP, NOTHING, Value, is_number
 from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.cli.renamed import RENAMED
 from fairmaxent.cli.request_options import REQUEST_NAMES
 from fairmaxent.cli.role_options import RoleOptions
 from fairmaxent.cli.text import cell_text
@@ -62,8 +61,6 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
         if name in _NOT_IN_A_FILE:
             option = name.replace("as_", "").replace("_", "-")
             raise InputError(f"{where}: {name!r} cannot be set in a config file; pass --{option} on the command line")
-        if name in RENAMED:
-            raise InputError(f"{where}: {name!r} is no longer an option; use {RENAMED[name]}")
         if name not in (*accepted, *_KEYS):
             raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
     taken = {name: _as_option(name, value, where) for name, value in values.items() if name in accepted}

@@ -99,7 +99,7 @@ class Result:
         from fairmaxent.data.roles import Roles
         from fairmaxent.inspection.hints import leak_hints
 
-        if not self.fit.table.keeps_rows or self.fit.request.share:  # rows to share have other levels
+        if not self.fit.table.keeps_rows or self.fit.request.release:  # rows to share have other levels
             return ()
         domain = self.fit.domain
         outcome, *protected = self.fit.roles.names
@@ -127,7 +127,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         _paragraphs("", mean_lines(certificate.means, roles)),
         [before_after.groups(result.before, result.after)],
         decision_blocks(certificate.decisions),
-        estimate_blocks(certificate.downstream, decided),
+        estimate_blocks(certificate.estimate, decided),
         _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
         _paragraphs("Note: ", notes),
         _paragraphs("", _written(result, wanted)),
@@ -161,7 +161,7 @@ def sharing_text(result: Result) -> Iterator[str]:
         count, copies = result.delivered.rows, copies_of(redrawn=certificate.redrawn is not None)
         yield (
             f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
-            f"{copies.are}, and {copies.mean}; for rows to share, add --share."
+            f"{copies.are}, and {copies.mean}; for rows to share, add --release."
         )
 
 

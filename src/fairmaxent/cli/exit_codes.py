@@ -14,8 +14,8 @@ import click
 from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.signals import was_interrupted
 from fairmaxent.cli.streams import echo, forget_stdout
+from fairmaxent.data.frames import is_foreign
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.library_errors import is_foreign
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,
@@ -125,14 +125,14 @@ def as_typed(option: Option) -> str:
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
     ('--base-share', '--groups each', '--statistical-rate none')
-    >>> as_typed(Option("share", True))
-    '--share'
+    >>> as_typed(Option("release", True))
+    '--release'
     >>> as_typed(Option("target", column="sex"))
     "--target for 'sex'"
     >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
     '--representation-rate sex=0.9,race=none'
-    >>> print(as_typed(Option("keep", ["id", "race, ethnicity"])))
-    --keep 'id,"race, ethnicity"'
+    >>> print(as_typed(Option("keep_columns", ["id", "race, ethnicity"])))
+    --keep-columns 'id,"race, ethnicity"'
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """

@@ -88,7 +88,7 @@ class ReadingOptions:
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
-        from fairmaxent.engines.lazy.frame import FEW, READ_AHEAD
+        from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
         from fairmaxent.files.parquet import scan_table
         from fairmaxent.files.tables import TableFile, refuse_options
 
@@ -171,9 +171,9 @@ class DomainOptions:
         from fairmaxent.data.domain import Domain, bound
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
-        from fairmaxent.engines.lazy.column_values import learn_domain
-        from fairmaxent.engines.lazy.frame import collect, open_lazy
-        from fairmaxent.engines.lazy.row_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.engines.lazy_frame import collect, open_lazy
+        from fairmaxent.engines.lazy_values import learn_domain
 
         declaration = self.declaration
         if not self.said and declaration is None:

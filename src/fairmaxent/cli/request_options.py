@@ -46,7 +46,7 @@ class AskedOptions:
     @property
     def shares(self) -> bool:
         """Whether rows are to be shared."""
-        return bool(self.values["share"])
+        return bool(self.values["release"])
 
     @property
     def private(self) -> bool:
@@ -94,10 +94,10 @@ class AskedOptions:
 
     def known(self, table: TableFile) -> AskedOptions:
         """The same, with lists of columns as the table has them: a name that contains a comma is one name."""
-        if self.values["keep"] is None:
+        if self.values["keep_columns"] is None:
             return self
-        kept = option_types.joined(self.values["keep"], table.frame.collect_schema().names())
-        return replace(self, values={**self.values, "keep": kept})
+        kept = option_types.joined(self.values["keep_columns"], table.frame.collect_schema().names())
+        return replace(self, values={**self.values, "keep_columns": kept})
 
     def request(
         self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
@@ -128,7 +128,7 @@ class AskedOptions:
             within=_strata(values.pop("within")),
             privacy=None if epsilon is None else Privacy(**budget),
             means="equal" if values.pop("equal_means") else None,
-            missing="compare" if values.pop("compare_missing") else "keep",
+            missing="compare" if values.pop("compare_missing") else "ignore",
             **values,
         )
 
@@ -220,7 +220,7 @@ _ASKED = section(
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
     ),
     click.option(
-        "--keep",
+        "--keep-columns",
         cls=option_types.ColumnsOption,
         type=option_types.NAMES,
         help="Columns to keep although they look like identifiers; repeatable. By default such columns are left out of "
@@ -241,7 +241,7 @@ _ASKED = section(
         "redraw them within their bin (bins).",
     ),
     click.option(
-        "--share",
+        "--release",
         is_flag=True,
         help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, no "
         "identifiers. --epsilon gives a guarantee.",

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
-from fairmaxent.engines.cluster.tasks import cluster_errors
+from fairmaxent.engines.cluster_tasks import cluster_errors
 from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.tables import TableFile
 from fairmaxent.report.delivered import DrawnBatches

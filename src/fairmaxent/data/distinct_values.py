@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.library_errors import column_errors
+from fairmaxent.data.frames import column_errors
 from fairmaxent.errors import InputError
 
 _EPOCH = datetime.datetime(1970, 1, 1)

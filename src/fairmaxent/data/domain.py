@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.column_learning import learn_column
 from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
-from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.draft import drafted
-from fairmaxent.data.encoded import Encoded, encode_column
+from fairmaxent.data.declaration import Declaration, drafted
+from fairmaxent.data.encoding import Encoded, encode_column, learn_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.weights import check_weights, in_range

@@ -38,7 +38,7 @@ def shareable(
             raise ColumnError(
                 f"column {name!r} looks like an identifier, which cannot be in rows to share; take it out, or do "
                 "without ",
-                Option("share"),
+                Option("release"),
             )
     kept = columns.drop(list(identifiers))
     changed = [_common(kept.get_column(name), has_role=name in roles) for name in kept.columns]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from fairmaxent.datasets.adult import load_adult, load_adult_small
-from fairmaxent.datasets.compas import load_compas, load_compas_small
-from fairmaxent.datasets.compas_large import load_compas_large
+from fairmaxent.datasets.compas import load_compas, load_compas_large, load_compas_small
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.german import load_german
+from fairmaxent.datasets.uci import load_adult, load_adult_small, load_german
 from fairmaxent.errors import check_choice
 
 __all__ = ["Dataset", "load"]

@@ -1,9 +1,21 @@
-"""A data set: a frame, the roles of its columns, and its origin."""
+"""A data set: a frame, the roles of its columns, its origin, and the file that it is read from.
+
+A shipped table is compressed text with one line per column: its name, then its cells, separated by tabs. An empty cell
+is a missing value; if all other cells of a column are integers, so is the column. Files that are not shipped are read
+from a folder of the user or downloaded, and verified by their checksum.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
+
+from fairmaxent.data import frames
+from fairmaxent.errors import StorageError
 
 Library = Literal["pandas", "polars", "pyarrow"]
 
@@ -25,3 +37,102 @@ class Dataset:
     origin: str
     """Where the records come from, and under which licence."""
     citation: str
+
+
+FOLDER_VARIABLE = "FAIRMAXENT_DATA"
+_PATIENCE = 30  # seconds without an answer
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file with the checksum of its content and the address to download it from."""
+
+    name: str
+    sha256: str
+    address: str
+
+
+def read_files(files: Sequence[DataFile]) -> list[bytes]:
+    """Return the verified contents of the files; the error otherwise says which files to save where."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return [_checked(file, folder, advice=_advice(files)) for file in files]
+
+
+def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
+    source = str(Path(folder, file.name)) if folder else file.address
+    try:
+        content = Path(source).read_bytes() if folder else _fetch(source)
+    except OSError as error:
+        raise StorageError(f"cannot read {source}: {error}; {advice}") from error
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != file.sha256:
+        raise StorageError(
+            f"{source} is damaged or a different file: its SHA-256 is {checksum} instead of {file.sha256}; {advice}"
+        )
+    return content
+
+
+def _fetch(address: str) -> bytes:
+    """Download a file; every failure is an OSError."""
+    # Imported here, because they are slow to import and rarely needed.
+    from http.client import HTTPException
+    from urllib.request import urlopen
+
+    try:
+        with urlopen(address, timeout=_PATIENCE) as answer:
+            content: bytes = answer.read()
+    except HTTPException as error:
+        raise OSError(f"the download broke off ({error})") from error
+    return content
+
+
+def _advice(files: Sequence[DataFile]) -> str:
+    listed = ", ".join(f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files)
+    return f"save these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"
+
+
+Column = Sequence[Any]
+Columns = Mapping[str, Column]
+
+
+def read_table(name: str) -> Columns:
+    """Return the columns of a shipped table, as integers or text; None is missing."""
+    import lzma  # both are slow to import, and needed only here
+    from importlib import resources
+
+    file = f"{name}.tsv.xz"
+    try:
+        text = lzma.decompress(resources.files("fairmaxent.datasets").joinpath(file).read_bytes()).decode()
+    except (OSError, lzma.LZMAError) as error:
+        raise StorageError(
+            f"the table {file} inside the package fairmaxent is missing or damaged ({error}); install fairmaxent again"
+        ) from error
+    lines = [line.split("\t") for line in text.splitlines()]
+    return {column: _parse(cells) for column, *cells in lines}
+
+
+def _parse(cells: Sequence[str]) -> Column:
+    distinct = dict.fromkeys(cells)  # each is parsed once, and equal cells share one object, which halves the time
+    try:
+        values: dict[str, Any] = {cell: int(cell) if cell else None for cell in distinct}
+    except ValueError:
+        values = {cell: cell or None for cell in distinct}
+    return [values[cell] for cell in cells]
+
+
+def build_frame(columns: Columns, library: Library) -> Any:
+    """Return the columns as a frame of the given library."""
+    namespace = frames.load_library(library)
+    if library == "pyarrow":
+        return namespace.table(dict(columns))
+    if library == "polars":
+        return namespace.DataFrame(dict(columns))
+    # Without a dtype, pandas would turn integers with gaps into floats.
+    gaps = {
+        name: namespace.array(cells, dtype="Int64") for name, cells in columns.items() if _is_integer_with_gaps(cells)
+    }
+    return namespace.DataFrame(dict(columns) | gaps)
+
+
+def _is_integer_with_gaps(cells: Column) -> bool:
+    return None in cells and any(isinstance(cell, int) for cell in cells)

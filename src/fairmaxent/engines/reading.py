@@ -1,19 +1,165 @@
-"""From a table to distinct rows in codes: in memory, or inside the engine of a lazy frame."""
+"""From a table to distinct rows in codes, where its rows are.
+
+In memory, one pass over each column gives its levels and its raw values. The engine of a lazy frame finds the values of
+each column, then counts the rows; none of them is kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import narwhals as nw
+
 from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.reading import Reading
-from fairmaxent.engines.lazy.frame import engine_errors, open_lazy
-from fairmaxent.engines.lazy_reading import read_lazy
-from fairmaxent.engines.memory_reading import read_in_memory
+from fairmaxent.data.domain import Domain, bound, check_domain
+from fairmaxent.data.encoding import Encoded
+from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
+from fairmaxent.data.table import Counted, Table
+from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
+from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, names_of, open_lazy
+from fairmaxent.engines.lazy_values import check_known, learn_domain
 from fairmaxent.progress import Progress
+
+
+def read_in_memory(
+    frame: nw.DataFrame[Any],
+    outcome: str,
+    protected: Sequence[str],
+    within: Sequence[str],
+    also: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | Declaration | None,
+    detail: DetailOption | None,
+    keep: Collection[str] | None,
+    progress: Progress,
+) -> Reading:
+    """Encode the rows, and merge equal ones."""
+    progress("read", 0.0)
+    raw = read_weights(frame, weight)
+    scale = UNSCALED if raw is None else WeightScale.of(raw)
+    weights = None if raw is None else scale.shifted(raw)
+    domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
+    roles = Roles.of(domain, outcome, protected, within, also)
+    positions = None if detail == "bins" else encoded.positions
+    redrawn = redrawn_values(detail, domain, encoded.unknown or None)
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(name for name in frame.columns if name not in left_out),
+        roles=roles,
+        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
+        design=None if raw is None else scale.scaled(raw),
+        weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
+        positions=positions,
+        redrawn=redrawn,
+        weight_scale=scale,
+        left_out=left_out,
+    )
+
+
+def read_domain(
+    frame: nw.DataFrame[Any],
+    domain: Domain | Declaration | None,
+    *,
+    weight: str | None,
+    weights: Reals | None,
+    keep: Collection[str] | None = None,
+) -> tuple[Domain, Codes]:
+    """Return the given domain, or one learned from the frame, and the frame in its codes."""
+    domain, encoded, _ = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
+    return domain, encoded.codes
+
+
+def _encode(
+    frame: nw.DataFrame[Any],
+    domain: Domain | Declaration | None,
+    *,
+    weight: str | None,
+    weights: Reals | None,
+    keep: Collection[str] | None,
+) -> tuple[Domain, Encoded, tuple[str, ...]]:
+    """Encode the frame by the given domain, or by one learned from it, without identifiers; these are named last.
+
+    The weight column is no attribute.
+    """
+    attributes = frame if weight is None else frame.drop(weight)
+    if domain is None:
+        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        domain, left_out = without_identifiers(whole, keep)
+        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
+    domain = bound(domain, attributes)
+    check_domain(domain, attributes, weight)
+    domain, left_out = without_identifiers(domain, keep)
+    return domain, domain.encode_rows(attributes), left_out
+
+
+def read_lazy(
+    lazy: Lazy,
+    outcome: str,
+    protected: Sequence[str],
+    within: Sequence[str],
+    also: Sequence[str],
+    *,
+    weight: str | None,
+    domain: Domain | Declaration | None,
+    detail: DetailOption | None,
+    keep: Collection[str] | None,
+    progress: Progress,
+) -> Reading:
+    """Count the distinct rows."""
+    for name in (outcome, *also, *protected, *within):
+        check_column(lazy, name)
+    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
+    shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
+    domain, left_out = _lazy_domain(shifted, domain, weight, keep, progress)
+    roles = Roles.of(domain, outcome, protected, within, also)
+    progress("count", 0.0)
+    return Reading(
+        columns=tuple(name for name in names_of(lazy) if name not in left_out),
+        roles=roles,
+        table=per_average(_count_lazily(shifted, roles, weight), roles, scale),
+        design=None,
+        weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
+        redrawn=redrawn_values(detail, domain, "the rows are not kept in memory"),
+        weight_scale=scale,
+        left_out=left_out,
+    )
+
+
+def _lazy_domain(
+    lazy: Lazy,
+    domain: Domain | Declaration | None,
+    weight: str | None,
+    keep: Collection[str] | None,
+    progress: Progress,
+) -> tuple[Domain, tuple[str, ...]]:
+    """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
+    if domain is None:
+        return without_identifiers(learn_domain(lazy, weight=weight, progress=progress), keep)
+    first = collect(lazy.head(1))
+    head = first if weight is None else first.drop(weight)
+    domain = bound(domain, head)
+    check_domain(domain, head, weight)
+    domain, left_out = without_identifiers(domain, keep)
+    check_known(lazy, domain, progress)
+    return domain, left_out
+
+
+def _count_lazily(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
+    """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
+    if lazy.implementation.is_dask():
+        from fairmaxent.engines.cluster_partitions import count_on_workers
+        from fairmaxent.engines.cluster_tasks import active_client
+
+        client = active_client()
+        if client is not None:
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
+    return count_rows(lazy, roles.domain, roles.blocks, weight)
 
 
 def read_rows(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.spread import Spread
-from fairmaxent.data.table import Counted, Table
+from fairmaxent.data.table import Counted, Spread, Table
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
@@ -16,8 +15,7 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior, computed where the rows are."""
     if not isinstance(weighted, Table):
-        from fairmaxent.engines.cluster.partitioned_rows import PartitionedRows
-        from fairmaxent.engines.cluster.partitions import Partitions
+        from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
 
         if isinstance(weighted, Partitions):
             return PartitionedRows.of(blocks, weighted)
@@ -27,8 +25,7 @@ def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p), computed where the rows are."""
     if not isinstance(rows, Table):
-        from fairmaxent.engines.cluster.partitioned_rows import divergence_on_workers
-        from fairmaxent.engines.cluster.partitions import Partitions
+        from fairmaxent.engines.cluster_partitions import Partitions, divergence_on_workers
 
         if isinstance(rows, Partitions):
             return divergence_on_workers(rows, density)
@@ -54,8 +51,7 @@ def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
     """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
     if not isinstance(tilted, TiltedRows):
-        from fairmaxent.engines.cluster.partitioned_rows import TiltedPartitions, spread_on_workers
-        from fairmaxent.engines.cluster.partitions import Partitions
+        from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, spread_on_workers
 
         if isinstance(tilted, TiltedPartitions) and isinstance(table, Partitions):
             return spread_on_workers(table, tilted)

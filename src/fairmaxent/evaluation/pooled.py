@@ -19,7 +19,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.encoded import Encoded
+from fairmaxent.data.encoding import Encoded
 from fairmaxent.data.levels import ColumnOptions, Kind, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import row_keys

@@ -1,23 +1,156 @@
-"""The paper's tables and figures, made by one call."""
+"""The paper's tables and figures, made by one call: run all cells in parallel, except those that are already done."""
 
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 import fairmaxent
-from fairmaxent.datasets import downloads
+from fairmaxent.datasets import dataset as downloads
 from fairmaxent.experiments import cells as kept
-from fairmaxent.experiments import data, tables
+from fairmaxent.experiments import data
+from fairmaxent.experiments import reproduce as tables
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
-from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, Block, Cell, Plan
-from fairmaxent.experiments.run import run
+from fairmaxent.experiments.plan import (
+    CURVE_BLOCKS,
+    FULL,
+    QUICK,
+    ROWS,
+    TABLE_2_BLOCKS,
+    TABLE_2_METHODS,
+    Block,
+    Cell,
+    MaxEnt,
+    Plan,
+)
 from fairmaxent.files.atomic import write_whole
+
+
+def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> Iterator[Cell]:
+    """Run the cells that are not in the folder yet, and yield each cell once it is; stopping early keeps them."""
+    todo = []
+    for cell in sorted(cells, key=lambda cell: -cell.cost):
+        if kept.find(cell, folder) is None:
+            todo.append(cell)
+        else:
+            yield cell
+    if not todo:
+        return
+    count = workers or os.cpu_count() or 1
+    # Spawned rather than forked, because threads of the libraries loaded here do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
+    futures = {pool.submit(_run_and_save, cell, folder): cell for cell in todo}
+    try:
+        for future in as_completed(futures):
+            future.result()
+            yield futures[future]
+    finally:
+        _stop(pool)
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End the workers; only the cells that are still running are lost."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
+
+
+def _run_and_save(cell: Cell, folder: Path) -> None:
+    kept.save(cell, kept.run_cell(cell), folder)
+
+
+def _prepare_worker() -> None:
+    """Use one linear algebra thread per worker, and end the worker when its parent process ends."""
+    import signal
+
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+_TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
+
+
+def table_2(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, method, metric, mean, sd, error.
+
+    The mean is over folds and repetitions, and the standard deviation is that of the folds' means. The standard error
+    of the mean covers only the drawing of rows, because the folds are the same in every run.
+    """
+    return _summary(cells, folder, _table_2_labels)
+
+
+def curves(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, prior, theta, C, metric, mean, sd, error."""
+    return _summary(cells, folder, _curve_labels)
+
+
+def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
+    """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
+    import pandas as pd
+
+    rows = [_table_2_labels(cell) | {"seconds": _record(cell, folder)["seconds"]} for cell in cells]
+    labels = list(rows[0])[:-1]
+    return pd.DataFrame(rows).groupby(labels, sort=False)["seconds"].mean().reset_index()
+
+
+def _table_2_labels(cell: Cell) -> dict[str, Any]:
+    return {"dataset": cell.dataset, "protected": cell.protected, "method": _TABLE_2_NAMES[cell.method]}
+
+
+def _curve_labels(cell: Cell) -> dict[str, Any]:
+    assert isinstance(cell.method, MaxEnt)
+    curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
+    return {"dataset": cell.dataset, "protected": cell.protected} | curve
+
+
+def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
+    import pandas as pd
+
+    rows = []
+    for cell in cells:
+        record = _record(cell, folder)
+        # Repetitions without a value (the outcome was predicted for nobody) do not count.
+        drawn = pd.DataFrame(record["repetitions"])
+        variances = (drawn.var() / drawn.count()).to_dict()
+        for metric, value in (drawn.mean().to_dict() | record["exact"]).items():
+            measured = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
+            rows.append(labels_of(cell) | measured)
+    labels = list(rows[0])[:-2]
+    grouped = pd.DataFrame(rows).groupby(labels, sort=False)
+    summary = grouped["value"].agg(mean="mean", sd="std")
+    summary["error"] = grouped["variance"].mean() ** 0.5 / grouped.size() ** 0.5
+    return summary.reset_index()
+
+
+def _record(cell: Cell, folder: Path) -> kept.Record:
+    record = kept.find(cell, folder)
+    if record is None:
+        raise FileNotFoundError(folder / f"{cell.name}.json")
+    return record
+
 
 Progress = Callable[[float], None]  # share of the work that is done
 

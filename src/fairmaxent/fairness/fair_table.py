@@ -17,7 +17,6 @@ import numpy as np
 
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
-from fairmaxent.fairness.conditions import Block, Row, conditions_of, members
 from fairmaxent.fairness.group_shares import (
     GroupShares,
     closest_shares,
@@ -27,8 +26,19 @@ from fairmaxent.fairness.group_shares import (
 )
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import Grouping, check_rate, group_table
-from fairmaxent.fairness.support import supported
-from fairmaxent.fairness.wishes import Cell, Cells, GroupingWish, OtherOutcome, Wishes, read_wishes
+from fairmaxent.fairness.wishes import (
+    Block,
+    Cell,
+    Cells,
+    GroupingWish,
+    OtherOutcome,
+    Row,
+    Wishes,
+    conditions_of,
+    members,
+    read_wishes,
+    supported,
+)
 
 _NOTHING = 1e-15  # a share that is a rounding error
 

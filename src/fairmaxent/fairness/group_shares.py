@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.fairness.conditions import Block, Row, conditions_of, members
 from fairmaxent.fairness.projection import project
-from fairmaxent.fairness.support import supported
-from fairmaxent.fairness.wishes import Cells, GroupingWish, Wishes
+from fairmaxent.fairness.wishes import Block, Cells, GroupingWish, Row, Wishes, conditions_of, members, supported
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from fairmaxent.fairness.rates import (
 
 ByGrouping = dict[str, float | None]
 Rates = dict[str, ByGrouping]
-MissingOption = Literal["keep", "compare"]
+MissingOption = Literal["ignore", "compare"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Measure:
         left_out = {
             axis: attribute.missing
             for axis, attribute in enumerate(roles.attributes)
-            if missing == "keep" and attribute.missing is not None
+            if missing == "ignore" and attribute.missing is not None
         }
         chosen, *others = (_chosen_levels(roles, favourable, axis, left_out) for axis in (0, *roles.other_axes))
         for axis, levels in strata.items():  # anyone who names missing strata wants to compare them

@@ -15,11 +15,10 @@ import numpy as np
 
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
-from fairmaxent.fairness.conditions import Row, conditions_of
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome
+from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome, Row, conditions_of
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
 

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
 from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean
 from fairmaxent.files.atomic import reason_of

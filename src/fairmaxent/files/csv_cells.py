@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import is_foreign
+from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
 from fairmaxent.files.cell_kinds import Remark

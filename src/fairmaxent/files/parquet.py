@@ -13,8 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import MOST_INFLATION, memory_limit
 from fairmaxent.errors import StorageError
 from fairmaxent.files.content import too_long_texts

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.data.arrow_stream import BEGINNING as STREAM
-from fairmaxent.data.frames import load_library
-from fairmaxent.data.library_errors import library_errors
+from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import (
     ColumnError,

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import check_count
-from fairmaxent.data.quota import quotas
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
@@ -19,9 +18,7 @@ from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.bounds import multiplier_bound, rate_bound
 from fairmaxent.fit.costs import Costs
-from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
@@ -31,12 +28,15 @@ from fairmaxent.fit.facts import (
     forbidden_rows,
     group_means,
     kept_missing,
+    multiplier_bound,
     outcome_shares,
+    rate_bound,
     removed_levels,
     single_groups,
     small_groups,
 )
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks
 from fairmaxent.fit.statements import (
     RateLine,
@@ -53,7 +53,7 @@ from fairmaxent.fit.statements import (
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.plain_text import plain_json
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -124,10 +124,10 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "foresight", "privacy")
+        skipped = ("measure", "table", "estimated", "privacy")
         values = {key: plain_json(value) for key, value in vars(self).items() if key not in skipped}
         ledger = None if self.privacy is None else self.privacy.to_dict()
-        return values | {"downstream": plain_json(self.downstream), "privacy": ledger}
+        return values | {"estimate": plain_json(self.estimate), "privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -149,7 +149,7 @@ class Certificate(Facts):
         yield [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
         yield [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
         yield decision_blocks(self.decisions)
-        yield estimate_blocks(self.downstream)
+        yield estimate_blocks(self.estimate)
         solver = (
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"

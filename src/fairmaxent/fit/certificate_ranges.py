@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.decisions import Decisions
-from fairmaxent.fit.outlook import Downstream, Outlook
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores
 from fairmaxent.fit.record_types import check_fields
+from fairmaxent.fit.relabel import Decisions
 
 
 def check_ranges(certificate: Certificate) -> None:
     """Refuse fields of other types, and numbers that nothing measured can be."""
     check_fields(certificate)
-    estimate, decisions = certificate.downstream, certificate.decisions
+    estimate, decisions = certificate.estimate, certificate.decisions
     numbers: list[Any] = [certificate.wanted, certificate.before, certificate.achieved, *certificate.filled_shares]
     if estimate is not None:
         numbers += _estimated(estimate)
@@ -26,14 +26,14 @@ def check_ranges(certificate: Certificate) -> None:
     str(certificate)  # raises if groupings do not fit together
 
 
-def _estimated(estimate: Downstream) -> list[Any]:
+def _estimated(estimate: ModelEstimate) -> list[Any]:
     """What lies between 0 and 1 in an estimate; its counts are refused here."""
     if min(estimate.folds, estimate.rounds, estimate.people, estimate.measured_on) < 0:
         raise ValueError("the estimate of the certificate counts below zero")
-    outlooks: list[Outlook] = [estimate.before, estimate.after]
+    both: list[ModelScores] = [estimate.before, estimate.after]
     fields = ("accuracy", "auc", "by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "decided")
-    numbers = [getattr(outlook, name) for outlook in outlooks for name in (*fields, "calibration_gap")]
-    return [*numbers, estimate.threshold, estimate.remedied, *(outlook.ranges for outlook in outlooks)]
+    numbers = [getattr(scores, name) for scores in both for name in (*fields, "calibration_gap")]
+    return [*numbers, estimate.threshold, estimate.remedied, *(scores.ranges for scores in both)]
 
 
 def _decided(decisions: Decisions) -> list[Any]:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.spread import Spread
-from fairmaxent.data.table import Counted, Table, highest, tally
+from fairmaxent.data.table import Counted, Spread, Table, highest, tally
 from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.distribution import Distribution
@@ -25,7 +24,7 @@ from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
 from fairmaxent.maxent.solvers import Status
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.people import Profiles, root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count

@@ -1,4 +1,7 @@
-"""Facts: what a careful reader should know about a fit, as data; `remarks` makes sentences of them."""
+"""Facts: what a careful reader should know about a fit, as data; `remarks` makes sentences of them.
+
+The bounds at the end are what the paper proves of a fit before it is looked at.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ from functools import partial
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.blocks import mask
+from fairmaxent.data.roles import RedrawnValues, Roles
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
-from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs
-from fairmaxent.fit.decisions import Decisions
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
+from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.relabel import Decisions
 from fairmaxent.maxent.features import root_marginals
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
 
@@ -109,7 +115,7 @@ class Facts:
     filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
     costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
-    foresight: Foresight = None  # what a model trained on the result will do
+    estimated: Estimated = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
     copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: not measured so far
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
@@ -122,13 +128,13 @@ class Facts:
             yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
 
     @property
-    def downstream(self) -> Downstream | None:
+    def estimate(self) -> ModelEstimate | None:
         """What a model trained on the result will do; None if it is not estimated.
 
         Unless it was asked for, it is estimated here, when it is first needed.
         """
-        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
-        return known if isinstance(known, Downstream) else None
+        known = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
+        return known if isinstance(known, ModelEstimate) else None
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
@@ -140,7 +146,7 @@ class Facts:
     @property
     def not_estimated(self) -> NotEstimated | None:
         """Why there is no estimate, if one was tried."""
-        known = self.foresight.made if isinstance(self.foresight, Later) else self.foresight
+        known = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
         return known if isinstance(known, NotEstimated) else None
 
 
@@ -247,3 +253,87 @@ def forbidden_rows(problem: Problem) -> tuple[ForbiddenRows, ...]:
         for rule, table in zip(problem.rules, tables, strict=True)
     ]
     return tuple(count for count in counts if count.rows)
+
+
+def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
+    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
+
+    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
+    """
+    if delta == 0:
+        return tau
+    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+
+
+def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
+    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of the features' hull.
+
+    The indicators of one alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one opposite
+    the origin θ_reference/√(number of indicators).
+    """
+    radius = np.inf
+    for share in shares:
+        ordered = np.sort(share[share > 0])
+        if len(ordered) > 1:
+            radius = min(radius, ordered[0], ordered[-1] / np.sqrt(len(ordered) - 1))
+    return float(-log_floor / radius)
+
+
+def rate_bound(
+    optimum: Optimum,
+    measure: Measure,
+    achieved: Reals,
+    *,
+    base: Prior,
+    base_share: float,
+    tau: float | None,
+) -> tuple[float, float]:
+    """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
+
+    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
+    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
+    rates.
+    """
+    features = optimum.dual.features
+    roots = features.blocks.slices[0]
+    prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
+    bounds, deltas = [], []
+    for grouping in measure.groupings:
+        present = group_table(achieved, grouping)
+        outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
+        if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
+            continue
+        seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
+        sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
+        joint, reached, base_joint = (
+            group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
+        )
+        delta = float(np.max(np.abs(reached - joint)))
+        ratio = _worst_ratio(joint, seen, measure.strata) if tau is None else tau
+        bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
+        deltas.append(delta)
+    if not bounds:
+        return 1.0, 0.0
+    worst = int(np.argmin(bounds))
+    return bounds[worst], deltas[worst]
+
+
+def _worst_ratio(joint: Reals, seen: Mask, strata: int) -> float:
+    """The smallest ratio between the seen groups (last axis) of a stratum, for the worst outcome."""
+    return min(worst_ratio(_spread(row, seen), strata) for row in joint)
+
+
+def _spread(values: Reals, seen: Mask) -> Reals:
+    result = np.full(seen.shape, np.nan)
+    result[seen] = values
+    return result
+
+
+def multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:
+    """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
+    if not optimum.dual.prior.full_support:
+        return None
+    if any(attribute.features == "moment" for attribute in roles.domain.attributes):
+        return None
+    return lemma_4_2(optimum.dual.prior.log_floor(), simplices)

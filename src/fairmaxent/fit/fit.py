@@ -13,12 +13,11 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, shuffled_cells
-from fairmaxent.data.quota import quota
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
 from fairmaxent.data.table import Table
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.fit import storage
 from fairmaxent.fit.archive import MOST_BYTES
@@ -27,11 +26,11 @@ from fairmaxent.fit.group_changes import group_changes, summary_frame
 from fairmaxent.fit.group_plot import Plotted, draw_groups
 from fairmaxent.fit.learned import Learned
 from fairmaxent.fit.overview import overview
-from fairmaxent.fit.top_up import missing_rows
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
     distinct_weights,
+    missing_rows,
     weigh_lazily,
     weigh_on_workers,
     weigh_rows,
@@ -241,8 +240,8 @@ class Fit(Learned):
         iid: bool,
         readable: bool,
     ) -> None:
-        from fairmaxent.engines.cluster.drawing import RowFormat, part_name, write_on_workers, write_part
-        from fairmaxent.engines.cluster.partitions import Partitions
+        from fairmaxent.engines.cluster_output import RowFormat, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster_partitions import Partitions
 
         if not isinstance(self.table, Partitions):
             batches = self.sample_batches(count, size=size, given=given, random_state=random_state, iid=iid)
@@ -273,7 +272,7 @@ class Fit(Learned):
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""
         if isinstance(self.table, Table):
             return self
-        from fairmaxent.engines.cluster.partitioned_rows import collected
+        from fairmaxent.engines.cluster_partitions import collected
 
         weighted, dual = self.weighted.collect(), self.optimum.dual
         optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
@@ -300,7 +299,7 @@ class Fit(Learned):
     def _refuse_rows(self, what: str) -> None:
         """Refuse what needs the rows of the data."""
         private = self.certificate.privacy is not None
-        if private or self.request.share:
+        if private or self.request.release:
             raise no_rows(what, private=private)
 
     def _complete(self, frame: Any) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.column_storage import Record
-from fairmaxent.data.reading import RedrawnValues
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.costs import Costs
-from fairmaxent.fit.decisions import DecidedRate, DecidedShare, Decisions
+from fairmaxent.fit.estimate import Deferred, ModelEstimate, ModelScores
 from fairmaxent.fit.facts import (
     BinnedColumn,
     ForbiddenRows,
@@ -25,11 +25,10 @@ from fairmaxent.fit.facts import (
     SingleGroup,
     SmallGroup,
 )
-from fairmaxent.fit.outlook import Downstream, Later, Outlook
+from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
-from fairmaxent.fit.wanted_shares import FREE
-from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.fit.target import FREE
+from fairmaxent.privacy.budget import Ledger, Privacy
 
 _FACTS = {
     "small_groups": SmallGroup,
@@ -96,9 +95,9 @@ def pack_certificate(certificate: Certificate) -> Record:
 
     An estimate that nobody has asked for so far is not made for this.
     """
-    foresight = certificate.foresight
-    pending = isinstance(foresight, Later) and not foresight.is_made
-    known = replace(certificate, foresight=None) if pending else certificate
+    estimated = certificate.estimated
+    pending = isinstance(estimated, Deferred) and not estimated.is_done
+    known = replace(certificate, estimated=None) if pending else certificate
     return {"values": _tag(known.to_dict()), "measure": _tag(asdict(certificate.measure))}
 
 
@@ -115,7 +114,7 @@ def unpack_certificate(record: Record, table: Reals) -> Certificate:
         values["privacy"] = Ledger.from_dict(values["privacy"])
     if values.get("costs") is not None:
         values["costs"] = Costs.from_dict(values["costs"])
-    values["foresight"] = _unpack_downstream(values.pop("downstream", None))
+    values["estimated"] = _unpack_estimate(values.pop("estimate", None))
     if values.get("decisions") is not None:
         values["decisions"] = _unpack_decisions(values["decisions"])
     measure = _untag(record["measure"])
@@ -139,18 +138,18 @@ def _measure(record: Mapping[str, Any]) -> Measure:
     )
 
 
-def _unpack_downstream(record: Mapping[str, Any] | None) -> Downstream | None:
+def _unpack_estimate(record: Mapping[str, Any] | None) -> ModelEstimate | None:
     if record is None:
         return None
-    return Downstream(**{**record, **{when: _unpack_outlook(record[when]) for when in ("before", "after")}})
+    return ModelEstimate(**{**record, **{when: _unpack_scores(record[when]) for when in ("before", "after")}})
 
 
-def _unpack_outlook(record: Mapping[str, Any]) -> Outlook:
+def _unpack_scores(record: Mapping[str, Any]) -> ModelScores:
     ranges = {
         quantity: {name: None if span is None else tuple(span) for name, span in by_name.items()}
         for quantity, by_name in record.get("ranges", {}).items()
     }
-    return Outlook(**{**record, "ranges": ranges})
+    return ModelScores(**{**record, "ranges": ranges})
 
 
 def _unpack_decisions(record: Mapping[str, Any]) -> Decisions:

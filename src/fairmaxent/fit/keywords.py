@@ -10,21 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fairmaxent.errors import InputError, did_you_mean
+from fairmaxent.errors import did_you_mean
 
 Keywords = ParamSpec("Keywords")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
-
-# Options that had another name before the first release.
-RENAMED = {
-    "absorb": "relabel='probabilities' or relabel='predictions' (without it, rows are reweighed)",
-    "parity": "relabel='probabilities' or relabel='predictions'",
-    "threshold": "relabel=Relabel(threshold=…)",
-    "labeller": "relabel=Relabel(labeller=…)",
-    "downstream": "estimate='rows' or estimate='weights'",
-    "student": "estimate=Estimate(student=…)",
-}
 
 
 def with_options_of(
@@ -76,14 +66,11 @@ def storing_options_of(
 
 
 def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an option that is not known, or no longer."""
+    """Refuse an option that does not exist."""
     names = list(known)
     for name in given:
-        if name in names:
-            continue
-        if name in RENAMED:
-            raise InputError(f"{name} is no longer an option of {function}; use {RENAMED[name]}")
-        raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, [*names, *RENAMED])}")
+        if name not in names:
+            raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, names)}")
 
 
 def _check_complete(function: str, signature: inspect.Signature, args: Iterable[Any], kwargs: dict[str, Any]) -> None:

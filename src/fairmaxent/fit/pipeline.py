@@ -11,26 +11,22 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.reading import Reading
-from fairmaxent.data.roles import read_columns
+from fairmaxent.data.draws import generator
+from fairmaxent.data.roles import Reading
 from fairmaxent.data.shareable import shareable
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.downstream import Foreseer, foresee
-from fairmaxent.fit.effort import Effort, Work
+from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
+from fairmaxent.fit.estimating import Tryout, estimate_model, represented
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.keywords import with_options_of
-from fairmaxent.fit.outlook import Downstream, Foresight, Later, NotEstimated
-from fairmaxent.fit.panel import panel
-from fairmaxent.fit.private_look import read_privately
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Estimate, Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
@@ -39,8 +35,9 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.privacy.mechanisms import Noise, OpenDP
-from fairmaxent.privacy.population import PrivateReading
+from fairmaxent.privacy.budget import Privacy
+from fairmaxent.privacy.measurements import Noise, OpenDP
+from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
 
@@ -89,7 +86,7 @@ def debias(frame: Any, request: Request) -> Fit:
         numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
         ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
     missing
-        ``"keep"``: missing values of the outcome or a protected column keep their share and are not compared.
+        ``"ignore"``: missing values of the outcome or a protected column keep their share and are not compared.
         ``"compare"``: they are compared like any other group or outcome.
     largest_weight
         How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
@@ -117,7 +114,7 @@ def debias(frame: Any, request: Request) -> Fit:
     forbid
         Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
         any outcome and protected columns, and at most two others.
-    keep
+    keep_columns
         The column or columns to keep although they look like identifiers. Others that differ in nearly every row, or
         that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, so that
         drawn rows, models and reports hold none of their values; the certificate names them. Columns that another
@@ -127,7 +124,7 @@ def debias(frame: Any, request: Request) -> Fit:
         learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a
         ``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the
         exact values of rows are not available. A second private fit of the same table reveals as much again.
-    share
+    release
         True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are
         replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.
     random_state
@@ -138,7 +135,7 @@ def debias(frame: Any, request: Request) -> Fit:
         :meth:`Domain.declare` says it without looking at the rows.
     progress
         Called as ``progress(stage, share)`` with the stage ("read", "count", "measure", "label", "base", "solve",
-        "downstream")
+        "estimate")
         and how much of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops
         the fit.
     """
@@ -152,7 +149,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     with after_spending(request.privacy):
         fit = fit_rows(data, request.kept(), progress)
     if request.estimate == "auto":
-        return _with_foresight(fit, Later(partial(estimated_by_default, fit, request.trial_of("rows"))))
+        return _with_estimate(fit, Deferred(partial(estimated_by_default, fit, request.trial_of("rows"))))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
@@ -160,7 +157,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
     """Read the rows of a frame as a request needs them; a private request spends its budget here."""
     progress = request.progress or silent
     noise = None if request.privacy is None else _noise(request)
-    frame, identifiers = _without_rare_values(frame, request) if request.share else (frame, ())
+    frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         data = read_rows(
             frame,
@@ -193,19 +190,19 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
         check_read(request.domain)
         return frame, ()
     if request.domain is not None:
-        raise InputError(Option("share"), " chooses how columns are read; leave the domain out, or declare it")
+        raise InputError(Option("release"), " chooses how columns are read; leave the domain out, or declare it")
     if open_lazy(frame) is not None:
-        raise InputError(Option("share"), " needs the table in memory; collect it first, or declare its domain")
+        raise InputError(Option("release"), " needs the table in memory; collect it first, or declare its domain")
     named = [request.outcome, *request.protected_names]
-    return shareable(frames.open_frame(frame), named, read_columns("keep", request.keep or []), request.weight)
+    return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
 
 
 def _check_kept(request: Request, data: Reading) -> None:
     """Refuse to keep a column that the table does not have."""
-    for name in read_columns("keep", request.keep or []):
+    for name in request.kept_names:
         if name not in data.columns:
             raise ColumnError(
-                Option("keep"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
+                Option("keep_columns"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
             )
 
 
@@ -226,10 +223,12 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
         base = build_base(
             request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules
         )
-        borrowed = borrowed_shares(labelled, share if request.base == "tree" else 0.0)  # others have nothing to lend
+        borrowed = borrowed_shares(
+            blocks, labelled.counted, share if request.base == "tree" else 0.0
+        )  # others have nothing to lend
     else:
         base, borrowed = rerooted(private, fair.table.ravel(), problem.rules), np.ones(blocks.levels[0])
-    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
+    levels = fair_levels(labelled.table, weighted, fair.table, base, problem.chosen, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
@@ -318,19 +317,19 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
     with after_spending(request.privacy):
         check_in_memory(Option("estimate"), fit.table)
         effort = _work(fit, request, estimate).effort_asked_for()
-        foresight = _estimate(fit, request, estimate, effort, progress)
-    return _with_foresight(replace(fit, request=request), foresight)
+        estimated = _estimate(fit, request, estimate, effort, progress)
+    return _with_estimate(replace(fit, request=request), estimated)
 
 
 def with_default_estimate(fit: Fit, plan: Estimate, *, progress: Progress = silent) -> Fit:
     """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
     known = estimated_by_default(fit, plan, progress)
-    if isinstance(known, Downstream) and isinstance(fit.request, Request):
+    if isinstance(known, ModelEstimate) and isinstance(fit.request, Request):
         fit = replace(fit, request=replace(fit.request, estimate=plan))
-    return _with_foresight(fit, known)
+    return _with_estimate(fit, known)
 
 
-def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) -> Downstream | NotEstimated:
+def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) -> ModelEstimate | NotEstimated:
     """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
     request = fit.request
     if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
@@ -354,18 +353,18 @@ def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
     return Work(fit.table.size, seen, fit.roles.attributes[0].size, request, plan)
 
 
-def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> Downstream:
+def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> ModelEstimate:
     def refit(data: Reading, request: Request) -> Fit:
         # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
         same = request.relabelling == fit.request.relabelling if isinstance(fit.request, Request) else False
         return fit_rows(data, request, silent, known=Known(decisions=fit.certificate.decisions) if same else _NOTHING)
 
-    foreseer = Foreseer(fit, panel(_reading(fit), effort.people), request, refit, plan, effort)
-    return foresee(foreseer, plan.output, progress)
+    tryout = Tryout(fit, represented(_reading(fit), effort.people), request, refit, plan, effort)
+    return estimate_model(tryout, plan.output, progress)
 
 
-def _with_foresight(fit: Fit, foresight: Foresight) -> Fit:
-    return replace(fit, certificate=replace(fit.certificate, foresight=foresight))
+def _with_estimate(fit: Fit, estimated: Estimated) -> Fit:
+    return replace(fit, certificate=replace(fit.certificate, estimated=estimated))
 
 
 def _reading(fit: Fit) -> Reading:
@@ -385,3 +384,19 @@ def _reading(fit: Fit) -> Reading:
         weight_scale=fit.weight_scale,
         left_out=fit.certificate.left_out_columns,
     )
+
+
+def read_privately(
+    data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress
+) -> PrivateReading:
+    """Measure the rows within the budget, and go on with others, drawn from what was measured.
+
+    What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
+    """
+    values = cell_values(request, data.roles, data.table, None, None)
+    rules = Problem.of(data.roles, data.table, request, values=values).rules
+    progress("measure", 0.0)
+    model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
+    with after_spending(privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))

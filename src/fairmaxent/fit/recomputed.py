@@ -19,11 +19,10 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import shown
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import PaperRequest
 from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.features import attribute_features, cell_features, root_marginals
@@ -31,7 +30,7 @@ from fairmaxent.maxent.priors.mixture import Mixture, rows_of
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Status
-from fairmaxent.relabelling.profiles import Profiles, root_shape
+from fairmaxent.relabelling.people import Profiles, root_shape
 
 # Other machines add in another order; nobody sees a smaller difference.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
@@ -239,7 +238,7 @@ def _certificate(learned: Learned, problem: Problem) -> Certificate:
         left_out_columns=stored.left_out_columns,
         privacy=stored.privacy,
     )
-    return replace(made, foresight=stored.foresight)
+    return replace(made, estimated=stored.estimated)
 
 
 def _filled(learned: Learned, problem: Problem) -> list[tuple[int, ...]]:

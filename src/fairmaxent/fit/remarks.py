@@ -11,9 +11,9 @@ from fairmaxent.document.words import counted, percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fairness.measure import ByGrouping
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.decisions import DecidedRate, Decisions
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.facts import Facts
-from fairmaxent.fit.outlook import Downstream, Outlook, Range, Remedy
+from fairmaxent.fit.relabel import DecidedRate, Decisions
 from fairmaxent.fit.statements import REACHED
 
 Remark = tuple[object, ...]
@@ -50,7 +50,7 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
         columns = ", ".join(map(repr, facts.left_out_columns))
         yield (
             f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
-            Option("keep", list(facts.left_out_columns)),
+            Option("keep_columns", list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
@@ -248,7 +248,7 @@ def _vacuous(decisions: Decisions, rate: DecidedRate) -> tuple[object, ...]:
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
     """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
-    known = facts.downstream
+    known = facts.estimate
     if known is None:
         return
     if known.after.decided == 0:
@@ -265,16 +265,16 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         )
 
 
-def less_fair(outlook: Outlook, wanted: ByGrouping) -> list[str]:
+def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
     """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
     return [
         name
-        for name, rate in outlook.by_predictions.items()
+        for name, rate in scores.by_predictions.items()
         if rate is not None and (least := wanted[name]) is not None and rate < least - SLACK
     ]
 
 
-def remedy_remark(known: Downstream, name: str) -> Remark:
+def remedy_remark(known: ModelEstimate, name: str) -> Remark:
     """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
     if known.remedy == "none":
         return ()

@@ -15,8 +15,15 @@ from typing import Any, Literal
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
-from fairmaxent.data.positions import DetailOption
-from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, check_roles, read_columns, read_within
+from fairmaxent.data.roles import (
+    DetailOption,
+    GroupsOption,
+    Roles,
+    WithinOption,
+    check_roles,
+    read_columns,
+    read_within,
+)
 from fairmaxent.errors import (
     ColumnError,
     ForbiddenError,
@@ -28,7 +35,7 @@ from fairmaxent.errors import (
 )
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.fit.wanted_shares import TargetOption
+from fairmaxent.fit.target import TargetOption
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.privacy.budget import Privacy
@@ -133,7 +140,7 @@ class Request:
     within: WithinOption = None
     means: MeansOption | None = None
     target: TargetOption | None = None
-    missing: MissingOption = "keep"
+    missing: MissingOption = "ignore"
     largest_weight: float | None = None
     base: BaseKind = "tree"
     base_share: float = 0.2
@@ -142,9 +149,9 @@ class Request:
     detail: DetailOption | None = None
     weight: str | None = None
     forbid: ForbidOption | None = None
-    keep: str | Sequence[str] | None = None
+    keep_columns: str | Sequence[str] | None = None
     privacy: Privacy | None = None
-    share: bool = False
+    release: bool = False
     random_state: int | None = None
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
@@ -170,7 +177,7 @@ class Request:
             if self.statistical_rate == 1:  # equal rates of all levels would leave nothing to move
                 object.__setattr__(self, "statistical_rate", None)
         check_seed(self.random_state)
-        read_columns("keep", self.keep or [])
+        self.kept_names  # noqa: B018 (which refuses what names no columns)
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
         _check_plan("relabel", self.relabel, Relabel, ParityOption)
@@ -203,11 +210,16 @@ class Request:
         return list(read_within(self.within))
 
     @property
+    def kept_names(self) -> list[str]:
+        """The columns to keep although they look like identifiers."""
+        return read_columns("keep_columns", self.keep_columns or [])
+
+    @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
         options = [self.target, *(self.forbid or ())]
         mentioned = [str(name) for option in options if isinstance(option, Mapping) for name in option]
-        return [*self._roles, *mentioned, *read_columns("keep", self.keep or [])]
+        return [*self._roles, *mentioned, *self.kept_names]
 
     @property
     def _roles(self) -> list[str]:
@@ -237,7 +249,7 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep")
+        mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep_columns")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
 
@@ -265,7 +277,7 @@ class PaperRequest:
     weight: None = field(default=None, init=False, repr=False)
     within: None = field(default=None, init=False, repr=False)
     privacy: None = field(default=None, init=False, repr=False)
-    share: bool = field(default=False, init=False, repr=False)
+    release: bool = field(default=False, init=False, repr=False)
     forbid: None = field(default=None, init=False, repr=False)
 
 

@@ -16,11 +16,11 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fit.costs import ChangedOutcome, Costs, GroupCost
-from fairmaxent.fit.decisions import Decisions
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores
 from fairmaxent.fit.facts import Facts, GroupMean, OutcomeShare
-from fairmaxent.fit.outlook import Downstream, Outlook
+from fairmaxent.fit.relabel import Decisions
 from fairmaxent.metrics.trial import OVERALL
-from fairmaxent.privacy.ledger import Ledger
+from fairmaxent.privacy.budget import Ledger
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
@@ -260,22 +260,22 @@ _OVERALL = ("accuracy", "auc")
 
 
 def expected_lines(
-    estimate: Downstream, kinds: Sequence[str] = tuple(_MEANINGS), *, favourable: str = "the outcome"
+    estimate: ModelEstimate, kinds: Sequence[str] = tuple(_MEANINGS), *, favourable: str = "the outcome"
 ) -> Iterator[ExpectedLine]:
     """Each quantity before and after, those that compare groups once per grouping; meanings name the outcome."""
     for kind in kinds:
         name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
         for grouping in [None] if kind in _OVERALL else list(getattr(estimate.before, kind)):
-            before, after = (_expected(outlook, kind, grouping) for outlook in (estimate.before, estimate.after))
+            before, after = (_expected(scores, kind, grouping) for scores in (estimate.before, estimate.after))
             yield ExpectedLine(name, grouping, meaning, before, after)
 
 
-def _expected(outlook: Outlook, kind: str, grouping: str | None) -> Expected:
-    value = getattr(outlook, kind) if grouping is None else getattr(outlook, kind)[grouping]
-    return Expected(value, outlook.range_of(kind, OVERALL if grouping is None else grouping))
+def _expected(scores: ModelScores, kind: str, grouping: str | None) -> Expected:
+    value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
+    return Expected(value, scores.range_of(kind, OVERALL if grouping is None else grouping))
 
 
-def estimate_blocks(estimate: Downstream | None, about: str = "") -> list[Block]:
+def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
     """What a model trained on the result is expected to do; nothing where it was not estimated."""
     if estimate is None:
         return []
@@ -317,7 +317,7 @@ def copies_line(facts: Facts) -> tuple[object, ...]:
     return (
         f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
         "for rows to share, use ",
-        Option("share", value=True),
+        Option("release", value=True),
     )
 
 

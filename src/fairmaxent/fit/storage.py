@@ -13,14 +13,12 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Positions, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import Column
-from fairmaxent.data.library_errors import is_foreign
-from fairmaxent.data.positions import Positions
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.frames import Column, is_foreign
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.errors import DependencyError, StorageError, shown
@@ -41,7 +39,7 @@ from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.solvers import Solution, Status
-from fairmaxent.relabelling.profiles import Profiles
+from fairmaxent.relabelling.people import Profiles
 
 FORMAT = "fairmaxent model"
 # Raise it whenever a number of the certificate changes its meaning: files of this version are compared with it.
@@ -231,7 +229,7 @@ def _check_request(
     others = [request.protected]
     if isinstance(request, Request):
         others = [*request.protected_names, *request.also_names, *request.within_names]
-        if not set(read_columns("keep", request.keep or [])) <= set(columns):
+        if not set(request.kept_names) <= set(columns):
             raise ValueError("the request keeps columns that the model does not have")
     if (request.outcome, *others) != roles.names or request.weight != (None if weight is None else weight.name):
         raise ValueError("the request names other columns than the model has")

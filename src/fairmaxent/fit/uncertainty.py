@@ -23,9 +23,8 @@ from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
-from fairmaxent.fit.cell_values import cell_values
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence

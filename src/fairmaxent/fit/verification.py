@@ -51,7 +51,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     fit = load(path, max_bytes=max_bytes)
     version = read_version(Path(path), max_bytes)
     unverified = []
-    if fit.certificate.downstream is not None:
+    if fit.certificate.estimate is not None:
         unverified.append("the estimate for a trained model, which would have to be trained again")
     if fit.certificate.decisions is not None:
         unverified.append("the decisions of the student of relabelling, which would have to be trained again")

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from fairmaxent.data.column_storage import Arrays, Record
-from fairmaxent.fit.outlook import Remedy
+from fairmaxent.fit.estimate import Remedy
 
 _SIZED_GROUP = re.compile(r"(?P<name>.*) \((?P<rows>\d+) rows\)", re.DOTALL)
 _WORTH = "the fair weights are worth"  # made anew, from the numbers
@@ -24,7 +24,7 @@ def upgraded(record: Record, arrays: Arrays) -> Record:
         "rows": int(len(arrays["table/inverse"]) if "table/inverse" in arrays else round(arrays["table/rows"].sum())),
         "small_groups": {"list": [_small_group(text) for text in values["small_groups"]["list"]]},
         "notes": {"list": notes},
-        "downstream": _downstream(values.get("downstream")),
+        "estimate": _downstream(values.get("estimate")),
         **{name: {"list": []} for name in ("binned_columns", "compared_missing", "forbidden_rows", "outcome_shares")},
     }
     certificate = {"values": {"map": [[key, item] for key, item in values.items()]}, "measure": record["measure"]}
@@ -37,7 +37,7 @@ def upgraded(record: Record, arrays: Arrays) -> Record:
 
 def _student_output(values: dict[str, Any]) -> str | None:
     """What the student of an estimate learned from; None if nothing was estimated."""
-    return None if values["downstream"] is None else str(dict(values["downstream"]["map"])["output"])
+    return None if values["estimate"] is None else str(dict(values["estimate"]["map"])["output"])
 
 
 def _request(options: Record, estimate: str | None) -> Record:

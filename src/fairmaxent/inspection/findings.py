@@ -1,14 +1,74 @@
-"""What was seen in a table: its columns, groups and rates, what is proposed, and what to watch out for."""
+"""What was seen in a table, as facts and as text: columns, groups, rates, proposals, hints, and what a fit takes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from fairmaxent.inspection.cost import Cost
-from fairmaxent.inspection.hints import TINY, Hint
+from fairmaxent.data.arrays import Codes
+from fairmaxent.data.domain import count_text
+from fairmaxent.data.levels import value_text
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.text_table import cell_text, counted, text_table
+from fairmaxent.errors import Option, cut, spelled
+from fairmaxent.fit.problem import compress
+from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
-from fairmaxent.inspection.proxies import Proxy
-from fairmaxent.metrics.group_rates import Rate
+from fairmaxent.metrics.group_rates import Rate, pair_text
+from fairmaxent.metrics.intervals import Interval, interval_text
+
+# Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
+_CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
+_CELL_BYTES, _PAIR_BYTES = 110, 32
+_DURATIONS = ((1, "under a second"), (10, "a few seconds"), (60, "under a minute"), (600, "minutes"))
+_TOO_LONG = "very long: drop or merge columns with many levels"
+_EXACT = 2**53  # larger whole numbers are no longer exact for many readers of JSON
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fit takes: its size exactly, time and memory roughly."""
+
+    distinct_rows: int
+    features: int
+    cells: int
+    domain_size: int
+    seconds: float
+    megabytes: float
+
+    @property
+    def words(self) -> str:
+        """Time and memory in words."""
+        time = next((words for bound, words in _DURATIONS if self.seconds < bound), _TOO_LONG)
+        memory = f"about {self.megabytes:,.0f} MB" if self.megabytes > 100 else "little memory"
+        return f"{time}, {memory}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; a size with dozens of digits is rounded, and one beyond all numbers of JSON is None."""
+        size = self.domain_size
+        try:
+            rounded = size if size < _EXACT else float(size)
+        except OverflowError:
+            rounded = None
+        return {**vars(self), "domain_size": rounded, "words": self.words}
+
+
+def cost(roles: Roles, codes: Codes) -> Cost:
+    """Estimate what fitting these rows takes."""
+    distinct = len(compress(roles, codes).codes)
+    blocks = roles.blocks
+    features = sum(blocks.levels)
+    cells, pairs = codes.shape[0] * codes.shape[1], features**2
+    return Cost(
+        distinct_rows=distinct,
+        features=features,
+        cells=blocks.levels[0],
+        domain_size=roles.domain.size,
+        seconds=cells * _CELL_SECONDS + pairs * _PAIR_SECONDS,
+        megabytes=(cells * _CELL_BYTES + pairs * _PAIR_BYTES) / 1e6,
+    )
+
 
 # Equal group sizes are proposed if no group is tiny, and its rows then count at most that many times.
 _FEW_TIMES = 5
@@ -84,3 +144,169 @@ class Findings:
     def role_of(self, name: str) -> str:
         """The role of a column, an empty text if it has none."""
         return "outcome" if name == self.outcome else "protected" * (name in self.protected)
+
+
+Spelling = Callable[[Option], str]
+
+_PROXIES = 5  # shown for each protected column
+_CELLS = 3
+_WIDTH, _LEVELS = 80, 16  # characters of a line, and at least of the levels in it
+_TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", "protected": "protected"}
+
+
+def inspection_text(inspection: Findings, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
+    """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
+    return "\n\n".join(part for part in _parts(inspection, spell, notes) if part)
+
+
+def _parts(inspection: Findings, spell: Spelling, notes: Sequence[str]) -> Iterator[str]:
+    yield f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
+    yield _columns(inspection)
+    yield _proposals(inspection, spell)
+    yield "\n".join(_questions(inspection, spell))
+    for grouping in inspection.groupings:
+        yield _rates(grouping, inspection)
+    yield _proxies(inspection) if inspection.groupings else ""
+    yield "\n".join(f"Note: {cell_text(line)}" for line in _notes(inspection, spell, notes))
+    yield _cost(inspection)
+
+
+# ---------------------------------------------------------------- columns, and what is proposed
+
+
+def _columns(inspection: Findings) -> str:
+    head = ["column", "kind", "values", "levels", "missing", "role"]
+    rows: list[list[object]] = [
+        [
+            cut(cell_text(column.name), 30),
+            column.kind,
+            column.values,
+            column.levels,
+            column.missing,
+            inspection.role_of(column.name),
+        ]
+        for column in inspection.columns
+    ]
+    room = max(_WIDTH - 2 - max(map(len, text_table([*head[:-1], "protected"], rows).splitlines())), _LEVELS)
+    table = [[*row, _levels(column, room)] for row, column in zip(rows, inspection.columns, strict=True)]
+    return text_table([*head, ""], table)
+
+
+def _levels(column: ColumnSummary, room: int) -> str:
+    """As many levels as there is room for."""
+    if column.identifier:
+        return cut("an identifier?", room)
+    shown = cell_text(", ".join(column.shown[:100]))
+    if len(shown) <= room:
+        return shown
+    whole = shown[: room - 1].rsplit(", ", 1)[0]
+    return f"{whole}, …" if len(whole) + 3 <= room and ", " in shown[: room - 1] else cut(shown, room)
+
+
+def _proposals(inspection: Findings, spell: Spelling) -> str:
+    """What is proposed, with the reason; a question mark stands after what nobody should rely on."""
+    rows = [
+        [
+            f"{_TITLES[one.role]}{'' if one.confidence == 'likely' else '?'}",
+            cut(cell_text(one.value), 30),
+            f"{_reason(one, spell)}{' (a guess: please check)' if one.confidence == 'guess' else ''}",
+        ]
+        for role in _TITLES
+        for one in sorted(inspection.proposed(role), key=lambda one: one.confidence == "candidate")
+    ]
+    return text_table(["proposed", "", "why"], rows) if rows else ""
+
+
+def _questions(inspection: Findings, spell: Spelling) -> Iterator[str]:
+    if inspection.outcome is None:
+        yield f"Which column is the outcome? No column stands out: choose it with {spell(Option('outcome'))}."
+    elif not inspection.favourable:
+        levels = next(column.shown for column in inspection.columns if column.name == inspection.outcome)
+        listed = ", ".join(cut(cell_text(level)) for level in levels[:4]) + (", …" if len(levels) > 4 else "")
+        yield (
+            f"Which outcome is the good one ({listed})? Choose it with {spell(Option('favourable'))}; until then, "
+            "every outcome is compared."
+        )
+    if not inspection.protected:
+        yield f"Which groups are compared? No column stands out: choose one with {spell(Option('protected'))}."
+
+
+def _reason(proposal: Proposal, spell: Spelling) -> str:
+    if proposal.edges is None:
+        return cell_text(proposal.reason)
+    return f"{cell_text(proposal.reason)}: {spell(Option('bins', {str(proposal.value): list(proposal.edges)}))}"
+
+
+# ---------------------------------------------------------------- rates and proxies
+
+
+def _rates(grouping: GroupingRates, inspection: Findings) -> str:
+    shares = {group.group: group for group in grouping.representation.groups}
+    rows = [
+        [
+            " × ".join(map(value_text, group.group)),
+            shares[group.group].count,
+            shares[group.group].rate,
+            value_text(group.outcome),
+            group.rate,
+            _interval(group.interval),
+        ]
+        for group in grouping.statistical.groups
+    ]
+    table = text_table([grouping.name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
+    return "\n".join(
+        [table, cell_text(f"Representation rate {grouping.representation}"), *_headlines(grouping, inspection)]
+    )
+
+
+def _headlines(grouping: GroupingRates, inspection: Findings) -> Iterator[str]:
+    """The statistical rate and the outcome that it is about; if none is known as good, of every outcome if few."""
+    rate, outcome = grouping.statistical, cell_text(inspection.outcome)
+    by_outcome: dict[object, list[float]] = {}
+    for group in rate.groups:
+        by_outcome.setdefault(group.outcome, []).append(group.rate)
+    pair = pair_text(rate.worst).removesuffix(f" for outcome {value_text(rate.worst.outcome)}")
+    about = f"{outcome} = {cell_text(rate.worst.outcome)}"
+    yield f"Statistical rate of {about}: {rate.value:.3f}{interval_text(rate.interval)}: {cell_text(pair)}"
+    if 1 < len(by_outcome) <= 3:
+        for level, rates in by_outcome.items():
+            if level != rate.worst.outcome and max(rates) > 0:
+                yield f"Statistical rate of {outcome} = {cell_text(level)}: {min(rates) / max(rates):.3f}"
+
+
+def _interval(ends: Interval | None) -> str:
+    return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
+
+
+def _proxies(inspection: Findings) -> str:
+    rows = []
+    for name in inspection.protected:
+        notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
+        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in notable[:_PROXIES]]
+    if not rows:
+        return "No column predicts a protected column."
+    return text_table(["protected", "predicted by", "how well"], rows)
+
+
+# ---------------------------------------------------------------- notes
+
+
+def _notes(inspection: Findings, spell: Spelling, reading: Sequence[str]) -> Iterator[str]:
+    yield from reading
+    yield from inspection.notes
+    for hint in inspection.hints:
+        yield spelled(hint.parts, spell)
+    empty = inspection.empty_cells
+    if empty:
+        more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
+        yield f"no row has {'; '.join(empty[:_CELLS])}{more}"
+
+
+def _cost(inspection: Findings) -> str:
+    cost = inspection.cost
+    if cost is None:
+        return ""
+    return (
+        f"Cost of a fit: {cost.words} ({counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features, "
+        f"{count_text(cost.domain_size)} possible rows)."
+    )

@@ -1,4 +1,4 @@
-"""What to look at in a table before anything is done to it: gaps, tiny groups, doubtful levels, leaks."""
+"""What to look at in a table before anything is done to it: proxies, gaps, tiny groups, doubtful levels, leaks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,67 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import tally
+from fairmaxent.data.weights import effective_rows
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
 from fairmaxent.inspection import vocabulary
 from fairmaxent.inspection.proposals import halves, known_levels
-from fairmaxent.inspection.proxies import predictors
+from fairmaxent.maxent.logspace import entropy
+
+# A column that predicts at least this share of a protected one is worth naming.
+NOTABLE = 0.01
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """How well a column predicts a protected one: 0 is no better than chance, 1 is perfect."""
+
+    column: str
+    protected: str
+    strength: float
+
+
+def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
+    """Every column but the outcome against every protected one, the strongest first."""
+    names = roles.domain.names
+    each = (
+        Proxy(names[other], names[group], strength)
+        for group in roles.protected
+        for other, strength in predictors(roles, group, codes, design)
+        if other != roles.outcome
+    )
+    return sorted(each, key=lambda proxy: -proxy.strength)
+
+
+def predictors(roles: Roles, wanted: int, codes: Codes, design: Reals | None) -> Iterator[tuple[int, float]]:
+    """How well each other column predicts one, by their numbers."""
+    sizes = roles.domain.sizes
+    rows = len(codes) if design is None else float(effective_rows(design.sum(), (design**2).sum()))
+    for other in range(len(sizes)):
+        if other != wanted:
+            table = tally(codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
+            table = np.append(table, np.zeros(sizes[wanted] * sizes[other] - len(table)))
+            yield other, predicted_share(table.reshape(sizes[wanted], sizes[other]), rows)
+
+
+def predicted_share(table: Reals, rows: float) -> float:
+    """Share of the entropy of a table's rows that its columns predict, less what chance alone would predict.
+
+    >>> predicted_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100)
+    1.0
+    >>> predicted_share(np.array([[25.0, 25.0], [25.0, 25.0]]), 100)
+    0.0
+    """
+    joint = table / table.sum()
+    first, second = joint.sum(axis=1), joint.sum(axis=0)
+    total = entropy(first)
+    chance = (np.count_nonzero(first) - 1) * (np.count_nonzero(second) - 1) / (2 * rows)
+    if total <= chance:
+        return 0.0
+    predicted = total + entropy(second) - entropy(joint.ravel())
+    return float(np.clip((predicted - chance) / (total - chance), 0.0, 1.0))
+
 
 HintKind = Literal["identifier", "missing", "tiny group", "similar levels", "total", "leak", "many outcomes", "weights"]
 
@@ -54,7 +110,7 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
             (
                 f"{_listed(identifiers)} {'looks like an identifier' if single else 'look like identifiers'}: left out "
                 "of the result unless you add ",
-                Option("keep", list(identifiers)),
+                Option("keep_columns", list(identifiers)),
             ),
         )
     for attribute in domain.attributes:

@@ -16,13 +16,10 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import in_range, read_weights
-from fairmaxent.engines.memory_reading import read_domain
-from fairmaxent.inspection.cost import cost
-from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates
-from fairmaxent.inspection.hints import column_hints, role_hints
+from fairmaxent.engines.reading import read_domain
+from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates, cost, inspection_text
+from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
-from fairmaxent.inspection.proxies import proxies
-from fairmaxent.inspection.text import inspection_text
 from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
 
 

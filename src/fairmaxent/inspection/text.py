@@ -10,8 +10,8 @@ from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates
+from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.inspection.proposals import Proposal, Role
-from fairmaxent.inspection.proxies import NOTABLE
 from fairmaxent.metrics.group_rates import pair_text
 from fairmaxent.metrics.intervals import Interval, interval_text
 

@@ -183,7 +183,7 @@ def calibration(
     bins: int = 10,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Calibration:

@@ -77,7 +77,7 @@ def conditional_demographic_disparity(
     within: WithinOption = None,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
 ) -> Disparity:
     """Share of a group among those without the favourable outcome, minus its share among those with it.

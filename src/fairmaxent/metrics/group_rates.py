@@ -153,7 +153,7 @@ def representation_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -193,7 +193,7 @@ def statistical_rate(
     groups: GroupsOption = "each",
     within: WithinOption = None,
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:

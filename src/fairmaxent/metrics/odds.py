@@ -114,7 +114,7 @@ def equal_opportunity(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
@@ -145,7 +145,7 @@ def equalised_odds(
     threshold: float = 0.5,
     groups: GroupsOption = "each",
     weight: Any = None,
-    missing: MissingOption = "keep",
+    missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Odds:

@@ -59,7 +59,7 @@ def _is_meant(levels: dict[str, object], named: dict[str, object], missing: Miss
     for column, level in levels.items():
         values = named[column]
         if values is None:
-            if level is MISSING and missing == "keep":
+            if level is MISSING and missing == "ignore":
                 return False
         else:
             listed = list(values) if isinstance(values, list | tuple | set | frozenset) else [values]

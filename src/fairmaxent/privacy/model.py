@@ -1,28 +1,41 @@
-"""The private model: a rooted tree made of noisy tables only.
+"""The private model: a rooted tree made of noisy tables only, and the rows drawn from it.
 
 p(root)·Π P(child | root, parent), like the tree of a fit without privacy. Each conditional table is the maximum-entropy
 one that agrees with three noisy tables: root × parent, root × child and parent × child.
+
+A fit measures, relabels, estimates and reports by looking at rows. Once these are drawn from the private model instead
+of being anybody's, all of that is arithmetic on what was paid for, and reveals nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted
+from fairmaxent.data.draws import quota, shuffled_cells
+from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.table import Counted, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.maxent.priors.tree_learning import refuse_large_tables
-from fairmaxent.privacy.budget import Privacy
-from fairmaxent.privacy.edges import Pair, choose_edges, parents_of
-from fairmaxent.privacy.ledger import Ledger
-from fairmaxent.privacy.measurements import CHOICE, COLUMNS, PAIRS, ROOT, ROOT_AND_COLUMN, NoisyCounter, NoisyTable
-from fairmaxent.privacy.mechanisms import Noise
+from fairmaxent.privacy.budget import Ledger, Privacy
+from fairmaxent.privacy.measurements import (
+    CHOICE,
+    COLUMNS,
+    PAIRS,
+    ROOT,
+    ROOT_AND_COLUMN,
+    Noise,
+    NoisyCounter,
+    NoisyTable,
+    Pair,
+    choose_edges,
+    parents_of,
+)
 from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way
 
 _PUBLIC = (
@@ -129,3 +142,40 @@ class _Columns:
         pair = (parent, block) if (parent, block) in pairs else (block, parent)
         counts = pair_counts(pairs[pair], self.expected(pair), *(self.alone[end - 1] for end in pair))
         return three_way(self.given_root[parent - 1], mine, counts if pair[0] == parent else counts.T)
+
+
+# More rows than these are not drawn one by one: each that is drawn then stands for several.
+MOST_DRAWN = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateReading(Reading):
+    """A table whose rows were drawn from a private model, with that model and what it cost."""
+
+    tree: Tree | None = None  # None: rows were relabelled since
+    ledger: Ledger | None = None
+
+
+def private_reading(data: Reading, model: PrivateModel, rng: np.random.Generator) -> PrivateReading:
+    """Replace the rows of a table by as many drawn from the private model, about; nothing else of the rows is kept."""
+    return PrivateReading(
+        columns=data.columns,
+        roles=data.roles,
+        table=drawn_table(model, rng),
+        design=None,
+        weight_column=None,
+        tree=model.tree,
+        ledger=model.ledger,
+    )
+
+
+def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
+    """Draw the rows of a model: by quota and evenly, so that their tables are close to those of the model."""
+    blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
+    tilted = model.tree.tilt(np.zeros(blocks.width))
+    cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
+    codes = tilted.draw_evenly(cells, rng).codes.astype(np.min_scalar_type(max(blocks.levels)))
+    table = Table.compress(np.asfortranarray(codes), blocks.levels)
+    each, rest = divmod(model.rows, drawn)
+    rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)
+    return replace(table, counts=rows, rows=rows, squares=rows, places=None)

@@ -17,7 +17,7 @@ _EXACT = "This message is about the exact rows, which the promise of privacy doe
 def for_release(
     *,
     privacy: object,
-    share: object,
+    release: object,
     weight: str | None,
     detail: str | None,
     base: str,
@@ -29,11 +29,11 @@ def for_release(
     **_: object,
 ) -> dict[str, object]:
     """Refuse options that contradict a private fit, or rows to share; return those that follow from it."""
-    if not isinstance(share, bool):
-        raise InputError(Option("share"), f" is {share!r}; it must be True or False")
+    if not isinstance(release, bool):
+        raise InputError(Option("release"), f" is {release!r}; it must be True or False")
     if privacy is not None and not isinstance(privacy, Privacy):
         raise InputError(Option("privacy"), f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None")
-    if privacy is None and not share:
+    if privacy is None and not release:
         return {}
     what = "a private fit" if privacy is not None else "a fit for rows to share"
     if weight is not None and privacy is not None:

@@ -1,7 +1,8 @@
-"""The certificate of a raking: what the margins are now, and what the weights cost."""
+"""The certificate of a raking: what the margins are now, what the weights cost, and which levels rest on few rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,14 +11,76 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
-from fairmaxent.errors import spelled
+from fairmaxent.document.words import percent, times
+from fairmaxent.errors import Option, spelled
+from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
 from fairmaxent.plain_text import visible
-from fairmaxent.raking.bounds import Bounds
-from fairmaxent.raking.few_rows import few_rows_warnings
-from fairmaxent.raking.margin_result import MarginLevel, MarginResult
-from fairmaxent.raking.problem import RakingProblem
+from fairmaxent.raking.margins import MarginTarget
+from fairmaxent.raking.problem import Bounds, RakingProblem
 from fairmaxent.raking.survey import Survey
-from fairmaxent.raking.targets import MarginTarget
+
+
+@dataclass(frozen=True)
+class MarginLevel:
+    """One level of a margin; shares are of the total weight."""
+
+    level: str
+    rows: int
+    before: float
+    wanted: float
+    achieved: float
+    effective_rows: float
+    """How many equally weighted rows would carry as much information, with the new weights."""
+
+
+@dataclass(frozen=True)
+class MarginResult:
+    """What became of one margin."""
+
+    columns: tuple[str, ...]
+    levels: tuple[MarginLevel, ...]
+
+    @property
+    def name(self) -> str:
+        """Its columns as one text."""
+        return " × ".join(self.columns)
+
+    @property
+    def largest_error(self) -> float:
+        """The largest difference between an achieved and a wanted share."""
+        return max(abs(level.achieved - level.wanted) for level in self.levels)
+
+
+_SHOWN = 3  # levels warned about one by one; the rest is counted
+_REMEDY = " To avoid this, merge the level with another one, or limit how much weights may change with "
+
+
+def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object, ...]]:
+    """Warn of the levels that were raised though they rest on few rows, worst first, with a way out."""
+    raised = [(margin.name, level) for margin in margins for level in margin.levels if _is_beyond_line(level)]
+    raised.sort(key=lambda named: named[1].effective_rows)
+    remedy: tuple[object, ...] = (_REMEDY, Option("bounds"), ".")
+    for name, level in raised[:_SHOWN]:
+        people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
+        yield (
+            f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}, "
+            f"{times(level.achieved / level.before)} times as much as before.",
+            *remedy,
+        )
+        remedy = ()  # said once
+    more = len(raised) - _SHOWN
+    if more > 0:
+        which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
+        yield (
+            f"{which} beyond the same line: fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much.",
+        )
+
+
+def _is_beyond_line(level: MarginLevel) -> bool:
+    if not level.before or level.achieved <= level.before * (1 + 1e-6):
+        return False
+    return level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before
+
 
 _TABLE_LEVELS = 40  # that are printed
 

@@ -1,4 +1,23 @@
-"""Factors: by what the weights of each cell change, found by Newton's method, or else with the help of programs."""
+"""Factors: by what the weights of each cell change, found by Newton's method, or else with the help of programs.
+
+Newton's method is damped like that of Levenberg and Marquardt. Where bounds cut factors off, the dual is linear in some
+directions, and a plain Newton step has no length there. Adding μ·t to the diagonal gives it one: with μ = 1 the step is
+about that of iterative proportional fitting, which always helps, and with μ → 0 it is Newton's. So μ falls while steps
+succeed, and rises when one fails.
+
+If margins contradict each other, the closest weights have the smallest sum of squared errors of the shares that may be
+missed; among weights that are equally close, those that change least are taken. Adding |λ|²/2ρ to the dual lets a share
+be missed by λ/ρ, at a cost of ρ/2 times its square. So the closest weights are the limit for ρ → ∞, approached step by
+step.
+
+Replicate weights are those of the survey as it might have been, raked to the same margins, for the variance of any
+estimate: the mean squared difference between its values with the replicate weights and with the weights. Rao and Wu's
+bootstrap draws n − 1 of the n rows with replacement, and each counts n/(n − 1) times as often as it was drawn.
+
+References
+----------
+J. N. K. Rao, C. F. J. Wu, "Resampling inference with complex survey data", JASA 83 (1988).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +26,155 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.raking.conflict import conflict_error, find_conflict
-from fairmaxent.raking.dual import RakingDual
-from fairmaxent.raking.problem import RakingProblem, expanded
-from fairmaxent.raking.programs import forced_cells
-from fairmaxent.raking.relaxation import solve_relaxed
-from fairmaxent.raking.solving import check_solved, solve
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.limits import need_memory
+from fairmaxent.data.table import tally
+from fairmaxent.errors import InfeasibleError, InputError, Option, SolverError
+from fairmaxent.raking.conflict import conflict_error, find_conflict, forced_cells
+from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem, expanded
+from fairmaxent.raking.survey import Survey
+
+TOLERANCE = 1e-14
+"""Residual, as a share of the total, at which nothing is left to gain."""
+ROUNDING = 1e-10
+"""Residual below which a search that makes no more progress has met the limits of float64, not a problem."""
+DENSE_LEVELS = 2_000
+"""Levels of all margins up to which the Hessian is formed."""
+_MOST_PRODUCTS = 500
+_MOST_STEPS = 100
+_LEAST_DAMPING = 1e-13
+_MOST_DAMPING = 1e6
+_LEAST_SHARE = 1e-12  # of a level that is wanted at zero
+
+
+@dataclass(frozen=True, eq=False)
+class RakingSolution:
+    """The last point of a search, and whether the margins are met there."""
+
+    point: RakingPoint
+    steps: int
+
+    @property
+    def converged(self) -> bool:
+        """Whether the margins are met up to rounding."""
+        return self.point.residual <= ROUNDING
+
+
+def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
+    """Minimise the dual from ``start``, by default from λ = 0.
+
+    Without a solution the dual falls without end; the search then stops as soon as its value proves that.
+    """
+    point, damping = dual.at(np.zeros(dual.size) if start is None else start), _LEAST_DAMPING
+    # h* = −Σ d (g log g − g) ≥ 1 − log max g, where g ≤ 1/min d.
+    floor = -np.inf if dual.slack is not None else 1 + float(np.log(dual.masses.min())) - 1e-6
+    steps = 0
+    while steps < _MOST_STEPS and point.residual > TOLERANCE and point.value >= floor:
+        steps += 1
+        hessian = point.hessian() if dual.size <= DENSE_LEVELS else None
+        following = None
+        while following is None and damping <= _MOST_DAMPING:
+            following = _tried(point, _direction(point, hessian, damping))
+            damping = damping * 100 if following is None else max(damping / 100, _LEAST_DAMPING)
+        if following is None:
+            break
+        point = following
+    return RakingSolution(point, steps)
+
+
+def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Reals:
+    """−(H + μ diag t)⁻¹ g."""
+    added = damping * np.maximum(point.dual.wanted, _LEAST_SHARE)
+    if hessian is None:
+        return _direction_by_products(point, added)
+    damped = hessian.copy()
+    damped[np.diag_indices(len(damped))] += added
+    try:
+        return np.asarray(-np.linalg.solve(damped, point.gradient))
+    except np.linalg.LinAlgError:
+        return np.full(len(added), np.nan)
+
+
+def _direction_by_products(point: RakingPoint, added: Reals) -> Reals:
+    """The same by conjugate gradients: H is never formed, only multiplied with vectors.
+
+    The closer the point, the more precise the step, so that the last steps are as good as Newton's.
+    """
+    scale = np.maximum(point.dual.wanted, _LEAST_SHARE)  # about the diagonal of H
+    direction, rest = np.zeros(len(added)), -point.gradient
+    scaled = rest / scale
+    search, product = scaled, float(rest @ scaled)
+    enough = product * min(1e-2, point.distance) ** 2
+    for _ in range(_MOST_PRODUCTS):
+        image = point.times_hessian(search) + added * search
+        curvature = float(search @ image)
+        if curvature <= 0 or product <= enough:
+            break
+        direction = direction + product / curvature * search
+        rest = rest - product / curvature * image
+        scaled = rest / scale
+        product, before = float(rest @ scaled), product
+        search = scaled + product / before * search
+    return direction
+
+
+def _tried(point: RakingPoint, direction: Reals) -> RakingPoint | None:
+    """Take the step, or half of it, or twice: the dual must fall enough, or its gradient; None: neither does."""
+    slope = float(point.gradient @ direction)
+    if not slope < 0:  # also if it is not a number
+        return None
+    rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
+    for length in (1.0, 0.5, 0.25):
+        trial = point.dual.at(point.multipliers + length * direction)
+        falls = trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding
+        if falls or (trial.distance <= 0.99 * point.distance and trial.value <= point.value + rounding):
+            # A share that has to vanish falls by a factor e with each of Newton's steps, so a longer one is tried.
+            short = float(trial.gradient @ direction) < 0.3 * slope
+            farther = point.dual.at(point.multipliers + 2 * length * direction) if short else trial
+            return farther if farther.distance < trial.distance else trial
+    return None
+
+
+def check_solved(solution: RakingSolution) -> RakingPoint:
+    """Return the point where the margins are met; never say so if they are not."""
+    if not solution.converged:
+        raise SolverError(
+            f"raking stopped after {solution.steps} steps, {solution.point.residual:.3g} away from a margin, although "
+            "weights that meet all of them exist; please report this with the data that led to it"
+        )
+    return solution.point
+
+
+_PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
+
+
+def solve_relaxed(problem: RakingProblem, start: Reals | None = None) -> RakingSolution:
+    """Meet the margins that must be met, and come as close as possible to the others."""
+    dual = _with_total(problem.dual())
+    solution = None
+    for price in _PRICES:
+        solution = solve(replace(dual, slack=_slack(problem, dual, price)), start)
+        start = solution.point.multipliers
+    assert solution is not None
+    return solution
+
+
+def _with_total(dual: RakingDual) -> RakingDual:
+    """Add the total as a margin of one level, because the weights must add up to it even if all margins are missed."""
+    sizes = (*dual.blocks.levels, 1)
+    return replace(
+        dual,
+        blocks=Blocks(sizes, tuple((number,) for number in range(len(sizes)))),
+        codes=np.asfortranarray(np.column_stack([dual.codes, np.zeros(len(dual.codes), dtype=dual.codes.dtype)])),
+        wanted=np.append(dual.wanted, 1.0),
+    )
+
+
+def _slack(problem: RakingProblem, dual: RakingDual, price: float) -> Reals:
+    slack = np.zeros(dual.size)
+    for number in problem.relaxed:
+        slack[problem.blocks.slices[number]] = 1 / price
+    return slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,3 +226,55 @@ def _on_the_boundary(problem: RakingProblem) -> Reals:
         rest = RakingDual(problem.blocks, np.asfortranarray(codes[free]), masses[free], wanted, problem.bounds)
         factors[free] = check_solved(solve(rest)).factors
     return expanded(factors, kept)
+
+
+_TRIES = 2  # draws for each replicate wanted, before it is given up
+
+
+def check_replicates(replicates: int, survey: Survey) -> None:
+    """Refuse what cannot be drawn."""
+    if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or replicates < 0:
+        raise InputError(Option("replicates"), f" is {replicates!r}; give a whole number, 200 is usual")
+    if replicates and not survey.table.keeps_rows:
+        raise InputError(
+            Option("replicates"), " needs the rows in memory, but an engine keeps them; collect the table first"
+        )
+    if replicates and survey.size < 2:
+        raise InputError(Option("replicates"), " needs at least two rows")
+    need_memory(
+        8.0 * replicates * survey.size, f"{replicates:,} replicate weights for each row", "ask for fewer replicates"
+    )
+
+
+def replicate_weights(
+    problem: RakingProblem, survey: Survey, factors: Factors, count: int, rng: np.random.Generator
+) -> tuple[Reals, int]:
+    """Return the weights of each row in each replicate, 1 on average, and how many draws could not be raked.
+
+    A draw that misses a level altogether cannot have the margins; another one is drawn instead.
+    """
+    rows, cell = survey.size, survey.table.inverse
+    result = np.empty((rows, count), order="F")
+    done = failed = 0
+    while done < count:
+        if failed > _TRIES * count + 10:
+            raise InfeasibleError(
+                f"{failed:,} of {failed + done:,} replicates cannot have the margins, too many to be of use; merge "
+                "levels with few rows, or leave out ",
+                Option("replicates"),
+            )
+        drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
+        base = drawn if survey.design is None else drawn * survey.design
+        masses = tally(cell, base, survey.table.distinct)
+        if not masses.any():
+            failed += 1
+            continue
+        try:
+            raked = find_factors(replace(problem, masses=masses / masses.sum()), factors.multipliers)
+        except InfeasibleError:
+            failed += 1
+            continue
+        weights = base * raked.values[cell]
+        result[:, done] = weights * (rows / weights.sum())
+        done += 1
+    return result, failed

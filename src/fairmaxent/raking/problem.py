@@ -1,7 +1,15 @@
-"""The problem: a survey, the margins it should have, and which of them may be missed."""
+"""The problem: the cells of a survey, the margins they should have, bounds on the factors, and the dual of all that.
+
+The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of the levels of cell c.
+
+References
+----------
+J.-C. Deville, C.-E. Särndal, "Calibration estimators in survey sampling", JASA 87 (1992).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,10 +19,162 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import tally
-from fairmaxent.raking.bounds import Bounds
-from fairmaxent.raking.dual import RakingDual
-from fairmaxent.raking.targets import MarginTarget
+from fairmaxent.errors import InputError, Option
+from fairmaxent.maxent.priors.packs import pair_weights
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.raking.margins import MarginTarget
+
+# e^700 is close to the largest float64; a score beyond it is the step of a search that went too far.
+_LARGEST_SCORE = 700.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """low ≤ g ≤ high for the factor g of every row: its share of the new total over its share of the old one.
+
+    The divergence d(g) = g log g − g + 1 on [low, high], infinite outside, has the conjugate Φ(u) with Φ′(u) = e^u cut
+    off at low and high. So the factors of the optimum are g = Φ′(u), where u is the sum of the row's multipliers.
+    """
+
+    low: float = 0.0
+    high: float = math.inf
+
+    def factors(self, scores: Reals) -> Reals:
+        """g = Φ′(u)."""
+        return np.clip(np.exp(np.minimum(scores, _LARGEST_SCORE)), self.low, self.high)
+
+    def conjugate(self, scores: Reals, factors: Reals) -> Reals:
+        """Φ(u) up to a constant: e^u between the bounds, and its tangents beyond."""
+        result = factors.copy()
+        for bound, beyond in ((self.low, factors <= self.low), (self.high, factors >= self.high)):
+            if 0 < bound < math.inf:
+                result[beyond] = bound * (1 + scores[beyond] - math.log(bound))
+        return result
+
+    def curved(self, factors: Reals) -> Mask:
+        """Where Φ″(u) = g, because g is strictly between the bounds; elsewhere Φ″(u) = 0."""
+        return np.asarray((factors > self.low) & (factors < self.high))
+
+    @property
+    def given(self) -> bool:
+        """Whether any factor is ruled out."""
+        return self != Bounds()
+
+    @property
+    def text(self) -> str:
+        """The bounds in words."""
+        if math.isinf(self.high):
+            return f"at least {self.low:g}"
+        return f"at most {self.high:g}" if self.low == 0 else f"between {self.low:g} and {self.high:g}"
+
+
+def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
+    """Read what a user passed.
+
+    >>> read_bounds((0.3, 3)), read_bounds((None, 5)), read_bounds(None).given
+    (Bounds(low=0.3, high=3.0), Bounds(low=0.0, high=5.0), False)
+    """
+    if bounds is None:
+        return Bounds()
+    try:
+        low, high = bounds
+        low, high = 0.0 if low is None else float(low), math.inf if high is None else float(high)
+    except (TypeError, ValueError) as problem:
+        raise InputError(Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)") from problem
+    if not (0 <= low <= 1 <= high and low < high):
+        raise InputError(
+            Option("bounds"),
+            f" is ({low:g}, {high:g}); the factor of a weight is 1 on average, so give a number from 0 to 1, and then "
+            "one from 1 on, such as (0.3, 3)",
+        )
+    return Bounds(low, high)
+
+
+_PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
+
+
+@dataclass(frozen=True, eq=False)
+class RakingDual:
+    """Cells with their masses, and the share wanted for each level of each margin.
+
+    Each margin is a block: its levels are the combinations of the levels of its columns. So margins may overlap.
+    """
+
+    blocks: Blocks  # one block per margin
+    codes: Codes  # (cells, margins): the level that each cell has in each margin
+    masses: Reals  # d: the share of each cell in the old weights; positive
+    wanted: Reals  # t: the wanted share of each level, one margin after the other; each margin adds up to 1
+    bounds: Bounds
+    slack: Reals | None = None  # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
+
+    @property
+    def size(self) -> int:
+        """The number of multipliers: levels of all margins."""
+        return self.blocks.width
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The cells, ready for sums by level."""
+        with np.errstate(divide="ignore"):
+            return Rows(self.blocks, self.codes, np.log(self.masses))
+
+    def at(self, multipliers: Reals) -> RakingPoint:
+        """Evaluate value and gradient."""
+        scores = self.rows.scores(multipliers)
+        factors = self.bounds.factors(scores)
+        shares = self.masses * factors
+        value = float(self.masses @ self.bounds.conjugate(scores, factors) - multipliers @ self.wanted)
+        gradient = self.level_sums(shares) - self.wanted
+        if self.slack is not None:
+            value += float(self.slack @ multipliers**2) / 2
+            gradient += self.slack * multipliers
+        return RakingPoint(self, multipliers, value, gradient, factors)
+
+    def level_sums(self, shares: Reals) -> Reals:
+        """Sum shares of cells by the levels of each margin."""
+        return np.concatenate([pack.marginals(shares) for pack in self.rows.packs])
+
+
+@dataclass(frozen=True, eq=False)
+class RakingPoint:
+    """The dual and its derivatives at one λ."""
+
+    dual: RakingDual
+    multipliers: Reals
+    value: float
+    gradient: Reals  # achieved − wanted (+ λ/ρ)
+    factors: Reals  # g of each cell
+
+    @property
+    def residual(self) -> float:
+        """max |gradient|: how far the worst level is from its wanted share."""
+        return float(np.abs(self.gradient).max())
+
+    @property
+    def distance(self) -> float:
+        """√Σ gradient²: in contrast to the residual, every level counts."""
+        return float(np.linalg.norm(self.gradient))
+
+    @property
+    def curvature(self) -> Reals:
+        """The weight of each cell in the Hessian."""
+        return np.where(self.dual.bounds.curved(self.factors), self.dual.masses * self.factors, 0.0)
+
+    def times_hessian(self, vector: Reals) -> Reals:
+        """H·v, without H: one pass over the cells."""
+        result = self.dual.level_sums(self.curvature * self.dual.rows.scores(vector))
+        return result if self.dual.slack is None else result + self.dual.slack * vector
+
+    def hessian(self) -> Reals:
+        """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its elements, if factors are cut off."""
+        size = self.dual.size
+        need_memory(_PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels")
+        pairs = pair_weights(self.dual.rows.pair_packs, self.curvature)
+        if self.dual.slack is not None:
+            pairs[np.diag_indices(size)] += self.dual.slack
+        return pairs
 
 
 @dataclass(frozen=True, eq=False)

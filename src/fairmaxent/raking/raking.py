@@ -1,8 +1,10 @@
-"""A raking: the weights that known margins ask for, and what they cost."""
+"""A raking: the weights that known margins ask for, the population that they describe, and `rake`, which finds them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +14,72 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
-from fairmaxent.data.table import match_rows
+from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
+from fairmaxent.data.table import Table, match_rows
 from fairmaxent.data.weights import read_weights
-from fairmaxent.engines.lazy.frame import Lazy, check_column, fresh_name, names_of, open_lazy
-from fairmaxent.engines.lazy.row_counts import join_weights
-from fairmaxent.errors import ColumnError, InputError, Option
+from fairmaxent.engines.lazy_counts import count_rows, join_weights
+from fairmaxent.engines.lazy_frame import Lazy, check_column, engine_errors, fresh_name, names_of, open_lazy
+from fairmaxent.engines.lazy_values import learn_domain
+from fairmaxent.errors import ColumnError, InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
-from fairmaxent.raking.certificate import RakingCertificate
-from fairmaxent.raking.population import arranged, population_in_engine, population_in_memory
-from fairmaxent.raking.survey import Survey
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.raking.certificate import RakingCertificate, certify
+from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
+from fairmaxent.raking.margins import KnownMargin, match_margin, read_margins, scale_of
+from fairmaxent.raking.problem import RakingProblem, read_bounds
+from fairmaxent.raking.survey import Survey, columns_of, read_survey
+
+
+def population_in_memory(frame: Any, weights: Reals, columns: Sequence[str], weight: str | None) -> Distribution:
+    """Give the rows of a table their raked weights; ``columns`` are those of the margins."""
+    opened = frames.open_frame(frame)
+    attributes = opened if weight is None else opened.drop(weight)
+    whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+    domain, left_out = without_identifiers(whole, columns)
+    encoded = encoded.without([whole.index(name) for name in left_out])
+    blocks = _blocks(domain, columns)
+    table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
+    population = _weighted(domain, blocks, table)
+    return population.detailed(encoded.positions, table, weights, relabelled=False)
+
+
+def population_in_engine(lazy: Lazy, name: str, columns: Sequence[str], weight: str | None) -> Distribution:
+    """Let the engine of a lazy frame count the rows; its column ``name`` holds the raked weights."""
+    with engine_errors(lazy):
+        attributes = lazy if weight is None else lazy.drop(weight)
+        domain, _ = without_identifiers(learn_domain(attributes, weight=name), columns)
+        blocks = _blocks(domain, columns)
+        return _weighted(domain, blocks, count_rows(attributes, domain, blocks, name))
+
+
+def _weighted(domain: Domain, blocks: Blocks, table: Table) -> Distribution:
+    return Distribution(domain, blocks, Rows.of(blocks, table), np.zeros(blocks.width))
+
+
+def _blocks(domain: Domain, columns: Sequence[str]) -> Blocks:
+    """Pool as many columns of the margins as a table in memory can have: rows are drawn by quota from it."""
+    root: list[int] = []
+    for name in columns:
+        index = domain.index(name)
+        if not root or math.prod(domain.sizes[other] for other in (*root, index)) <= LARGEST_ROOT:
+            root.append(index)
+    return Blocks.rooted(domain.sizes, root)
+
+
+def arranged(frame: Any, like: Any, weight: str | None) -> Any:
+    """Put the columns of drawn rows in the order of the table; a column of weights comes back as ones."""
+    names = like.collect_schema().names() if isinstance(like, nw.LazyFrame) else like.columns
+    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    ones = None
+    if weight is not None:
+        first = like.select(weight).head(1)
+        ones = frames.one_like((first.collect() if isinstance(first, nw.LazyFrame) else first).get_column(weight))
+    kept = [name for name in names if name in opened.columns or name == weight]
+    return frames.arrange(frame, kept, ones)
+
 
 WEIGHT_NAME = "raked_weight"
 
@@ -171,3 +229,97 @@ class Raking:
             scale=survey.weight_scale,
             name=name,
         )
+
+
+ALL = "all"
+Relax = str | Sequence[str | tuple[str, ...]] | None
+
+
+_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
+
+
+def rake(
+    frame: Any,
+    margins: Any,
+    *,
+    weight: str | None = None,
+    bounds: Sequence[float | None] | None = None,
+    relax: Relax = None,
+    replicates: int = 0,
+    domain: Domain | None = None,
+    random_state: RandomState = None,
+) -> Raking:
+    """Find weights that give a table known margins, and otherwise change as little as possible.
+
+    Raises :class:`fairmaxent.ConflictError` if no weights meet the margins; it names the smallest set of margins that
+    contradict each other.
+
+    Parameters
+    ----------
+    frame : a pandas DataFrame, polars DataFrame or pyarrow Table; or a polars, DuckDB, Dask or PySpark lazy frame,
+        whose engine counts the rows.
+    margins : what is known: a share or a total for each level of a column, ``{"sex": {"Female": 0.51, "Male": 0.49}}``,
+        or of crossed columns, ``{("sex", "age"): {("Female", "young"): 120_000, ...}}``; margins may overlap. Or a
+        table whose column ``value`` stands beside ``columns`` and ``level``, or beside columns of the data. If margins
+        are totals, the weights add up to that total, and otherwise to the number of rows.
+    weight : a column of design weights, which the weights are to stay close to.
+    bounds : the smallest and the largest factor by which the share of a row in the total may change, such as
+        ``(0.3, 3)``; they hold exactly.
+    relax : if margins contradict each other, come as close as possible instead of refusing: ``"all"`` margins may be
+        missed, or some, ``["region", ("sex", "age")]``. Closest means the smallest sum of squared errors of shares.
+    replicates : how many bootstrap replicates of the weights to make, each raked to the same margins.
+    domain : how columns are read, such as numbers in bins, by ``Domain.infer``; by default each value is a level.
+    random_state : seed of the replicates and of :meth:`Raking.sample`.
+    """
+    limits = read_bounds(bounds)
+    generator(random_state)  # refuses what is no seed, before any work
+    known = read_margins(margins, columns_of(frame))
+    scale, relaxed = scale_of(known), _relaxed(relax, known)
+    columns = list(dict.fromkeys(name for margin in known for name in margin.columns))
+    survey = read_survey(frame, columns, weight=weight, domain=domain)
+    check_replicates(replicates, survey)
+    targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in known)
+    masses = survey.table.counts / survey.table.total
+    problem = RakingProblem(targets, masses, limits, relaxed)
+    _refuse_lost_levels(problem)
+    factors = find_factors(problem)
+    total = float(survey.size) if scale.total is None else scale.total
+    notes = (*scale.notes, *(note for target in targets for note in target.notes))
+    certificate = certify(problem, survey, factors.values, total, missed=factors.missed, notes=notes)
+    if not replicates:
+        return Raking(survey, factors.values, certificate, random_state)
+    replicated, failed = replicate_weights(problem, survey, factors, replicates, generator(random_state))
+    if failed:
+        note = f"{failed:,} replicates could not have the margins, and were replaced by others"
+        certificate = replace(certificate, notes=(*notes, note))
+    return Raking(survey, factors.values, certificate, random_state, replicated)
+
+
+def _relaxed(relax: Relax, known: Sequence[KnownMargin]) -> frozenset[int]:
+    """Positions of the margins that may be missed."""
+    columns = [margin.columns for margin in known]
+    if relax is None or (relax == ALL and (ALL,) not in columns):
+        return frozenset(() if relax is None else range(len(known)))
+    wishes = [relax] if isinstance(relax, str) else relax
+    if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
+        raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
+    positions = []
+    for wish in wishes:
+        names = (wish,) if isinstance(wish, str) else tuple(map(str, wish))
+        if names not in columns:
+            hint = did_you_mean(" × ".join(names), [margin.name for margin in known])
+            raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")
+        positions.append(columns.index(names))
+    return frozenset(positions)
+
+
+def _refuse_lost_levels(problem: RakingProblem) -> None:
+    """Refuse weights beside which those of a level vanish, so that no arithmetic could raise them again."""
+    for margin in problem.margins:
+        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
+        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
+        if len(lost):
+            raise WeightError(
+                f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}; check ",
+                Option("weight"),
+            )

@@ -15,8 +15,8 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.table import Table, highest, tally
 from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
-from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, engine_errors, fresh_name, numbers, open_lazy
-from fairmaxent.engines.lazy.row_counts import lazy_weight_scale
+from fairmaxent.engines.lazy_counts import lazy_weight_scale
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, fresh_name, numbers, open_lazy
 from fairmaxent.errors import ColumnError, InputError, Option
 
 # A margin lists every level, so none is lumped together with others.

@@ -29,10 +29,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
-from fairmaxent.relabelling.inputs import Inputs
 from fairmaxent.relabelling.labellers import Labeller, Predict, checked, cross_fit
-from fairmaxent.relabelling.people import People, one_by_one
-from fairmaxent.relabelling.pooling import pooled_labels
+from fairmaxent.relabelling.people import Inputs, People, one_by_one, pooled_labels
 from fairmaxent.relabelling.soft_labels import FLOOR, correction, level, shift, tilt_offsets
 
 ROUNDS = 6  # of each way

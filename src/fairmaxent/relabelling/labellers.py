@@ -17,9 +17,17 @@ from fairmaxent.data.table import Table, tally
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.relabelling.inputs import ORDERED, Inputs, dummies, ordinals, seen_columns
-from fairmaxent.relabelling.people import HeldOut, Lesson, People
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import (
+    ORDERED,
+    HeldOut,
+    Inputs,
+    Lesson,
+    People,
+    dummies,
+    ordinals,
+    root_shape,
+    seen_columns,
+)
 
 FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with its own handling of categories.

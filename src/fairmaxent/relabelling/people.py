@@ -1,24 +1,186 @@
-"""People: who the models learn from and decide about, one by one.
+"""People: who the models learn from and decide about, one by one; their profiles, and what a model sees of them.
 
-A profile stands for everybody with the same levels; people of one profile can still differ in their raw numbers and in
-their outcome. Folds are dealt by person, so a model that has not seen somebody may have seen others of the profile.
+A profile is a distinct combination (x, z) of all columns except the outcome. Relabelling keeps how common each profile
+is, p(x, z), and changes how often it has each outcome. A profile stands for everybody with the same levels; people of
+one profile can still differ in their raw numbers and in their outcome. Folds are dealt by person, so a model that has
+not seen somebody may have seen others of the profile.
+
+A model sees numbers and dates as they are if the raw values are known, and as the means of their bins if not; all other
+columns it sees as levels. A blind model does not see the protected columns.
+
+What a model predicts for a profile, and the outcomes that its people have, are pooled into one soft label: a Dirichlet
+prior with mean m (what the model predicts) and strength κ, and the profile's counts n(y), give the label
+(κ·m(y) + n(y)) / (κ + Σ n). κ is the same for all profiles: the one under which each person's outcome is likeliest,
+given the outcomes of the others in the profile (empirical Bayes by leave-one-out likelihood).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.positions import Positions
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Positions, Reals
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table, tally
+from fairmaxent.data.table import Table, match_rows, tally
 from fairmaxent.errors import InputError, Option
-from fairmaxent.relabelling.inputs import Inputs
-from fairmaxent.relabelling.profiles import Profiles
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Distinct profiles in lexicographic order, and how much each counts with each outcome in a table."""
+
+    blocks: Blocks
+    codes: Codes  # (profiles, blocks): block codes, with the group z instead of the root
+    counts: Reals  # (profiles, outcomes): n(x, z, y)
+    profile_of_row: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
+    outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
+
+    @classmethod
+    def of(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+        """Take the outcome out of the rows of a table; ``counts`` is how much each row counts."""
+        outcomes, groups = root_shape(blocks)
+        codes = table.codes.copy(order="F")
+        outcome, codes[:, 0] = np.divmod(table.codes[:, 0], groups)
+        merged = Table.compress(codes, (groups, *blocks.levels[1:]))
+        cells = merged.inverse * outcomes + outcome
+        size = len(merged.codes)
+        return cls(
+            blocks=blocks,
+            codes=merged.codes,
+            counts=tally(cells, counts, size * outcomes).reshape(size, outcomes),
+            profile_of_row=merged.inverse,
+            outcomes=outcome.astype(np.intp),
+        )
+
+    @classmethod
+    def per_row(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+        """Like `of`, for models to learn from: counts are scaled to 1 per row on average, with any design weights."""
+        return cls.of(table, blocks, counts * (table.size / counts.sum()))
+
+    @property
+    def groups(self) -> NDArray[np.intp]:
+        """The group z of each profile, as one code for all protected attributes."""
+        return self.codes[:, 0].astype(np.intp)
+
+    @property
+    def mass(self) -> Reals:
+        """n(x, z): how much each profile counts over all outcomes."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def find(self, codes: Codes) -> NDArray[np.intp]:
+        """Return the profile of each row of block codes, or -1 if there is none."""
+        _, groups = root_shape(self.blocks)
+        rows = codes.copy(order="F")
+        rows[:, 0] = codes[:, 0] % groups
+        return match_rows(self.codes, rows, (groups, *self.blocks.levels[1:]))
+
+    def labelled(self) -> Codes:
+        """Every profile once per outcome, as rows of block codes in lexicographic order: outcome by outcome."""
+        outcomes, groups = root_shape(self.blocks)
+        codes = np.empty((outcomes * len(self.codes), self.codes.shape[1]), dtype=self.codes.dtype, order="F")
+        for outcome in range(outcomes):
+            part = slice(outcome * len(self.codes), (outcome + 1) * len(self.codes))
+            codes[part] = self.codes
+            codes[part, 0] += self.codes.dtype.type(outcome * groups)
+        return codes
+
+
+def root_shape(blocks: Blocks) -> tuple[int, int]:
+    """Number of outcomes and number of groups; the root numbers its cells outcome by outcome."""
+    outcomes, *protected = blocks.shape(0)
+    return outcomes, math.prod(protected)
+
+
+ORDERED = ("numeric", "date")  # kinds of columns whose raw values are numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Some people, one record each."""
+
+    roles: Roles
+    codes: Codes  # (records, blocks): block codes, with the group z instead of the root
+    numbers: Mapping[int, Reals]  # raw numbers of ordered columns, by attribute; NaN if missing
+
+    @classmethod
+    def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> Inputs:
+        """Look the numbers up: by their positions among the raw values, or else by level."""
+        levels = roles.blocks.unpool(codes)
+        numbers = {}
+        for index, attribute in enumerate(roles.domain.attributes):
+            if index == roles.outcome or attribute.kind not in ORDERED:
+                continue
+            if positions is not None and index in positions:
+                numbers[index] = _raw_numbers(attribute)[positions[index]]
+            else:
+                numbers[index] = attribute.scores()[levels[:, index]]
+        return cls(roles, codes, numbers)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, records: NDArray[np.intp] | slice) -> Inputs:
+        """Some of the records, in this order; they may repeat."""
+        numbers = {index: column[records] for index, column in self.numbers.items()}
+        return Inputs(self.roles, self.codes[records], numbers)
+
+    @cached_property
+    def levels(self) -> Codes:
+        """The level of each record in each column of the domain; that of the outcome means nothing."""
+        return self.roles.blocks.unpool(self.codes)
+
+
+def _raw_numbers(attribute: Attribute) -> Reals:
+    """The raw values of a column as numbers, NaN for missing."""
+    return frames.to_numbers(attribute.values)
+
+
+def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
+    """The columns that a model sees, with their positions in the domain."""
+    hidden = (roles.outcome, *roles.protected) if blind else (roles.outcome,)
+    return ((index, column) for index, column in enumerate(roles.domain.attributes) if index not in hidden)
+
+
+def ordinals(inputs: Inputs, *, blind: bool = False) -> Reals:
+    """Numbers as they are, and levels as numbers: for tree models that can handle categories."""
+    columns = [
+        inputs.numbers.get(index, inputs.levels[:, index]) for index, _ in seen_columns(inputs.roles, blind=blind)
+    ]
+    return np.column_stack([np.empty((len(inputs), 0)), *columns])
+
+
+def dummies(inputs: Inputs, *, blind: bool = False) -> Reals:
+    """Standardised numbers, and one indicator per level of the other columns: for any classifier."""
+    columns: list[Reals] = [np.empty((len(inputs), 0))]
+    for index, attribute in seen_columns(inputs.roles, blind=blind):
+        if index not in inputs.numbers:
+            columns.append(np.eye(attribute.size)[inputs.levels[:, index]])
+            continue
+        centre, spread = _centre_and_spread(attribute)
+        columns.append(np.nan_to_num((inputs.numbers[index] - centre) / spread)[:, None])
+        if attribute.missing is not None:
+            columns.append((inputs.levels[:, index] == attribute.missing)[:, None].astype(np.float64))
+    return np.concatenate(columns, axis=1)
+
+
+def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:
+    """Mean and standard deviation over all rows that the domain was learned from, missing values aside."""
+    values = _raw_numbers(attribute)
+    counts = np.where(np.isnan(values), 0.0, attribute.counts)
+    if not counts.any():
+        return 0.0, 1.0
+    centre = float(np.average(np.nan_to_num(values), weights=counts))
+    spread = float(np.sqrt(np.average((np.nan_to_num(values) - centre) ** 2, weights=counts)))
+    return centre, spread if spread > 0 else 1.0
+
 
 LARGEST_LESSON = 100_000  # people that one model learns from; more are represented by that many
 
@@ -145,3 +307,37 @@ def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
         return np.repeat(np.arange(len(members)), members)
     steps = np.arange(most) + np.random.default_rng([_STREAM, 0]).random(most)
     return np.searchsorted(np.cumsum(members), (steps * (total / most)).astype(np.int64), side="right")
+
+
+_STRENGTHS = np.geomspace(0.5, 1e6, 60)  # where κ is searched; the last one leaves the predictions as they are
+_SMALLEST = 1e-12  # of a probability whose logarithm is taken
+
+
+def pooled_labels(people: People, held_out: HeldOut) -> Reals:
+    """π(y | x, z) of each profile: the mean of its people's predictions, shrunk with its own counts."""
+    counts = people.profiles.counts
+    profile = people.profile[held_out.record]
+    sums = [tally(profile, held_out.weight * chance, len(counts)) for chance in held_out.chances.T]
+    mass = tally(profile, held_out.weight, len(counts))
+    nobody = mass <= 0  # only people without weight: their predictions count the same
+    alone = [tally(profile, chance, len(counts)) for chance in held_out.chances.T]
+    mean = np.column_stack([np.where(nobody, plain, total) for plain, total in zip(alone, sums, strict=True)])
+    mean /= np.maximum(mean.sum(axis=1, keepdims=True), _SMALLEST)
+    strength = prior_strength(mean, counts)
+    return np.asarray((strength * mean + counts) / (strength + counts.sum(axis=1, keepdims=True)))
+
+
+def prior_strength(mean: Reals, counts: Reals) -> float:
+    """κ of the largest leave-one-out likelihood Σ n(y)·log((κ·m(y) + n(y) − 1) / (κ + Σ n − 1)) over all profiles."""
+    several = counts.sum(axis=1) > 1
+    mean, counts = mean[several], counts[several]
+    if not len(counts):
+        return float(_STRENGTHS[-1])
+    others = np.maximum(counts - 1, 0)
+    total = counts.sum(axis=1, keepdims=True) - 1
+
+    def likelihood(strength: float) -> float:
+        chance = (strength * mean + others) / (strength + total)
+        return float((counts * np.log(np.maximum(chance, _SMALLEST))).sum())
+
+    return float(_STRENGTHS[int(np.argmax([likelihood(strength) for strength in _STRENGTHS]))])

@@ -24,7 +24,7 @@ from fairmaxent.fairness.rates import (
     worst_ratio,
 )
 from fairmaxent.fit.fit import Fit
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
 

@@ -15,13 +15,13 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import highest, match_rows, row_keys, tally
-from fairmaxent.engines.lazy.frame import Lazy, check_column, collect, fresh_name, open_lazy
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
-from fairmaxent.relabelling.profiles import root_shape
+from fairmaxent.relabelling.people import root_shape
 from fairmaxent.report.delivered import Delivered
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.document import Block, Note, Paragraph, Table
-from fairmaxent.engines.lazy.frame import open_lazy
+from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import Evaluation
 from fairmaxent.evaluation.pipeline import evaluate

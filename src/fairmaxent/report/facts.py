@@ -192,7 +192,7 @@ def _checked_data(fit: Fit, data: Any) -> Any:
     try:
         check_data(fit, data)
     except LevelError:
-        if not fit.request.share:
+        if not fit.request.release:
             raise
         data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
         check_data(fit, data)
@@ -201,7 +201,7 @@ def _checked_data(fit: Fit, data: Any) -> Any:
 
 def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
     """What to try if a model's decisions are expected to stay less fair than wanted."""
-    estimate = certificate.downstream
+    estimate = certificate.estimate
     unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
     if estimate is None or not unfair:
         return None

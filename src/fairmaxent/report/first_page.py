@@ -344,7 +344,7 @@ def _with_interval(rate: GroupOutcome) -> str:
 
 
 def _model(report: Report) -> Answer:
-    estimate = report.certificate.downstream
+    estimate = report.certificate.estimate
     question = "What a model trained on this will do"
     if estimate is None and report.certificate.decisions is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
@@ -483,7 +483,7 @@ def _as_facts(report: Report) -> str:
 
 
 def _as_proof(report: Report) -> str:
-    estimate = report.certificate.downstream
+    estimate = report.certificate.estimate
     expected = {} if estimate is None else estimate.after.by_predictions
     rates = {name: rate for name, rate in expected.items() if rate is not None}
     test = "test the decisions of your own model on people it has not seen"

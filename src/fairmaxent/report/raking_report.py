@@ -12,10 +12,8 @@ from fairmaxent.document import Block, Document, Note, Paragraph, Section, Table
 from fairmaxent.document.html import to_page
 from fairmaxent.document.markdown import to_markdown
 from fairmaxent.plain_text import json_text
-from fairmaxent.raking.bounds import Bounds
-from fairmaxent.raking.certificate import RakingCertificate
-from fairmaxent.raking.few_rows import few_rows_warnings
-from fairmaxent.raking.margin_result import MarginResult
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.problem import Bounds
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import print_pdf
 from fairmaxent.report.source import Filing, Source, filed

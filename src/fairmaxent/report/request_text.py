@@ -82,14 +82,13 @@ def _others(request: Request | PaperRequest) -> Iterator[str]:
         yield from _relabelling(request.relabelling)
     for combination in request.forbid or ():
         yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
-    if request.keep:
-        kept = ", ".join([request.keep] if isinstance(request.keep, str) else request.keep)
-        yield f"Kept, even if they look like identifiers: {kept}."
+    if request.keep_columns:
+        yield f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}."
     if request.weight is not None:
         yield f"Rows are weighted by the design weights in {request.weight}."
     if request.privacy is not None:
         yield f"The result is private with {request.privacy}: everything is learned from noisy counts."
-    elif request.share:
+    elif request.release:
         yield "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
     yield "Otherwise the result is as close to the data as possible."
     if request.privacy is not None:

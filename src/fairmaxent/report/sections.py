@@ -169,7 +169,7 @@ def _model(report: Report, room: Room) -> Blocks:
         "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
         "other columns, and if they predict the old outcome, its decisions repeat it."
     )
-    decisions, estimate = report.certificate.decisions, report.certificate.downstream
+    decisions, estimate = report.certificate.decisions, report.certificate.estimate
     if decisions is not None:
         yield Paragraph(_how_it_decided(report))
         yield _titled(decisions_table(decisions, digits=3))
@@ -214,7 +214,7 @@ def _how_it_decided(report: Report) -> str:
 
 def _how_it_was_estimated(report: Report) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
-    estimate, private = report.certificate.downstream, report.promise is not None
+    estimate, private = report.certificate.estimate, report.promise is not None
     if estimate is None:
         return ""
     people = "rows drawn from the private model, in place of people" if private else "people in the original data"

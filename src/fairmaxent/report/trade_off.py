@@ -72,7 +72,7 @@ def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option]
 
 
 def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
-    pinned = request.privacy is not None or request.share
+    pinned = request.privacy is not None or request.release
     for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
     asked, plan = _asked_rate(request), request.relabelling

@@ -34,7 +34,7 @@ export function advanced(state, options, change, { draft, spend }) {
 }
 
 export const isAdvanced = (options) => Object.keys(options.also ?? {}).length ||
-  options.forbid?.length || options.weight || options.share || options.epsilon;
+  options.forbid?.length || options.weight || options.release || options.epsilon;
 
 // Columns to choose, and of each some of its levels, or all.
 function levelsOf(name, title, help, which, ifNone, columns, options, change) {
@@ -92,7 +92,7 @@ function privacy(state, options, change, draft, spend) {
   return h("fieldset", null, h("legend", null, "Privacy"),
     records.map((one) => control(one, options[one.name], (value) =>
       change({ [one.name]: value, ...(value ? { mode: "rows", base_share: null } : {}) }, { draw: true }))),
-    (isPrivate || options.share) && [
+    (isPrivate || options.release) && [
       h("label", { for: id }, "Public values of every column"),
       h("p", { class: "soft" }, isPrivate ? "A private result needs them, because levels that are learned from rows reveal who is in them."
         : "If you declare them, rare values need not be merged. May be left empty."),

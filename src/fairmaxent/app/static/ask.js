@@ -73,7 +73,7 @@ function limits(options, change) {
   return h("fieldset", null, largest(options, change),
     h("p", { class: "soft" }, "A row may count at most this many times as much as before; rates then come as close as they can."),
     slider({ label: "New combinations", value: options.base_share ?? 0.2, min: 0, max: 1, step: 0.01,
-      disabled: Boolean(options.share || options.epsilon), // then all rows are new
+      disabled: Boolean(options.release || options.epsilon), // then all rows are new
       show: (value) => percent(value), input: (value) => change({ base_share: value }) }),
     h("p", { class: "soft" }, "Share of rows that may match nobody in the data."));
 }

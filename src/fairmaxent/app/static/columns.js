@@ -10,15 +10,15 @@ const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "or
 export function drawColumns(state, options, change, again) {
   const { look } = state;
   const dropped = options.drop ?? [];
-  const kept = options.keep ?? [];
+  const kept = options.keep_columns ?? [];
   const taken = [options.outcome, options.weight, ...options.protected, ...Object.keys(options.within ?? {}), ...Object.keys(options.also ?? {})];
   const button = (label, spoken, values) => h("button", { type: "button", "aria-label": spoken, onclick: () => change(values) }, label);
   const identifier = (name) => `looks like an identifier: ${kept.includes(name) ? "kept, as you asked; see above" : "left out of new rows"}`;
   const action = ({ name, identifier: looksLikeOne }) => {
     if (taken.includes(name)) return "";
     if (!looksLikeOne) return button("Leave out", `Leave out ${name}`, { drop: [...dropped, name], ...forgotten(options, name) });
-    return kept.includes(name) ? button("Do not keep", `Do not keep ${name}`, { keep: kept.filter((other) => other !== name) })
-      : button("Keep", `Keep ${name}`, { keep: [...kept, name] });
+    return kept.includes(name) ? button("Do not keep", `Do not keep ${name}`, { keep_columns: kept.filter((other) => other !== name) })
+      : button("Keep", `Keep ${name}`, { keep_columns: [...kept, name] });
   };
   const rows = look.columns.map((column) => [column.name, column.kind, whole(column.values), whole(column.missing),
     column.identifier ? identifier(column.name) : column.levels.join(", ") + (column.more ? `, and ${column.more} more` : ""),

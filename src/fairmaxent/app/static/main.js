@@ -47,7 +47,7 @@ function fail(problem) {
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
-const STAGES = { downstream: "trying out a model" };
+const STAGES = { estimate: "trying out a model" };
 const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
@@ -84,7 +84,7 @@ function sized(file) {
 
 function show(newest) {
   if (state?.table?.number !== newest.table?.number) forgetMoves();
-  state = newest;
+  state = { examples: state?.examples, most_bytes: state?.most_bytes, ...newest };
   judging = {};
   options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;

@@ -9,7 +9,7 @@ export function drawTake(section, { state, options, change, make, files }) {
     ["weights", "Your rows with weights, for learners that take sample weights"],
     ["top-up", "Only the rows to add to yours, to train on both"]];
   const mode = options.mode ?? "rows";
-  const isNew = options.share || options.epsilon; // then nobody's row may be handed on
+  const isNew = options.release || options.epsilon; // then nobody's row may be handed on
   refill(section,
     h("h2", { id: "take-title" }, "Take"),
     choose("What", mode, isNew ? modes.slice(0, 1) : modes,
@@ -21,7 +21,7 @@ export function drawTake(section, { state, options, change, make, files }) {
       form(state.forms.report, options, change),
       flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
-    mode !== "weights" && (options.keep ?? []).length > 0 && h("p", { class: "warnings" }, `You keep ${options.keep.join(", ")}. In new rows, its values ` +
+    mode !== "weights" && (options.keep_columns ?? []).length > 0 && h("p", { class: "warnings" }, `You keep ${options.keep_columns.join(", ")}. In new rows, its values ` +
       "can be repeated, and can stand in the rows of people they do not belong to. If each must stay with its person, take “Your rows with weights”."),
     h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),

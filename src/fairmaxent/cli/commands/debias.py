@@ -23,7 +23,6 @@ from fairmaxent.cli.options import (
     source_of,
 )
 from fairmaxent.cli.output_options import OutputOptions, output_options
-from fairmaxent.cli.renamed import renamed_options
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, request_options
 from fairmaxent.cli.role_options import RoleOptions, role_options
@@ -69,7 +68,6 @@ class DebiasCommand(SectionedCommand):
 @domain_options
 @reading_options
 @config_option
-@renamed_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -95,7 +93,9 @@ def command(
     wanted.check(data)
     asked.check(ctx, roles)
     if (asked.private or asked.shares) and wanted.mode != "rows":
-        raise click.UsageError(f"--mode {wanted.mode} is about your own rows; with --epsilon or --share, draw new ones")
+        raise click.UsageError(
+            f"--mode {wanted.mode} is about your own rows; with --epsilon or --release, draw new ones"
+        )
     if asked.private and wanted.evaluate:
         raise click.UsageError(
             "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "

@@ -73,7 +73,7 @@ def command(
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
     from fairmaxent.files.staging import Staging
-    from fairmaxent.inspection.text import inspection_text
+    from fairmaxent.inspection.findings import inspection_text
 
     for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
         if path == "-":
@@ -185,7 +185,10 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     }
     lines = [_HEAD, *(f"{name} = {_toml(value)}" for name, value in options.items() if value not in (None, [], (), ""))]
     if inspection.identifiers:
-        lines += ["# To keep columns that look like identifiers:", f"# keep = {_toml(list(inspection.identifiers))}"]
+        lines += [
+            "# To keep columns that look like identifiers:",
+            f"# keep_columns = {_toml(list(inspection.identifiers))}",
+        ]
     for name, items in sections.items():
         if items:
             lines += ["", f"[{name}]", *(f"{_toml(column)} = {_toml(value)}" for column, value in items)]

@@ -249,7 +249,7 @@ def _read_margins(path: str) -> TableFile:
 
 
 def _raked(source: TableFile, margins: list[TableFile], wanted: RakeOptions, columns_as: DomainOptions) -> Raking:
-    from fairmaxent.raking.pipeline import rake
+    from fairmaxent.raking.raking import rake
 
     return rake(
         source.frame,
@@ -286,7 +286,7 @@ def make_report(
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
     """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
-    from fairmaxent.raking.few_rows import few_rows_warnings
+    from fairmaxent.raking.certificate import few_rows_warnings
 
     levels = [(margin.name, level) for margin in certificate.margins for level in margin.levels]
     rows = [

@@ -1,0 +1,218 @@
+"""New rows and weights made on the workers: rows as Parquet files, weights as a column of the Dask frame.
+
+p* is the sum of the partitions' parts: the rows of the partition, and an equal share of the base. So the wanted rows of
+each cell are first divided among the partitions at random, and each partition then draws its part. Weights follow from
+the levels of a row alone: no join, and no row moves.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.draws import largest_remainders, shuffled_cells
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.weights import WeightScale
+from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
+from fairmaxent.engines.cluster_tasks import gathered, results, spread
+from fairmaxent.engines.lazy_counts import key_parts, unpacked, with_keys
+from fairmaxent.engines.lazy_frame import Lazy, fresh_name, names_of
+from fairmaxent.errors import InputError
+from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.hidden import remove_every
+from fairmaxent.maxent.forbidden import Rule, break_any
+from fairmaxent.maxent.priors.mixture import TiltedMixture
+from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.progress import Progress
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+
+@dataclass(frozen=True, eq=False)
+class RowFormat:
+    """How block codes become rows like those of the input."""
+
+    domain: Domain
+    blocks: Blocks
+    columns: tuple[str, ...]
+    weight_column: frames.Column | None  # a 1 of the same kind as the weight column
+
+    def rows(self, pooled: Codes, rng: np.random.Generator) -> Any:
+        """Draw a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
+        frame = self.domain.decode(self.blocks.unpool(pooled), rng=rng)
+        return frames.arrange(frame, self.columns, self.weight_column)
+
+
+def part_name(number: int) -> str:
+    """Name a file so that the names sort like the numbers.
+
+    >>> part_name(7)
+    'part-00007.parquet'
+    """
+    return f"part-{number:05}.parquet"
+
+
+def write_part(frame: Any, path: Path, *, readable: bool) -> None:
+    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden folder."""
+    content = io.BytesIO()
+    nw.from_native(frame, eager_only=True).write_parquet(content)
+    write_whole(path, content.getvalue(), readable=readable, tidy=False)
+
+
+def write_on_workers(
+    table: Partitions,
+    prior: Prior,
+    potentials: Reals,
+    cells: NDArray[np.intp],
+    folder: Path,
+    row_format: RowFormat,
+    *,
+    size: int,
+    evenly: bool,
+    readable: bool,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> None:
+    """Draw ``cells[i]`` rows of each cell i into files of at most ``size`` rows; the rows depend only on ``rng``.
+
+    ``evenly``: each row of the data is drawn as often as its weight says, give or take one, instead of independently.
+    ``readable``: other users may read the files.
+    """
+    client = table.client
+    travelling, rows = detached(prior, table.parts)
+    shared = {"prior": travelling, "potentials": potentials, "log_share": -float(np.log(len(table.parts)))}
+    tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
+    masses = np.array(gathered(client, _masses, tilted, blocks=row_format.blocks))
+    tasks = _files(_divided(cells, masses, rng), size)
+    arguments = (
+        [cells for _, cells in tasks],
+        [int(seed) for seed in rng.integers(2**63, size=len(tasks))],
+        [str(folder / part_name(number)) for number in range(len(tasks))],
+    )
+    sources = [tilted[part] for part, _ in tasks]
+    how = {"row_format": row_format, "evenly": evenly, "readable": readable}
+    written = spread(client, _write, sources, beside=arguments, **how)
+    _wait(written, progress)
+    results(client, written)
+    remove_every(folder)
+
+
+def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Divide the rows of each cell among the partitions at random: (parts, cells)."""
+    top = masses.max(axis=0)
+    shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T
+    shares[cells == 0] = 1.0  # such a cell may have no mass in any partition
+    return rng.multinomial(cells, shares / shares.sum(axis=1, keepdims=True)).T
+
+
+def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.intp]]]:
+    """Divide the rows that each partition draws into files: (partition, rows of each cell).
+
+    Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
+    """
+    files = []
+    for part, cells in enumerate(wanted):
+        left = cells
+        while left.any():
+            now = largest_remainders(left.astype(np.float64), min(size, int(left.sum())))
+            files.append((part, now))
+            left = left - now
+    return files
+
+
+def _wait(written: Sequence[Future], progress: Progress) -> None:
+    from distributed import as_completed
+
+    for done, _ in enumerate(as_completed(written), start=1):
+        progress("rows", done / len(written))
+
+
+# ---------------------------------------------------------------- on the workers
+
+
+def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture | None:
+    local = attached(prior, rows, log_share)
+    return None if local is None else local.tilt(potentials)
+
+
+def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
+    """Logarithm of the partition's mass in each level of the root."""
+    if tilted is None:
+        return np.full(blocks.levels[0], -np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
+
+
+def _write(
+    tilted: TiltedMixture,
+    cells: NDArray[np.intp],
+    seed: int,
+    path: str,
+    row_format: RowFormat,
+    *,
+    evenly: bool,
+    readable: bool,
+) -> None:
+    rng = np.random.default_rng(seed)
+    roots = shuffled_cells(cells, rng)
+    write_part(row_format.rows(tilted.draw(roots, rng, spread=evenly).codes, rng), Path(path), readable=readable)
+
+
+def weigh_rows(
+    lazy: Lazy,
+    roles: Roles,
+    log_levels: Reals,
+    *,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
+) -> Any:
+    """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
+
+    Design weights are scaled. Rows that break a rule get the weight 0.
+    """
+    if not lazy.implementation.is_dask():
+        raise InputError(
+            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or for another kind of "
+            "frame use fit.collect().weigh(frame)"
+        )
+    blocks = roles.blocks
+    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
+    coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
+    shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
+    return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))
+
+
+def _weighed(
+    frame: Any,
+    keys: list[str],
+    blocks: Blocks,
+    log_levels: Reals,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
+) -> Any:
+    """Weigh the rows of one partition, a pandas frame."""
+    codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
+    scores = np.zeros(len(codes))
+    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+        scores += part[column]
+    weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
+    if weight is not None:
+        weights *= scale.scaled(frame[weight].to_numpy(dtype=np.float64))
+    return frame.drop(columns=keys).assign(**{name: weights})

@@ -1,0 +1,391 @@
+"""Distinct rows in partitions on the workers: what `Table` is for rows in memory, and `PartitionedRows` as a prior.
+
+Tasks on the workers encode, merge and count the rows of a Dask frame. Each partition is an ordinary `Table`, and each
+distinct row is in exactly one of them, so every sum that a fit needs is the sum over the partitions, and the rows as a
+prior are the mixture of the partitions, each tilted where it is. Partitions are results of tasks, never data sent to
+the workers, so Dask recomputes them if a worker is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.draws import Choice, largest_remainders
+from fairmaxent.data.table import Broken, Spread, Summed, Table, equal_steps, joined, row_keys
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.engines.cluster_tasks import gathered, merged, results, spread
+from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
+from fairmaxent.engines.lazy_frame import Lazy
+from fairmaxent.errors import InputError
+from fairmaxent.maxent.logspace import softmax
+from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.maxent.priors.protocol import Density, Drawn, Prior, divergence_in_memory
+from fairmaxent.maxent.priors.rows import Rows, TiltedRows
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Tables that together hold each distinct row once; everything but sums stays on the workers."""
+
+    client: Client
+    blocks: Blocks
+    parts: tuple[Future, ...]  # each a Table
+    sizes: Reals  # (parts, 4): distinct rows, input rows, total and squares of each partition
+
+    @classmethod
+    def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
+        """Keep the partitions that have rows."""
+        sizes = np.array(gathered(client, _sizes, parts))
+        kept = np.flatnonzero(sizes[:, 0])
+        return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
+
+    def regrouped(self, most: int) -> Partitions:
+        """Merge neighbouring partitions until there are at most ``most``."""
+        if len(self.parts) <= most:
+            return self
+        groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
+        merged = [self.client.submit(_joined, group, self.blocks, pure=False) for group in groups]
+        return Partitions.of(self.client, self.blocks, merged)
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self.sizes[:, 0].sum())
+
+    @property
+    def keeps_rows(self) -> bool:
+        """No: input rows are not kept on a cluster."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Number of input rows."""
+        return int(self.sizes[:, 1].sum())
+
+    @property
+    def total(self) -> float:
+        """N: the total weight of the rows."""
+        return float(self.sizes[:, 2].sum())
+
+    @property
+    def worth(self) -> float:
+        """(Σw)²/Σw² over the input rows."""
+        return float(effective_rows(self.total, float(self.sizes[:, 3].sum())))
+
+    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, on the workers."""
+        tables: list[Reals] = merged(
+            self.client, Table.tables, _added, self.parts, wanted=list(wanted), sizes=list(sizes), of=of
+        )
+        return tables
+
+    def without(self, broken: Broken) -> Partitions:
+        """Set the count of the broken rows to zero."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.without, self.parts, broken=broken))
+
+    def reweighed(self, factor: Reals) -> Partitions:
+        """Multiply each row's count by the factor of its level in the first column."""
+        return Partitions.of(self.client, self.blocks, spread(self.client, Table.reweighed, self.parts, factor=factor))
+
+    def thinned(self, rows: int) -> Table:
+        """Bring all rows into memory, or ``rows`` of equal weight, from each partition in proportion to its weight."""
+        if self.distinct <= rows:
+            return self.collect()
+        shares = largest_remainders(self.sizes[:, 2], rows)
+        asked = np.flatnonzero(shares)
+        steps = [int(shares[part]) for part in asked]
+        table = _joined(
+            gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps]), self.blocks
+        )
+        equal = np.full(rows, self.total / rows)
+        return replace(table, counts=equal, squares=equal**2)
+
+    def collect(self) -> Table:
+        """Bring all rows into memory, in the order of a table in memory."""
+        return _joined(results(self.client, self.parts), self.blocks)
+
+
+def _sizes(table: Table) -> list[float]:
+    return [table.distinct, table.size, table.total, float(table.squares.sum())]
+
+
+def _added(lists: list[list[Reals]]) -> list[Reals]:
+    """Add lists of tables, table by table."""
+    return [np.asarray(sum(tables)) for tables in zip(*lists, strict=True)]
+
+
+def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
+    """Join tables, with their rows in lexicographic order."""
+    codes = np.concatenate([table.codes for table in tables])
+    order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
+    counts, rows, squares = (
+        np.concatenate([getattr(table, name) for table in tables])[order] for name in ("counts", "rows", "squares")
+    )
+    peaks = [table.peaks for table in tables if table.peaks is not None]
+    return Table(
+        np.asfortranarray(codes[order]), counts, rows, squares, peaks=np.concatenate(peaks)[order] if peaks else None
+    )
+
+
+def _steps(table: Table, rows: int) -> Table:
+    """Take ``rows`` rows at equal steps of the running weight, with repetition if the partition has fewer."""
+    chosen = equal_steps(table.counts, rows)
+    one = np.ones(rows)
+    return Table(table.codes[chosen], one, one, one)
+
+
+# Distinct rows that are worth a task of their own in each iteration, and a number of partitions that is always fine.
+_ROWS = 1 << 16
+_FEWEST = 8
+
+
+def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
+    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition.
+
+    Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
+    matter, so a seed gives the same rows everywhere.
+    """
+    from dask import delayed
+
+    coded, columns = keyed(lazy, domain, blocks, weight)
+    frame = coded.to_native().assign(**{columns.rows: 1})
+    totals = dict.fromkeys([columns.rows, *columns.added], "sum")
+    if columns.peak is not None:
+        totals[columns.peak] = "max"
+    counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
+    parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
+    partitions = Partitions.of(client, blocks, client.compute(parts))
+    if not partitions.distinct:
+        raise InputError("the table has no rows; pass at least one")
+    return partitions.regrouped(max(_FEWEST, -(-partitions.distinct // _ROWS)))
+
+
+def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
+    return table_of(nw.from_native(counts, eager_only=True), columns, blocks)
+
+
+Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given this partition
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedRows:
+    """w(α) on the distinct rows of all partitions; each is `Rows` whose weights sum to its share."""
+
+    blocks: Blocks
+    weighted: Partitions
+    parts: tuple[Future, ...]  # each the Rows of one partition, in the order of `weighted.parts`; may be empty
+    rows: int
+    floor: float
+
+    @classmethod
+    def of(cls, blocks: Blocks, weighted: Partitions) -> PartitionedRows:
+        """Keep the rows of positive weight and normalise over all partitions."""
+        parts = spread(weighted.client, _rows, weighted.parts, blocks=blocks, total=weighted.total)
+        sizes, floors = zip(*gathered(weighted.client, _size_and_floor, parts), strict=True)
+        return cls(blocks, weighted, tuple(parts), sum(sizes), min(floors))
+
+    @property
+    def client(self) -> Client:
+        """The Dask client of the cluster."""
+        return self.weighted.client
+
+    def tilt(self, potentials: Reals) -> TiltedPartitions:
+        """Tilt by one potential per level."""
+        return TiltedPartitions(self, potentials, *self.tilted(potentials, attrgetter("levels")))
+
+    def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
+        """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
+        mixed: Weighed = merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
+        return mixed
+
+    def log_probability(self, codes: Codes) -> Reals:
+        """log w(α), −∞ off the rows; no row is in two partitions."""
+        log_probability: Reals = merged(self.client, _log_probability, _largest, self.parts, codes=codes)
+        return log_probability
+
+    def thinned(self, rows: int) -> Prior:
+        """Bring rows at equal steps of the running weight into memory."""
+        return self if self.rows <= rows else Rows.of(self.blocks, self.weighted.thinned(rows))
+
+    @property
+    def full_support(self) -> bool:
+        """No: rows rarely cover the domain, and no bound relies on it."""
+        return False
+
+    def log_floor(self) -> float:
+        """Return the smallest log w(α)."""
+        return self.floor
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedPartitions:
+    """Rows with new weights, on the workers."""
+
+    rows: PartitionedRows
+    potentials: Reals
+    log_partition: float
+    levels: Reals
+
+    def pairs(self) -> Reals:
+        """Probability of each pair of levels, by counting."""
+        return self.rows.tilted(self.potentials, methodcaller("pairs"))[1]
+
+    def joint(self, wanted: Sequence[int]) -> Reals:
+        """Joint table of a few blocks, by counting."""
+        return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
+
+    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+        """Draw a partition for each root level, then one of its distinct rows on its worker."""
+        client, (parts, masses) = self.rows.client, self._parts
+        chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
+        seeds = rng.integers(2**63, size=len(parts))
+        asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
+        arguments = [roots[chosen == part] for part in asked], [int(seeds[part]) for part in asked]
+        drawn = gathered(client, _draw, [parts[part] for part in asked], beside=arguments, spread=spread)
+        codes = np.empty((len(roots), len(self.rows.blocks.levels)), dtype=np.intp, order="F")
+        for part, rows in zip(asked, drawn, strict=True):
+            codes[chosen == part] = rows
+        return Drawn(codes, np.full(len(roots), -1))  # raw values are not kept on a cluster
+
+    @cached_property
+    def _parts(self) -> tuple[list[Future], Reals]:
+        """The tilted partitions, kept on the workers for the next draw, and the mass of each in each root level."""
+        client = self.rows.client
+        parts = spread(client, _kept_tilt, self.rows.parts, potentials=self.potentials)
+        masses = gathered(client, _root_masses, parts, blocks=self.rows.blocks, log_partition=self.log_partition)
+        return parts, np.array(masses)
+
+
+def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any]]:
+    """Split a prior into one that can be sent, with empty rows in it, and the rows that each partition puts back.
+
+    For a prior without rows these are empty everywhere.
+    """
+    empty = Rows(prior.blocks, np.empty((0, len(prior.blocks.levels)), dtype=np.uint8), np.empty(0))
+    partitioned = [part for part in (*getattr(prior, "parts", ()), prior) if isinstance(part, PartitionedRows)]
+    return _with_rows(prior, empty), partitioned[0].parts if partitioned else [empty] * len(parts)
+
+
+def collected(prior: Prior, weighted: Table) -> Prior:
+    """Return the prior with these rows in memory instead of those on the workers."""
+    return _with_rows(prior, Rows.of(prior.blocks, weighted))
+
+
+def _with_rows(prior: Prior, rows: Rows) -> Prior:
+    if isinstance(prior, Mixture):
+        return replace(prior, parts=tuple(_with_rows(part, rows) for part in prior.parts))
+    return rows if isinstance(prior, PartitionedRows) else prior
+
+
+def divergence_on_workers(table: Partitions, density: Density) -> float:
+    """KL(rows‖p), partition by partition, each with its rows put back into the prior."""
+    prior, rows = detached(density.prior, table.parts)
+    sent = replace(density, prior=prior)
+    return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=sent, total=table.total))
+
+
+def spread_on_workers(table: Partitions, tilted: TiltedPartitions) -> Spread:
+    """Spread the weights of tilted rows over the input rows, partition by partition."""
+    shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
+    spread: Spread = merged(table.client, _spread, joined, table.parts, beside=[tilted.rows.parts], **shared)
+    return spread
+
+
+# ---------------------------------------------------------------- on the workers
+
+
+def _spread(table: Table, rows: Rows, potentials: Reals, log_partition: float) -> Spread:
+    """Spread the weights of one partition; ``log_partition`` is that of all of them."""
+    size = rows.blocks.levels[0]
+    if not rows.rows:
+        return Spread(np.zeros(size), np.zeros(size), np.zeros(size))
+    tilted = rows.tilt(potentials)
+    return Spread.of(table, np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes), size)
+
+
+def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
+    """Return the contribution of one partition to KL(data‖p); ``total`` is the weight of all partitions."""
+    if not table.total:
+        return 0.0
+    prior, share = attached(density.prior, rows), table.total / total
+    if prior is None:
+        return np.inf
+    return share * (divergence_in_memory(table, replace(density, prior=prior)) + float(np.log(share)))
+
+
+def _rows(table: Table, blocks: Blocks, total: float) -> Rows:
+    kept = table.counts > 0
+    return Rows(blocks, np.asfortranarray(table.codes[kept]), np.log(table.counts[kept] / total))
+
+
+def _size_and_floor(rows: Rows) -> tuple[int, float]:
+    return rows.rows, rows.log_floor() if rows.rows else np.inf
+
+
+def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed | None:
+    """Return log Σ and what ``take`` returns for one tilted partition; None if it has no rows."""
+    if not rows.rows:
+        return None
+    tilted = rows.tilt(potentials)
+    return tilted.log_partition, take(tilted)
+
+
+def _mixed(weighed: list[Weighed | None]) -> Weighed | None:
+    """Mix partitions: the tilted share of each is ∝ its partition function."""
+    present = [part for part in weighed if part is not None]
+    if not present:
+        return None
+    log_partition, shares = softmax(np.array([log_sum for log_sum, _ in present]))
+    mixture = sum(share * values for share, (_, values) in zip(shares, present, strict=True))
+    return log_partition, np.asarray(mixture)
+
+
+def _log_probability(rows: Rows, codes: Codes) -> Reals:
+    return rows.log_probability(codes) if rows.rows else np.full(len(codes), -np.inf)
+
+
+def _largest(log_probabilities: list[Reals]) -> Reals:
+    return np.asarray(np.max(log_probabilities, axis=0))
+
+
+def _kept_tilt(rows: Rows, potentials: Reals) -> TiltedRows | None:
+    return rows.tilt(potentials) if rows.rows else None
+
+
+def _root_masses(tilted: TiltedRows | None, blocks: Blocks, log_partition: float) -> Reals:
+    if tilted is None:
+        return np.zeros(blocks.levels[0])
+    return np.asarray(np.exp(tilted.log_partition - log_partition) * tilted.levels[blocks.slices[0]])
+
+
+def _draw(tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool) -> Codes:  # noqa: FBT001
+    return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
+
+
+def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture | None:
+    """Put the rows of a partition into a prior, and scale the shares of its other parts by exp(``log_share``).
+
+    None if nothing is left: the prior consists of rows only, and the partition has none of positive weight.
+    """
+    parts, log_shares = (prior.parts, prior.log_shares) if isinstance(prior, Mixture) else ((prior,), np.zeros(1))
+    kept = [
+        (rows, share) if isinstance(part, Rows) else (part, share + log_share)
+        for part, share in zip(parts, log_shares, strict=True)
+        if not isinstance(part, Rows) or rows.rows
+    ]
+    return Mixture(tuple(part for part, _ in kept), np.array([share for _, share in kept])) if kept else None

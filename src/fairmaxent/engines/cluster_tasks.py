@@ -1,0 +1,144 @@
+"""Work on the workers: one task for each partition; results are merged there before they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fairmaxent.data.frames import library_errors
+from fairmaxent.errors import InputError, StorageError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+# How many results one task merges.
+_MERGED = 8
+# Bytes up to which a value is sent along with each task.
+_SMALL = 1 << 12
+
+
+def active_client() -> Client | None:
+    """Return the Dask client that the user has started, if any; none is created."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def spread(
+    client: Client,
+    function: Callable[..., Any],
+    parts: Sequence[Future],
+    *,
+    beside: Sequence[Sequence[Any]] = (),
+    **shared: Any,
+) -> list[Future]:
+    """Compute ``function(part, *beside, **shared)`` for each partition, and leave the results on the workers.
+
+    Each sequence in ``beside`` has one value for each partition.
+    """
+    check_running(client)
+    small = {name: value for name, value in shared.items() if _is_small(value)}
+    large = [name for name in shared if name not in small]
+    held = ([_send(client, shared[name])] * len(parts) for name in large)
+    task = partial(_with_shared, function, small, large)
+    return list(client.map(task, parts, *beside, *held, pure=False, key=_key(function)))
+
+
+def merged(
+    client: Client,
+    function: Callable[..., Any],
+    merge: Callable[[list[Any]], Any],
+    parts: Sequence[Future],
+    *,
+    beside: Sequence[Sequence[Any]] = (),
+    **shared: Any,
+) -> Any:
+    """Merge the results of `spread` on the workers; only the final one is brought into this process."""
+    futures = spread(client, function, parts, beside=beside, **shared)
+    while len(futures) > 1:
+        groups = [futures[first : first + _MERGED] for first in range(0, len(futures), _MERGED)]
+        futures = [client.submit(merge, group, pure=False) for group in groups]
+    return results(client, futures)[0]
+
+
+def gathered(
+    client: Client,
+    function: Callable[..., Any],
+    parts: Sequence[Future],
+    *,
+    beside: Sequence[Sequence[Any]] = (),
+    **shared: Any,
+) -> list[Any]:
+    """Bring the results of `spread` into this process."""
+    return results(client, spread(client, function, parts, beside=beside, **shared))
+
+
+def results(client: Client, futures: Sequence[Future]) -> list[Any]:
+    """Wait for results and bring them into this process."""
+    from distributed import KilledWorker
+
+    check_running(client)
+    with cluster_errors():
+        try:
+            return list(client.gather(list(futures)))
+        except KilledWorker as problem:
+            raise InputError(
+                "several workers of the cluster died one after the other on the same part of the table, most likely "
+                "for lack of memory; split the frame into more partitions (frame.repartition), or give the workers "
+                "more memory"
+            ) from problem
+
+
+def cluster_errors() -> AbstractContextManager[None]:
+    """Turn the errors of a cluster that is lost while it works into one of our own."""
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"the Dask cluster failed or stopped answering ({why}); look at its logs, and run it again")
+
+    return library_errors(explain, TimeoutError, asyncio.CancelledError, CancelledError)
+
+
+def check_running(client: Client) -> None:
+    """Refuse a client that is closed."""
+    if client.status != "running":
+        raise InputError(
+            "the rows of this fit were on a Dask cluster, and its client is closed; fit again, and call fit.collect() "
+            "or fit.save(path) before you close the client"
+        )
+
+
+def _key(function: Callable[..., Any]) -> str:
+    """The name that Dask shows for the tasks."""
+    return f"fairmaxent-{function.__name__.strip('_')}"
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a value is sent along with each task; a larger one is sent to the cluster once."""
+    return len(pickle.dumps(value)) <= _SMALL
+
+
+def _send(client: Client, value: Any) -> Future:
+    """Send a value as the result of a task, which Dask can repeat; scattered data would be lost with its worker."""
+    return client.submit(_itself, value, pure=False)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _with_shared(function: Callable[..., Any], small: dict[str, Any], large: list[str], *values: Any) -> Any:
+    """Call the function with its small values, and with the large ones, which come last in ``values``."""
+    positional = len(values) - len(large)
+    return function(*values[:positional], **small, **dict(zip(large, values[positional:], strict=True)))

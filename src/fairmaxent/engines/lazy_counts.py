@@ -1,0 +1,315 @@
+"""Distinct rows counted by the engine of a lazy frame, and weights joined to its rows.
+
+Levels are expressions that the engine evaluates: numbers and times by cut points, other values by name. The levels of a
+row are packed into integer keys, by which rows are grouped and joined.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.table import Table
+from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    collect,
+    fresh_name,
+    into_engine,
+    is_missing,
+    names_of,
+    numbers,
+)
+from fairmaxent.errors import InputError, LevelError, WeightError
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DAY = 86_400_000_000  # microseconds
+_UNITS = {"ms": 1000, "s": 1_000_000}  # microseconds in those that columns of times may be counted in
+_LARGEST_KEY = 2**62
+
+
+def key_parts(sizes: Sequence[int]) -> list[range]:
+    """Split positions into runs whose sizes have a product that fits in one integer.
+
+    >>> key_parts([2**40, 2**20, 2**10, 3])
+    [range(0, 2), range(2, 4)]
+    """
+    parts, start, span = [], 0, 1
+    for position, size in enumerate(sizes):
+        if span * size > _LARGEST_KEY:
+            parts.append(range(start, position))
+            start, span = position, 1
+        span *= size
+    return [*parts, range(start, len(sizes))]
+
+
+def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, names: Sequence[str]) -> Lazy:
+    """Add integer keys that identify each distinct row, one per part: the block codes packed in mixed radix, in order.
+
+    polars gets native expressions, because only these look names up without holding the column in memory.
+    """
+    api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
+    schema = lazy.collect_schema()
+    parts = key_parts(blocks.levels)
+    keys = [
+        _key_expression(domain, blocks, part, schema, api).alias(name) for part, name in zip(parts, names, strict=True)
+    ]
+    if api is nw:
+        return lazy.with_columns(*keys)
+    coded: Lazy = nw.from_native(lazy.to_native().with_columns(keys))
+    return coded
+
+
+def _key_expression(domain: Domain, blocks: Blocks, part: range, schema: nw.Schema, api: Any) -> Any:
+    key: Any = None
+    for index in (index for block in part for index in blocks.members[block]):
+        attribute = domain.attributes[index]
+        level = level_expression(attribute, schema[attribute.name], api)
+        key = level if key is None else key * attribute.size + level
+    return key
+
+
+def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
+    """Return the level of each row as a 64-bit integer; the attribute is assumed to know every value."""
+    column = api.col(attribute.name)
+    if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
+        level = _by_cut_points(attribute, column, dtype, api)
+    elif attribute.edges is not None and attribute.missing is not None and _may_be_empty(dtype, api):
+        level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
+    elif attribute.edges is not None:
+        raise LevelError(
+            f"column {attribute.name!r} was learned as {attribute.kind} but is now {dtype}; convert it",
+            column=attribute.name,
+        )
+    else:
+        level = _by_name(attribute, column, dtype, api)
+    if attribute.missing is None:
+        return level
+    return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
+
+
+def _may_be_empty(dtype: Any, api: Any) -> bool:
+    """Whether a column of another type may hold no value; what narwhals does not know, but for polars' null, has some.
+
+    DuckDB's times of day are such a type.
+    """
+    return bool(dtype != nw.Object and (dtype != nw.Unknown or api is not nw))
+
+
+def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+    """Count the cut points that a number or time reaches."""
+    numbers = column.cast(api.Float64) if dtype.is_numeric() else column
+    total = api.lit(0).cast(api.Int16)
+    for cut in _cuts(attribute):
+        total = total + (numbers >= _literal(cut, dtype)).cast(api.Int16)
+    return total.cast(api.Int64)
+
+
+def _cuts(attribute: Attribute) -> list[float]:
+    """The start of each level but the first: the edges of bins, or the values themselves, which ascend."""
+    if attribute.edges is not None:
+        return [float(edge) for edge in attribute.edges]
+    present = attribute.size - (attribute.missing is not None)
+    firsts = frames.take(attribute.values, attribute.level_starts[1:present])
+    return [float(number) for number in frames.to_numbers(firsts)]
+
+
+def _literal(cut: float, dtype: Any) -> Any:
+    """The smallest value of a dtype that is at least ``cut``; times are compared as times, never as floats."""
+    if dtype.is_numeric():
+        return cut
+    micro = math.floor(cut * 1e6) - 2
+    while micro / 1e6 < cut:
+        micro += 1
+    unit = _UNITS.get(getattr(dtype, "time_unit", "us"), 1)
+    micro = -(-micro // unit) * unit  # an engine may round what a column cannot hold, up or down
+    if dtype == nw.Duration:
+        return datetime.timedelta(microseconds=micro)
+    if dtype == nw.Date:
+        return (_EPOCH + datetime.timedelta(days=-(-micro // _DAY))).date()
+    moment = _EPOCH + datetime.timedelta(microseconds=micro)
+    if dtype == nw.Time:
+        return moment.time() if micro < _DAY else datetime.time.max
+    zone = dtype.time_zone
+    return moment if zone is None else moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
+
+
+def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
+    """Look each value up; values that are not listed belong to the last level, which stands for all rare values."""
+    present = attribute.size - (attribute.missing is not None)
+    listed = present if attribute.is_value_coded else present - 1
+    values = frames.take(attribute.values, attribute.level_starts[:listed])
+    if not listed:
+        return api.lit(0).cast(api.Int64)
+    if api is not nw:
+        return _by_polars_name(values.to_native(), column, api)
+    names = values.to_list()
+    if dtype == nw.Categorical or dtype == nw.Enum:
+        column, names = column.cast(nw.String), [str(name) for name in names]
+    return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
+
+
+def _by_polars_name(values: Any, column: Any, polars: Any) -> Any:
+    """Look values up by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same number."""
+    if values.dtype.is_float():
+        values, column = values + 0.0, column + 0.0
+    categories = polars.Enum(values.cast(polars.String))
+    codes = column.cast(polars.String).cast(categories, strict=False).to_physical()
+    return codes.cast(polars.Int64).fill_null(len(values))
+
+
+def lazy_weight_scale(lazy: Lazy, weight: str) -> WeightScale:
+    """Find the scale of a weight column.
+
+    Refuses a column that is not numeric, or has values that are missing, negative, infinite or all zero.
+    """
+    check_column(lazy, weight)
+    dtype = lazy.collect_schema()[weight]
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
+    number = nw.col(weight).cast(nw.Float64)
+    good = (number >= 0) & (number < float("inf"))
+    totals = collect(
+        lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.max().alias("largest"))
+    )
+    rows, usable, largest = (numbers(totals, name)[0] for name in ("rows", "good", "largest"))
+    if usable < rows:
+        raise WeightError(
+            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} values that are missing, negative or "
+            "infinite; weights must be finite and not negative. Repair or drop those rows."
+        )
+    if not rows:
+        return UNSCALED  # refused when its rows are counted
+    if not largest > 0:
+        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
+    scale = WeightScale.of_largest(float(largest))
+    average = collect(lazy.select(scale.shifted(number).mean().alias("average")))
+    return replace(scale, average=float(numbers(average, "average")[0]))
+
+
+def with_shifted_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
+    """Return the frame with its weights multiplied by a power of two, so that their sum is within float64."""
+    return lazy.with_columns(scale.shifted(nw.col(weight).cast(nw.Float64)).alias(weight))
+
+
+@dataclass(frozen=True)
+class CountColumns:
+    """Names of the columns that hold keys and counts; those for design weights are None if there are none."""
+
+    keys: list[str]
+    rows: str
+    mass: str | None
+    squares: str | None
+    peak: str | None
+
+    @property
+    def added(self) -> list[str]:
+        """The columns of design weights that are added up."""
+        return [name for name in (self.mass, self.squares) if name is not None]
+
+    @property
+    def weights(self) -> list[str]:
+        """The columns of design weights."""
+        return [*self.added, *([] if self.peak is None else [self.peak])]
+
+
+def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
+    """Encode the rows: integers that identify each distinct row, and design weights with their squares.
+
+    The weights come twice: to be added up, and to find the largest.
+    """
+    names = names_of(lazy)
+    keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
+    rows, mass, squares, peak = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares", "peak"))
+    coded = with_keys(lazy, domain, blocks, keys)
+    if weight is None:
+        return coded.select(*keys), CountColumns(keys, rows, None, None, None)
+    design = nw.col(weight).cast(nw.Float64)
+    weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares), design.alias(peak))
+    return weighted, CountColumns(keys, rows, mass, squares, peak)
+
+
+def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
+    """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
+    coded, columns = keyed(lazy, domain, blocks, weight)
+    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.added)]
+    if columns.peak is not None:
+        totals.append(nw.col(columns.peak).max())
+    counts = collect(coded.group_by(*columns.keys).agg(*totals))
+    if not len(counts):
+        raise InputError("the table has no rows; pass at least one")
+    return table_of(counts, columns, blocks)
+
+
+def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -> Table:
+    """Return the distinct rows in order, from the counts of an engine."""
+    if any(counts.get_column(key).null_count() for key in columns.keys):
+        raise InputError("the engine has rows that belong to no level; convert its columns to numbers, text or dates")
+    packed = [counts.get_column(key).to_numpy() for key in columns.keys]
+    order = np.lexsort(packed[::-1])
+    codes = unpacked([key[order] for key in packed], blocks)
+    rows = numbers(counts, columns.rows)[order]
+    if not columns.weights:
+        return Table(codes, rows, rows, rows)
+    mass, squares, peaks = (numbers(counts, name)[order] for name in columns.weights)
+    return Table(codes, mass, rows, squares, peaks=peaks)
+
+
+def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
+    """Return the block codes that keys were packed from."""
+    codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
+    for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
+        for block in reversed(part):
+            rest, codes[:, block] = np.divmod(rest, blocks.levels[block])
+    return codes
+
+
+def join_weights(
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    table: Table,
+    weights: Reals,
+    *,
+    weight: str | None,
+    scale: WeightScale,
+    name: str,
+) -> Any:
+    """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
+    parts = key_parts(blocks.levels)
+    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
+    coded = with_keys(lazy, domain, blocks, keys)
+    known = {key: _row_keys(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
+    joined = _left_join(coded, into_engine({**known, name: weights}, lazy), keys).drop(*keys)
+    if weight is not None:
+        joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
+    return joined.to_native()
+
+
+def _left_join(lazy: Lazy, known: Lazy, keys: list[str]) -> Lazy:
+    """Join by keys; polars keeps the rows in their order if it is told to."""
+    if not lazy.implementation.is_polars():
+        return lazy.join(known, on=keys, how="left")
+    joined: Lazy = nw.from_native(lazy.to_native().join(known.to_native(), on=keys, how="left", maintain_order="left"))
+    return joined
+
+
+def _row_keys(codes: Codes, blocks: Blocks, part: range) -> NDArray[np.int64]:
+    keys = np.zeros(len(codes), dtype=np.int64)
+    for block in part:
+        keys = keys * blocks.levels[block] + codes[:, block]
+    return keys

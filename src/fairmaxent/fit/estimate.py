@@ -1,0 +1,191 @@
+"""Estimate: what a model trained on the result is expected to do, and how much work finding out takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from fairmaxent.data.frames import has_library
+from fairmaxent.fairness.measure import ByGrouping
+from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.relabelling.labellers import TREE
+
+# What helps if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
+Remedy = Literal["relabel", "predictions", "weights", "none"]
+
+Range = tuple[float, float]
+Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """How a model does on people it has not seen; comparisons are by grouping, None if there is nothing to compare."""
+
+    accuracy: float
+    auc: float
+    by_predictions: ByGrouping  # statistical rate of its decisions
+    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
+    equal_opportunity: ByGrouping  # worst ratio of true positive rates
+    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
+    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
+    decided: float | None = None  # share of people whom it decides for; of several favourable outcomes, for the rarest
+    ranges: Ranges = field(default_factory=dict)  # 95 % ranges, see `metrics.trial`; fits of before have none
+
+    def range_of(self, quantity: str, grouping: str = OVERALL) -> Range | None:
+        """The range in which a quantity will be measured on other people; None if it is not known."""
+        return self.ranges.get(quantity, {}).get(grouping)
+
+
+@dataclass(frozen=True)
+class ModelEstimate:
+    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
+
+    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
+    """
+
+    student: str
+    output: str  # what it learns from: "rows" or "weights"
+    folds: int
+    threshold: float  # the probability of the favourable outcome above which it decides for it
+    remedy: Remedy
+    before: ModelScores
+    after: ModelScores
+    blind: bool = False  # it does not see the protected columns
+    rounds: int = 1  # how many times people were split into folds
+    people: int = 0  # whom it decided about in each round; 0: not known
+    measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
+    refitted: bool = True  # the fit was repeated without the people decided about; else its own labels were used
+    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
+
+
+@dataclass(frozen=True)
+class NotEstimated:
+    """Why there is no estimate: texts and options (`errors.Option`)."""
+
+    why: tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """An estimate that is made when it is first asked for."""
+
+    make: Callable[[], ModelEstimate | NotEstimated]
+
+    @cached_property
+    def result(self) -> ModelEstimate | NotEstimated:
+        """The estimate."""
+        return self.make()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was asked for already."""
+        return "result" in vars(self)
+
+
+Estimated = ModelEstimate | NotEstimated | Deferred | None  # None: nothing was asked for
+
+
+# ---------------------------------------------------------------- how much work it is
+
+# The work is training models: the student twice in each fold, and in a relabelled fit the labeller as well. What one
+# training takes was measured for gradient boosting on tables of 500 to 30,000 rows.
+
+FOLDS = 3
+
+SECONDS = 10.0  # an estimate that nobody asked for takes at most this long, as far as can be expected
+_CHEAP = 5.0  # seconds within which people are split into folds again
+_ROUNDS = 3  # of splitting people into folds, at most
+MOST_PEOPLE = 50_000  # of a larger table, that many represent all
+_FEWEST_PEOPLE = 2_000  # of a larger table, fewer represent too little
+
+_TRAINING = 0.25  # seconds of one training, whatever the table
+_PER_CELL = 2e-6  # seconds for each row and column
+_FIT = 0.1  # seconds of one fit, whatever the table
+_TREE = 0.05  # of one training takes the rooted tree
+
+# Trainings in a relabelled fit: of the labeller, and in a closed loop of the labeller and of the student.
+_LABELLING = 5
+_LOOP_LABELLING = 15
+_LOOP = 25
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work is put into an estimate."""
+
+    people: int  # that it is made from
+    judged: int = FOLDS  # folds that are decided about, of `FOLDS`
+    rounds: int = 1
+    refits: bool = True  # the fit is repeated without each fold; else its own labels are used
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an estimate is made of, as far as its duration goes."""
+
+    rows: int
+    columns: int  # that models see
+    outcomes: int
+    request: Request
+    plan: Estimate
+
+    def seconds(self, effort: Effort) -> float:
+        """What an estimate is expected to take, with the trial of remedies."""
+        once = self._once(effort.people, refits=effort.refits)
+        return effort.judged * (effort.rounds * once + self._remedies(effort.people))
+
+    def _once(self, people: int, *, refits: bool = True) -> float:
+        """One fold: a fit, and a student before and after. A closed loop is not repeated."""
+        relabelling, one = self.request.relabelling if refits else None, self._training(people)
+        trainings = 2 * _relative(self.plan.student)
+        if relabelling is not None:
+            trainings += _LABELLING * _relative(relabelling.labeller)
+        return trainings * one + _FIT + one / 4
+
+    def _remedies(self, people: int) -> float:
+        """One fold of the remedies: relabelling by the rooted tree, and weights instead of rows."""
+        relabelling, one = self.request.relabelling, self._training(people)
+        trainings = 0.0
+        if relabelling is None or relabelling.parity != "predictions":
+            trainings += _relative(self.plan.student) + (_LABELLING + _LOOP_LABELLING + _LOOP) * _TREE
+        if self.plan.output == "rows":
+            trainings += _relative(self.plan.student)
+        return trainings * one
+
+    def _training(self, people: int) -> float:
+        learned = people * (FOLDS - 1) / FOLDS
+        return (_TRAINING + _PER_CELL * learned * self.columns) * (self.outcomes if self.outcomes > 2 else 1)
+
+    def effort_asked_for(self) -> Effort:
+        """The effort for an estimate that somebody asked for: everybody, and more rounds if they are cheap."""
+        people = min(self.rows, MOST_PEOPLE)
+        rounds = int(_CHEAP / (FOLDS * self._once(people)))
+        return Effort(people, rounds=max(1, min(_ROUNDS, rounds)))
+
+    def effort_by_default(self) -> Effort | None:
+        """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
+
+        Rounds are saved first, then people, then the repetition of a relabelled fit, which can take long by itself.
+        If all that is not enough, only one of the folds is decided about.
+        """
+        asked = self.effort_asked_for()
+        fewer = [replace(asked, people=people, rounds=1) for people in self._fewer_people(asked.people)]
+        if self.request.relabelling is not None:
+            fewer += [replace(effort, refits=False) for effort in fewer]
+        alone = [replace(effort, judged=1) for effort in fewer]
+        return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
+
+    def _fewer_people(self, people: int) -> list[int]:
+        result, least = [people], min(self.rows, _FEWEST_PEOPLE)
+        while result[-1] > least:
+            result.append(max(least, round(0.8 * result[-1])))
+        return result
+
+
+def _relative(model: Any) -> float:
+    """How long one training takes, relative to gradient boosting; a user's own classifier counts the same."""
+    tree = isinstance(model, str) and model == TREE
+    return _TREE if tree or (model is None and not has_library("sklearn")) else 1.0

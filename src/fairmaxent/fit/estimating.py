@@ -1,0 +1,327 @@
+"""Estimating: how a model trained on the result will treat the people in the data.
+
+Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
+This is estimated before anybody trains one, by cross-fitting: people are dealt to folds, the fit is repeated without
+one fold, a model learns from its output, and decides about the people of that fold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.roles import Reading
+from fairmaxent.data.table import Table, match_rows
+from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fairness.measure import ByGrouping, Measure
+from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.remarks import less_fair
+from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
+from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
+from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
+from fairmaxent.progress import Progress, silent
+from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
+from fairmaxent.relabelling.people import Lesson, People, root_shape
+
+_STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+
+
+def represented(data: Reading, most: int) -> Reading:
+    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups.
+
+    Each person has a row of their own, even if an engine counted the rows.
+    """
+    table = data.table.collect()
+    rng = np.random.default_rng([_STREAM, 0])
+    if table.keeps_rows:
+        rows = np.arange(len(table.inverse))
+        if len(rows) <= most:
+            return data
+        order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
+        return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
+    people = np.cumsum(np.round(table.rows).astype(np.int64))  # distinct rows are sorted by outcome and group
+    total = int(people[-1])
+    steps = np.arange(total) if total <= most else _steps(total, most, rng)
+    distinct = np.searchsorted(people, steps, side="right")
+    weights = None if data.weight_column is None else (table.counts / np.maximum(table.rows, 1.0))[distinct]
+    return _of(replace(data, positions=None), table, distinct, weights)
+
+
+def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
+    """The people in these rows of a reading that keeps them."""
+    table = data.table.collect()
+    positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
+    weights = None if data.design is None else data.design[rows]
+    return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
+
+
+def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
+    """Deal people to folds like cards, at random within each group and outcome.
+
+    Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
+    about, and seem to know people whom it has not seen.
+    """
+    if len(people.size) < 2 * folds:
+        raise InputError(
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
+        )
+    shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
+    order = np.lexsort((shuffled, people.outcome, people.group))
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order] = np.arange(len(order)) % folds
+    return fold
+
+
+def _of(data: Reading, table: Table, distinct: NDArray[np.intp], weights: Reals | None) -> Reading:
+    codes = np.asfortranarray(table.codes[distinct])
+    return replace(data, table=Table.compress(codes, data.roles.blocks.levels, weights), design=weights)
+
+
+def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One position from each of ``most`` equal steps."""
+    return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
+
+
+_SURE = 0.975  # share of replicates in which a remedy must be better
+
+# A fit of other rows, or with another request. It learns soft labels anew, because those at hand have seen the fold.
+Refit = Callable[[Reading, Request], Fit]
+# What a student learns from, given who it may learn from, and a seed.
+MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
+
+
+@dataclass(frozen=True, eq=False)
+class Tryout:
+    """All that it takes to try a student out on the people of a table."""
+
+    fit: Fit
+    data: Reading  # its people, or some of them: everybody has a row
+    request: Request
+    refit: Refit
+    plan: Estimate
+    effort: Effort
+
+    @property
+    def measure(self) -> Measure:
+        """Who is compared, and for which outcomes."""
+        return self.fit.certificate.measure
+
+    @cached_property
+    def student(self) -> Labeller:
+        """The model that is tried out."""
+        return choose_labeller(self.data.roles, self.plan.student, blind=self.plan.blind)
+
+    @cached_property
+    def people(self) -> People:
+        """The people whom it is tried out on."""
+        return _people(self.data)
+
+    def trial(self, lesson: MakeLesson, progress: Progress = silent) -> Trial:
+        """Let students decide about people they have not seen."""
+        people, runs = self.people, []
+        judged = np.arange(len(people.size))
+        steps = self.effort.rounds * self.effort.judged
+        for number in range(self.effort.rounds):
+            fold = fold_of_each(people, FOLDS, seed=number)
+            judged = np.flatnonzero(fold < self.effort.judged)
+            chances = np.empty((len(people.size), people.outcomes))
+            for held in range(self.effort.judged):
+                progress("estimate", (number * self.effort.judged + held) / steps)
+                asked = np.flatnonzero(fold == held)
+                student = self.student.learn(lesson(fold != held, number * FOLDS + held))
+                chances[asked] = student(people.inputs.take(asked))
+            runs.append(Run(fold[judged], chances[judged]))
+        return Trial(
+            people.outcome[judged],
+            people.group[judged],
+            people.weight[judged] * ~np.isin(people.outcome[judged], self._unknown_outcomes),
+            runs,
+            self.measure.favourable,
+            dict(self._groupings()),
+            self.request.threshold,
+            self._strata,
+        )
+
+    @property
+    def _strata(self) -> int:
+        """Number of strata within which groups are compared; 1 if there are none."""
+        shape = self.data.roles.blocks.shape(0)
+        return math.prod(shape[len(shape) - self.measure.strata :])
+
+    @property
+    def _unknown_outcomes(self) -> list[int]:
+        """Outcome levels that stand for missing; nobody can say whether a decision about these people is right."""
+        return [level for axis, level in self.measure.left_out if axis == 0]
+
+    def _groupings(self) -> Iterator[tuple[str, Codes]]:
+        """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
+        blocks = self.data.roles.blocks
+        shape, (_, groups) = blocks.shape(0), root_shape(blocks)
+        levels = np.unravel_index(np.arange(groups), shape[1:])
+        for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
+            sizes = [shape[axis] for axis in grouping]
+            codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+            for axis, level in (*self.measure.left_out, *self.measure.outside):
+                if axis in grouping:
+                    codes[levels[axis - 1] == level] = -1
+            yield name, codes
+
+    def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
+        """What a student learns from the people kept, with the weights and labels that the fit gave them.
+
+        Labels come from a model that has seen everybody; they tell little about single people, and those whom the
+        student decides about are not among the people it learns from.
+        """
+        weights, table = spread_over_rows(self.fit, support_weights(self.fit)), self.data.table.collect()
+        rows = match_rows(self.fit.distinct_rows.codes, table.codes, self.data.roles.blocks.levels)[table.inverse]
+        return _lesson(self.people, with_design(weights[rows], self.data.design), np.flatnonzero(kept))
+
+    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
+        """What a student learns from, made by a fit that never saw some people."""
+        try:
+            rest = some_rows(self.data, np.flatnonzero(kept))
+            fit = self.refit(rest, request)
+            return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
+        except (InfeasibleError, InputError) as problem:
+            raise type(problem)(
+                "the estimate fits the table again without some of its rows, and that failed (",
+                problem,
+                "); use ",
+                Option("estimate", None),
+            ) from problem
+
+
+def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> ModelEstimate:
+    """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
+    people, request = tryout.people, tryout.request
+    refits = tryout.effort.refits
+    output = output if refits else "weights"
+
+    def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
+        return people.lesson(kept.astype(np.int64))
+
+    fair = partial(tryout.fair_lesson, request=request, output=output) if refits else tryout.known_lesson
+    before = tryout.trial(as_it_is, _part(progress, 0.0, 0.4))
+    after = tryout.trial(fair, _part(progress, 0.4, 0.8))
+    scores = _scores(after)
+    remedy, remedied = _remedy(tryout, output, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
+    progress("estimate", 1.0)
+    return ModelEstimate(
+        student=name_of(tryout.student),
+        output=output,
+        folds=FOLDS,
+        threshold=request.threshold,
+        remedy=remedy,
+        before=_scores(before),
+        after=scores,
+        blind=tryout.plan.blind,
+        rounds=tryout.effort.rounds,
+        people=len(after.truth),
+        measured_on=round(len(people.size) / FOLDS),
+        remedied=remedied,
+        refitted=refits,
+    )
+
+
+def _part(progress: Progress, start: float, end: float) -> Progress:
+    """Report a part of the work."""
+    return lambda stage, share: progress(stage, start + (end - start) * share)
+
+
+def _people(data: Reading) -> People:
+    table = data.table.collect()
+    return People.of(data.roles, table, table.counts, positions=data.positions, design=data.design)
+
+
+def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
+    """The rows with their fair weights, by outcome."""
+    # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
+    filled = bool(fit.certificate.filled_cells)
+    fair = fit.weighted.collect().counts * fit.table.size if filled else support_weights(fit)
+    weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
+    return _lesson(_people(data), weights)
+
+
+def _lesson(people: People, weights: Reals, some: NDArray[np.intp] | None = None) -> Lesson:
+    """People, or some of them, with their weights by outcome; if there is one weight for each, by the one they have."""
+    if weights.ndim == 1:
+        weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
+    return Lesson(people.inputs, weights) if some is None else Lesson(people.inputs.take(some), weights[some])
+
+
+def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
+    """As many drawn rows as the table has."""
+    roles = fit.roles
+    drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))
+    table = Table.compress(roles.blocks.pool(drawn.codes), roles.blocks.levels)
+    # Models see the numbers of new rows as they see those of people: raw, or as bins.
+    positions = None if data.positions is None else drawn.positions
+    people = People.of(roles, table, table.counts, positions=positions, design=None)
+    return people.lesson(people.size)
+
+
+def _scores(trial: Trial) -> ModelScores:
+    """Take the scores and their ranges; NaN becomes None."""
+    expected = trial.expected()
+
+    def value(score: Score) -> float | None:
+        return None if np.isnan(score.value) else score.value
+
+    def span(score: Score) -> Range | None:
+        return None if np.isnan(score.low) else (score.low, score.high)
+
+    def each(quantity: str) -> ByGrouping:
+        return {name: value(score) for name, score in expected[quantity].items()}
+
+    return ModelScores(
+        accuracy=expected["accuracy"][OVERALL].value,
+        auc=expected["auc"][OVERALL].value,
+        by_predictions=each("by_predictions"),
+        by_probabilities=each("by_probabilities"),
+        equal_opportunity=each("equal_opportunity"),
+        equalised_odds=each("equalised_odds"),
+        calibration_gap=each("calibration_gap"),
+        decided=each("decided")[OVERALL],
+        ranges={
+            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
+        },
+    )
+
+
+# ---------------------------------------------------------------- remedies
+
+
+def _remedy(tryout: Tryout, output: OutputOption, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
+    """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
+    once = replace(tryout, effort=replace(tryout.effort, rounds=1))
+    best, gained, rates = None, 0.0, {}
+    for name, (request, learned_from) in _candidates(tryout.request, output).items() if short else ():
+        try:
+            tried = once.trial(partial(once.fair_lesson, request=request, output=learned_from))
+        except (InfeasibleError, InputError):  # it cannot be done with these data
+            continue
+        gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
+        sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
+        if sum(sure.values()) > gained:
+            best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
+            rates = {grouping: decided[grouping] for grouping in sure}
+    return ("none", None) if best is None else (best, rates)
+
+
+def _candidates(request: Request, output: OutputOption) -> dict[Remedy, tuple[Request, OutputOption]]:
+    """What may help. Relabelling is tried with the rooted tree, which takes no time to learn."""
+    plan = request.relabelling or Relabel(threshold=request.threshold)
+    result: dict[Remedy, tuple[Request, OutputOption]] = {}
+    if plan.parity != "predictions":
+        quick = replace(request, relabel=replace(plan, parity="predictions", labeller=TREE, student=TREE))
+        result["relabel" if request.relabelling is None else "predictions"] = (quick, output)
+    if output == "rows":
+        result["weights"] = (request, "weights")
+    return result

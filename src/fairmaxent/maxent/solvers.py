@@ -1,0 +1,378 @@
+"""Solvers of the dual: frozen configurations with one method, ``solve``, and the one loop that all of them share.
+
+`Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a thinned table, corrected by what
+the gradients show. `NewtonCG` is for more features than a dense Hessian can hold. `BoxNewton` is the box-constrained
+Newton of the paper's appendix ("Full algorithm", Algorithm 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import e, log
+from typing import Protocol
+
+import numpy as np
+
+from fairmaxent.data.arrays import Reals
+from fairmaxent.errors import InputError, SolverError
+from fairmaxent.maxent.dual import Dual, Point
+
+# Below this residual a solver that can make no further progress has met the limits of float64, not a problem.
+ROUNDING = 1e-9
+
+
+class Status(StrEnum):
+    """How a solver ended."""
+
+    CONVERGED = "converged"
+    UNBOUNDED = "unbounded: no distribution on this support meets the target"
+    STALLED = "stalled: no step lowers the dual, although the target is not met"
+    OUT_OF_ITERATIONS = "stopped at the iteration limit"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Multipliers λ, and how good they are."""
+
+    multipliers: Reals
+    value: float  # h(λ)
+    residual: float  # max |E[φ] − θ|
+    iterations: int
+    status: Status
+    method: str
+
+
+class Solver(Protocol):
+    """Minimises a dual."""
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+        ...
+
+
+Step = Callable[[Point], Point | None]
+
+_SHORT = 0.3  # of the slope that is left after a step that was too short
+
+
+def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int) -> Solution:
+    """Repeat ``step`` from λ = 0 until the gradient vanishes.
+
+    A step that returns None can make no progress. A dual below every value that a feasible target allows
+    (see :meth:`Dual.floor`) proves that there is no solution. Before each step :attr:`Dual.watch` is told how much of
+    the way is done.
+    """
+    point, reached = dual.start, 0.0
+    floor = dual.floor() - 1e-6
+    status = Status.OUT_OF_ITERATIONS
+    iterations = 0
+    for iterations in range(max_iterations + 1):
+        reached = max(reached, _way(dual.start.residual, point.residual, tolerance))
+        dual.watch(reached)
+        if point.residual <= tolerance:
+            status = Status.CONVERGED
+            break
+        if point.value < floor:
+            status = Status.UNBOUNDED
+            break
+        if iterations == max_iterations:
+            break
+        following = step(point)
+        if following is None:
+            status = Status.CONVERGED if point.residual <= ROUNDING else Status.STALLED
+            break
+        point = following
+    return Solution(point.multipliers, point.value, point.residual, iterations, status, method)
+
+
+def _way(start: float, now: float, tolerance: float) -> float:
+    """How far the residual has come from the start to the tolerance, in digits, from 0 to 1."""
+    if now <= tolerance:
+        return 1.0
+    return max(0.0, math.log(start / now) / math.log(start / max(tolerance, 1e-300)))
+
+
+def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
+    """Halve the step until the dual falls enough (Armijo), or the residual clearly falls.
+
+    Close to the optimum the dual changes by less than its rounding error while the gradient still improves.
+
+    A step that leaves much of the slope is too short, as where a rare combination has to become rarer still: Newton's
+    method takes its exponential for a parabola, and wins a factor e at a time. Then twice the step is tried.
+    """
+    slope = float(point.gradient @ direction)
+    rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
+    length = 1.0
+    for _ in range(60):
+        trial = dual.at(point.multipliers + length * direction)
+        if trial.residual <= 0.9 * point.residual and trial.value <= point.value + rounding:
+            short = float(trial.gradient @ direction) < _SHORT * slope
+            farther = dual.at(point.multipliers + 2 * length * direction) if short else trial
+            return farther if farther.residual < trial.residual else trial
+        if trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding:
+            return trial
+        length *= 0.5
+    return None
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton's method with backtracking: a few iterations if the dual is regular."""
+
+    tolerance: float = 1e-12
+    max_iterations: int = 200
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+        last: _Last | None = None  # None: the next step needs a Hessian
+
+        def step(point: Point) -> Point | None:
+            nonlocal last
+            if last is not None and last.finishes(point, self.tolerance):
+                following, last = backtrack(dual, point, last.direction(point)), None
+                if following is not None:
+                    return following
+            last = _Last(regularised(point.hessian()), point.residual)
+            return backtrack(dual, point, last.direction(point))
+
+        return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """The Hessian of the last step, and the residual that the step began with."""
+
+    hessian: Reals
+    residual: float
+
+    def direction(self, point: Point) -> Reals:
+        """−H⁻¹g."""
+        return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
+
+    def finishes(self, point: Point, tolerance: float) -> bool:
+        """Say whether one more step with this Hessian will do, so that the last one of all costs none.
+
+        Such a step shrinks the residual about as much as the step before (Shamanskii); half a digit is left to spare.
+        """
+        return 3 * point.residual**2 <= tolerance * self.residual
+
+
+def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
+    """H⁻¹g; see `regularised`."""
+    return np.asarray(np.linalg.solve(regularised(hessian), gradient))
+
+
+def regularised(hessian: Reals) -> Reals:
+    """H with just enough added to the diagonal for it to factorise.
+
+    H is singular where features repeat each other on the support (rows alone often do). The gradient then
+    lies in its range, and a vanishing ridge picks the shortest of the equivalent steps.
+    """
+    scale = float(np.max(np.diag(hessian), initial=np.finfo(float).tiny))
+    ridge = 1e-14 * scale
+    identity = np.eye(len(hessian))
+    while ridge <= scale:
+        regular = hessian + ridge * identity
+        try:
+            np.linalg.cholesky(regular)  # only to see that it is positive definite
+        except np.linalg.LinAlgError:
+            ridge *= 100
+        else:
+            return np.asarray(regular)
+    raise SolverError("the Hessian of the dual is not a covariance; please report this with the data that led to it")
+
+
+_MEMORY = 12  # changes of the gradient that are remembered
+_ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
+
+
+@dataclass(frozen=True)
+class ThinnedNewton:
+    """Newton's method whose Hessian is estimated rarely, from a part of the rows, and improved in between.
+
+    A Hessian counts every pair of blocks in every row; a gradient counts every block. So the rows are thinned for the
+    Hessian, and every step corrects it by the change of the exact gradient (limited-memory BFGS). Where the iteration
+    ends is decided by the gradient alone. A step that this Hessian cannot make is tried with all rows.
+    """
+
+    rows: int
+    """That the Hessian is estimated from."""
+    refresh: int
+    """Steps after which it is estimated anew."""
+    tolerance: float = 1e-12
+    max_iterations: int = 500
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+        thinned = dual.thinned(self.rows)
+        model = _Curvature(_inverse(dual.start, thinned))
+
+        def step(point: Point) -> Point | None:
+            nonlocal model
+            if model.steps >= self.refresh:
+                model = _Curvature(_inverse(point, thinned))
+            following = backtrack(dual, point, -model.solve(point.gradient))
+            if following is None and model.steps:  # what was learned far away misleads here
+                model = _Curvature(_inverse(point, thinned))
+                following = backtrack(dual, point, -model.solve(point.gradient))
+            if following is None and point.residual > _ENDED:  # features repeat each other but for a few rows
+                model = _Curvature(np.asarray(np.linalg.inv(regularised(point.hessian()))))
+                following = backtrack(dual, point, -model.solve(point.gradient))
+            if following is not None:
+                model.learn(following.multipliers - point.multipliers, following.gradient - point.gradient)
+            return following
+
+        return iterate(
+            dual, step, method="thinned-newton", tolerance=self.tolerance, max_iterations=self.max_iterations
+        )
+
+
+def _inverse(point: Point, thinned: Dual) -> Reals:
+    """H⁻¹ with correlations from the thinned rows and the exact variances; a feature unseen there stands alone."""
+    hessian = thinned.at(point.multipliers).hessian()
+    rough, exact = np.diag(hessian), point.variance()
+    seen = rough > 1e-12 * exact
+    scale = np.sqrt(np.divide(exact, rough, out=np.zeros_like(exact), where=seen))
+    hessian = hessian * np.outer(scale, scale)
+    hessian[~seen, ~seen] = exact[~seen]
+    return np.asarray(np.linalg.inv(regularised(hessian)))
+
+
+@dataclass
+class _Curvature:
+    """H⁻¹ as first estimated, and how the gradient changed along the steps since."""
+
+    inverse: Reals
+    steps: int = 0
+    changes: deque[tuple[Reals, Reals, float]] = field(default_factory=lambda: deque(maxlen=_MEMORY))
+
+    def learn(self, step: Reals, change: Reals) -> None:
+        """Remember a step unless rounding has eaten its curvature."""
+        self.steps += 1
+        curvature = float(step @ change)
+        if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+            self.changes.append((step, change, curvature))
+
+    def solve(self, gradient: Reals) -> Reals:
+        """H⁻¹g by the two loops of L-BFGS (Nocedal and Wright, Algorithm 7.4)."""
+        result = gradient.copy()
+        weights = []
+        for step, change, curvature in reversed(self.changes):
+            weights.append(float(step @ result) / curvature)
+            result -= weights[-1] * change
+        result = self.inverse @ result
+        for (step, change, curvature), weight in zip(self.changes, reversed(weights), strict=True):
+            result += (weight - float(change @ result) / curvature) * step
+        return result
+
+
+@dataclass(frozen=True)
+class NewtonCG:
+    """Inexact Newton that sees the Hessian only through differences of gradients.
+
+    A Hessian-vector product is a central difference of two gradients. Its error only makes the step inexact: where
+    the iteration ends is decided by the gradient alone, which is exact.
+    """
+
+    tolerance: float = 1e-12
+    max_iterations: int = 200
+    max_products: int = 500  # Hessian-vector products per step
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+
+        def step(point: Point) -> Point | None:
+            return backtrack(dual, point, self._direction(dual, point))
+
+        return iterate(dual, step, method="newton-cg", tolerance=self.tolerance, max_iterations=self.max_iterations)
+
+    def _direction(self, dual: Dual, point: Point) -> Reals:
+        """Solve Hd = −g by conjugate gradients, preconditioned as if blocks were independent.
+
+        Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is
+        flat; there we stop with what we have, a descent direction already.
+        """
+        levels = point.tilted.levels
+        residual = -point.gradient
+        enough = min(0.1, point.residual**0.5) * float(np.linalg.norm(residual))
+        direction = np.zeros(dual.size)
+        search = dual.features.precondition(levels, residual)
+        power = float(residual @ search)
+        for _ in range(self.max_products):
+            curved = _hessian_product(dual, point, search)
+            curvature = float(search @ curved)
+            if curvature <= 1e-12 * power:
+                return direction if direction.any() else search
+            direction = direction + (power / curvature) * search
+            residual = residual - (power / curvature) * curved
+            if float(np.linalg.norm(residual)) <= enough:
+                break
+            scaled = dual.features.precondition(levels, residual)
+            previous, power = power, float(residual @ scaled)
+            search = scaled + (power / previous) * search
+        return direction
+
+
+def _hessian_product(dual: Dual, point: Point, vector: Reals) -> Reals:
+    """H·vector as a central difference of gradients."""
+    step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
+    ahead = dual.at(point.multipliers + step * vector).gradient
+    behind = dual.at(point.multipliers - step * vector).gradient
+    return np.asarray((ahead - behind) / (2 * step))
+
+
+@dataclass(frozen=True)
+class BoxNewton:
+    """λ ← λ + y/e² with y the minimiser of ⟨g, y⟩ + yᵀHy/2e in the box ‖y‖_∞ ≤ 1/8n, ‖λ + y‖_∞ ≤ R.
+
+    R = 8n·log(1/Cε) and at most T = 16nR·log(1/Cε) iterations. Provable for every start, and slow: each
+    step is at most 1/8ne² long, and 1/e of a Newton step close to the optimum. The paper runs all T
+    iterations; we stop as soon as the gradient shows that nothing is left to gain.
+    """
+
+    base_share: float  # the paper's C
+    epsilon: float = 1e-6
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if not 0 < self.base_share <= 1:
+            raise InputError(
+                f"BoxNewton needs base_share in (0, 1], got {self.base_share}: its bounds R and T grow without limit "
+                "as C goes to 0. Use Newton for C = 0."
+            )
+
+    def solve(self, dual: Dual) -> Solution:
+        """Minimise from λ = 0."""
+        size = max(1, dual.size)
+        logarithm = log(1 / (self.base_share * self.epsilon))
+        radius = 8 * size * logarithm
+        limit = int(16 * size * radius * logarithm)
+
+        def step(point: Point) -> Point:
+            low = np.maximum(-1 / (8 * size), -radius - point.multipliers)
+            high = np.minimum(1 / (8 * size), radius - point.multipliers)
+            return dual.at(point.multipliers + box_minimiser(point.gradient, point.hessian(), low, high) / e**2)
+
+        return iterate(dual, step, method="box-newton", tolerance=self.tolerance, max_iterations=limit)
+
+
+def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> Reals:
+    """Minimise ⟨g, y⟩ + yᵀHy/2e subject to low ≤ y ≤ high.
+
+    Where the unconstrained minimiser lies in the box it is the answer. Otherwise the quadratic program is, with
+    H/e = LLᵀ, the bounded least-squares problem min ‖Lᵀy + L⁻¹g‖, solved by an active-set method.
+    """
+    from scipy.optimize import lsq_linear
+
+    free = -e * solve_regularised(hessian, gradient)
+    if np.all(free >= low) and np.all(free <= high):
+        return free
+    matrix = hessian / e
+    ridge = 1e-12 * max(float(np.diag(matrix).max()), 1e-300)
+    lower = np.linalg.cholesky(matrix + ridge * np.eye(len(matrix)))
+    offset = np.linalg.solve(lower, gradient)
+    return np.asarray(lsq_linear(lower.T, -offset, bounds=(low, high), method="bvls", tol=1e-12).x)
