@@ -18,7 +18,8 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import ParityOption, Relabel, Request
-from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+from fairmaxent.metrics.definitions import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
 from fairmaxent.progress import Progress, silent
 
