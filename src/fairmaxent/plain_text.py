@@ -53,19 +53,19 @@ def escaped_json(text: str) -> str:
     return _STEERING.sub(_json_escape, text)
 
 
-def plain_json(value: Any, text: Callable[[Any], Any] = str) -> Any:
-    """The value as JSON can hold it: records become objects, what is no number (infinite, NaN) null.
+def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False) -> Any:
+    """The value as JSON can hold it: records become objects, what is no number (infinite, NaN) null unless ``exact``.
 
     What has no form in JSON is written by ``text``.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_json(getattr(value, field.name), text) for field in fields(value)}
+        return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain_json(item, text) for key, item in value.items()}
+        return {str(key): plain_json(item, text, exact=exact) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_json(item, text) for item in value]
+        return [plain_json(item, text, exact=exact) for item in value]
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+        return float(value) if exact or math.isfinite(value) else None
     return value if isinstance(value, bool | int | str | None) else text(value)
 
 

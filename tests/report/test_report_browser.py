@@ -24,7 +24,6 @@ from fairmaxent import DependencyError, Estimate, Relabel
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, browser, build_report
 from fairmaxent.report.first_page import first_page
-from fairmaxent.report.pdf import to_pdf
 from fairmaxent.report.source import WrittenFile
 from fairmaxent.report.writer import html_report
 
@@ -209,7 +208,7 @@ def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    content = to_pdf(reports["weights"])
+    content = browser.print_pdf(html_report(reports["weights"], paper="A4"))
     assert content.startswith(b"%PDF-")
     assert b"/StructTreeRoot" in content  # tagged, for screen readers
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -17,7 +17,7 @@ from fairmaxent.fit import certificate
 from fairmaxent.report import build_report
 from fairmaxent.report.writer import html_report
 
-CSS = files("fairmaxent.report").joinpath("report.css").read_text(encoding="utf-8")
+CSS = files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
 TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2 AA: 1.4.3 and 1.4.11
 
 

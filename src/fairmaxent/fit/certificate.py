@@ -123,11 +123,16 @@ class Certificate(Facts):
         return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON."""
+        """Everything as plain Python values, for JSON: a number that is not finite is None."""
+        plain: dict[str, Any] = plain_json(self.values())
+        return plain
+
+    def values(self) -> dict[str, Any]:
+        """The same with the numbers as they are, for model files."""
         skipped = ("measure", "table", "estimated", "privacy")
-        values = {key: plain_json(value) for key, value in vars(self).items() if key not in skipped}
+        values = {key: plain_json(value, exact=True) for key, value in vars(self).items() if key not in skipped}
         ledger = None if self.privacy is None else self.privacy.to_dict()
-        return values | {"estimate": plain_json(self.estimate), "privacy": ledger}
+        return values | {"estimate": plain_json(self.estimate, exact=True), "privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
