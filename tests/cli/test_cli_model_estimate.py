@@ -130,7 +130,7 @@ def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     tried = ("relabel", {"sex": 0.97})
-    monkeypatch.setattr("fairmaxent.fit.remarks.DOWNSTREAM_SLACK", -1.0)  # whatever is expected is too little
+    monkeypatch.setattr("fairmaxent.fit.remarks.SLACK", -1.0)  # whatever is expected is too little
     monkeypatch.setattr("fairmaxent.fit.estimating._remedy", lambda *_: tried)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "A quick trial gave 0.97 with --relabel predictions" in shown
@@ -169,7 +169,7 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
 
 @pytest.mark.usefixtures("estimates_unasked")
 def test_without_scikit_learn_the_rooted_tree_is_tried(folder, monkeypatch):
-    for module in ("relabelling.labellers", "fit.effort"):
+    for module in ("relabelling.labellers", "fit.estimate"):
         monkeypatch.setattr(f"fairmaxent.{module}.has_library", lambda _: False)
     assert "rooted tree trained on the rows" in run("data.csv", *FAVOURED)
 
