@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
-from fairmaxent import InputError, StorageError, debias
+from fairmaxent import InputError, debias
 from fairmaxent.cli.commands import debias as debias_command
 from fairmaxent.cli.group import group
+from fairmaxent.errors import StorageError
 from fairmaxent.files.parquet import as_lazy, scan_table
 from fairmaxent.files.staging import Staging
 from fairmaxent.files.tables import read_table

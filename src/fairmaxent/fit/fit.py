@@ -312,8 +312,8 @@ class Fit(Learned):
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     """Read a fit back that :meth:`Fit.save` wrote.
 
-    Raises :class:`fairmaxent.StorageError` if the file is missing, damaged, of another kind, or of a newer format, if
-    its certificate states something else than follows from what it holds, or if it would take more than ``max_bytes``
-    of memory. Nothing in the file is run.
+    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of another kind, or of a newer
+    format, if its certificate states something else than follows from what it holds, or if it would take more than
+    ``max_bytes`` of memory. Nothing in the file is run.
     """
     return Fit(**vars(storage.load(path, max_bytes=max_bytes)))
