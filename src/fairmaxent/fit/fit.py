@@ -220,7 +220,7 @@ class Fit(Learned):
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
-        from fairmaxent.files.staging import Staging  # here, because writers of files take a while to import
+        from fairmaxent.files.write import Staging  # here, because writers of files take a while to import
 
         count, most = check_count(n), check_count(size)
         open_to = [folder] if readable_by_others else []

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fairmaxent.document.html import to_page
 from fairmaxent.document.markdown import to_markdown
 from fairmaxent.errors import StorageError
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
 from fairmaxent.report.browser import find_browser, print_pdf
