@@ -32,7 +32,6 @@ from fairmaxent.inspection.proposals import known_levels, propose_favourable
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
     from fairmaxent.cli.output_options import EstimateChoice, OutputOptions
-    from fairmaxent.files.formats import TableFile
     from fairmaxent.files.reading import TableFile
     from fairmaxent.fit.fit import Fit
     from fairmaxent.fit.request import Estimate, OutputOption
