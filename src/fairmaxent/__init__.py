@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from fairmaxent.data.domain import Domain
     from fairmaxent.data.limits import max_memory
     from fairmaxent.estimator import FairMaxEnt
-    from fairmaxent.evaluation.evaluation import Evaluation
-    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.evaluation import Evaluation, evaluate
     from fairmaxent.fit.certificate import Certificate
     from fairmaxent.fit.distribution import Distribution
     from fairmaxent.fit.fit import Fit, load
@@ -133,7 +132,7 @@ _HOMES = {
     "debias": "fit.pipeline",
     "equal_opportunity": "metrics.definitions",
     "equalised_odds": "metrics.definitions",
-    "evaluate": "evaluation.pipeline",
+    "evaluate": "evaluation.evaluation",
     "fair_scorer": "metrics.scorer",
     "inspect": "inspection",
     "load": "fit.fit",
