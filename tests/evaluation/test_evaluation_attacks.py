@@ -271,6 +271,24 @@ def test_rates_are_those_of_wilson():
             assert gap == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize(("inside", "outside"), [(0.4, 0.2), (0.6, 0.5), (0.3, 0.05)])
+def test_the_errors_of_both_rates_are_carried_on(inside, outside):
+    """To first order: each error times the slope of the risk (a − c) / (1 − c), by finite differences."""
+
+    def risk(attack, control):
+        return (attack - control) / (1 - control)
+
+    errors, step = (0.01, 0.02), 1e-6
+    slopes = [
+        (risk(inside + step, outside) - risk(inside - step, outside)) / (2 * step),
+        (risk(inside, outside + step) - risk(inside, outside - step)) / (2 * step),
+    ]
+    found = Risk.beyond(SuccessRate(inside, errors[0]), SuccessRate(outside, errors[1]), 100)
+    assert found.value == pytest.approx(risk(inside, outside))
+    expected = math.hypot(*(slope * error for slope, error in zip(slopes, errors, strict=True)))
+    assert (found.high - found.low) / 2 == pytest.approx(expected)
+
+
 @pytest.mark.slow
 def test_intervals_of_risks_cover():
     """Of a true risk of .3 and of 0, at least 93 in 100 intervals contain it."""

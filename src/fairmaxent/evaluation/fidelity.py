@@ -7,10 +7,10 @@ Even rows drawn at random from the real table differ from it. How much they do i
 
 Quality is as SDMetrics defines it (version 0.32): one score between 0 and 1, known to many users. Column shapes: 1
 minus the Kolmogorov–Smirnov statistic for numbers and dates, 1 minus the total variation for other columns, missing
-values aside; the mean over the columns. Pair trends: 1 − |r − r'| / 2 for the correlations r, r' of two columns of numbers,
-otherwise 1 minus the total variation of the table of both columns, in which numbers are in ten bins between the least
-and the greatest of their own table; the mean over pairs that belong together in the real table, which is to say
-|r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
+values aside; the mean over the columns. Pair trends: 1 − |r − r'| / 2 for the correlations r, r' of two columns of
+numbers, otherwise 1 minus the total variation of the table of both columns, in which numbers are in ten bins between
+the least and the greatest of their own table; the mean over pairs that belong together in the real table, which is to
+say |r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
 """
 
 from __future__ import annotations
