@@ -12,7 +12,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 RELABEL = ["--relabel", "probabilities"]
@@ -169,7 +169,7 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
 
 @pytest.mark.usefixtures("estimates_unasked")
 def test_without_scikit_learn_the_rooted_tree_is_tried(folder, monkeypatch):
-    for module in ("relabelling.labellers", "fit.effort"):
+    for module in ("relabelling.labellers", "fit.estimate"):
         monkeypatch.setattr(f"fairmaxent.{module}.has_library", lambda _: False)
     assert "rooted tree trained on the rows" in run("data.csv", *FAVOURED)
 

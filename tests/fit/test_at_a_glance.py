@@ -35,9 +35,9 @@ def fit(frame):
 @pytest.fixture(autouse=True)
 def _no_figure_is_left():
     yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
 
 
 # ---------------------------------------------------------------- summary

@@ -18,7 +18,7 @@ from fairmaxent.fit.sharing_text import copies_of, privacy_lines
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
     from fairmaxent.cli.output_options import OutputOptions
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import Delivered
     from fairmaxent.report.delivered_costs import DeliveredCosts

@@ -19,7 +19,7 @@ from fairmaxent.cli.role_options import RoleOptions
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
     from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
     from fairmaxent.progress import Progress
 

@@ -217,7 +217,7 @@ class Fit(Learned):
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
-        from fairmaxent.files.staging import Staging  # here, because writers of files take a while to import
+        from fairmaxent.files.write import Staging  # here, because writers of files take a while to import
 
         count, most = check_count(n), check_count(size)
         open_to = [folder] if readable_by_others else []
@@ -309,8 +309,8 @@ class Fit(Learned):
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     """Read a fit back that :meth:`Fit.save` wrote.
 
-    Raises :class:`fairmaxent.StorageError` if the file is missing, damaged, of another kind, or of a newer format, if
-    its certificate states something else than follows from what it holds, or if it would take more than ``max_bytes``
-    of memory. Nothing in the file is run.
+    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of another kind, or of a newer
+    format, if its certificate states something else than follows from what it holds, or if it would take more than
+    ``max_bytes`` of memory. Nothing in the file is run.
     """
     return Fit(**vars(storage.load(path, max_bytes=max_bytes)))

@@ -87,7 +87,7 @@ _TABLE_LEVELS = 40  # that are printed
 
 @dataclass(frozen=True, repr=False)
 class RakingCertificate:
-    """What :attr:`fairmaxent.Raking.certificate` states; printed, it is a table."""
+    """What :attr:`fairmaxent.raking.raking.Raking.certificate` states; printed, it is a table."""
 
     margins: tuple[MarginResult, ...]
     rows: int

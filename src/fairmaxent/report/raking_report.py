@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 
 from fairmaxent.errors import StorageError
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.plain_text import escaped_json, isolated
 from fairmaxent.raking.certificate import MarginLevel, MarginResult, RakingCertificate, few_rows_warnings
 from fairmaxent.raking.problem import Bounds

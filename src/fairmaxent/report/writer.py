@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.errors import StorageError
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.report.browser import find_browser
 from fairmaxent.report.build import Report, build_report

@@ -32,7 +32,7 @@ from fairmaxent.cli.text import cell_text
 if TYPE_CHECKING:
     from fairmaxent.baselines.comparison import Comparison
     from fairmaxent.baselines.cross_validation import ClassifierName, Compared
-    from fairmaxent.files.form import TableForm
+    from fairmaxent.files.reading import TableForm
 
 # The options of 'debias' that choose a method of fairmaxent.
 _CHOOSING: dict[str, list[str]] = {

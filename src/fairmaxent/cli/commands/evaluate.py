@@ -23,7 +23,7 @@ from fairmaxent.data.levels import value_text
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import Evaluation
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import Option, check_choice, cut
-from fairmaxent.files.amounts import LOOKED_AT, Amounts, read_amounts
-from fairmaxent.files.date_forms import WORDS, DateOrder, WrittenDates, moment_form, written_dates
-from fairmaxent.files.form import ColumnForm, DateForm, NumberForm
-
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
-Decimal = Literal[",", "."]
-Remark = str | tuple[object, ...]
+from fairmaxent.files.amounts import LOOKED_AT, Amounts, first_cell, read_amounts
+from fairmaxent.files.reading import DateOrder, Decimal, Remark
 
 _Parser = Callable[[Any, Any], Any]
 _BOTH = ".,"
@@ -46,12 +42,12 @@ class Conventions:
 
 @dataclass(eq=False)
 class Typed:
-    """Columns with their types, how they are written, and what to say about them."""
+    """Columns with their types, how they were read, and what to say about them."""
 
     columns: dict[str, Any]
     parsers: dict[str, _Parser | None]
-    forms: dict[str, ColumnForm] = field(default_factory=dict)
-    markers: Mapping[str, str] = field(default_factory=dict)  # of missing values, by column, if it has only one
+    amounts: dict[str, Amounts] = field(default_factory=dict)
+    dates: list[str] = field(default_factory=list)  # those that were first taken for text
     remarks: list[Remark] = field(default_factory=list)
 
     @property
@@ -66,12 +62,13 @@ class Typed:
     @property
     def texts(self) -> list[str]:
         """The columns that are text so far."""
-        return [name for name, parse in self.parsers.items() if parse is None and name not in self.forms]
+        read = {*self.amounts, *self.dates}
+        return [name for name, parse in self.parsers.items() if parse is None and name not in read]
 
     @property
     def decimal(self) -> str | None:
         """The decimal mark of the file, if a number shows it."""
-        marks = {form.decimal for form in self.forms.values() if isinstance(form, NumberForm) and form.decimals}
+        marks = {amounts.decimal for amounts in self.amounts.values() if amounts.has_decimals}
         if "," in marks or self.names_of(*_COMMA_NUMBERS):
             return ","
         return "." if marks or self.names_of(_number) else None
@@ -91,17 +88,10 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
         american = _is_american(present, typed)
         typed = _inferred(present, "." if american else ",.")
         conventions = replace(conventions, decimal="." if american else ",")
-    typed.markers = {
-        name: marker
-        for marker, by_name in markers.items()
-        for name, count in by_name.items()
-        if count == everything[name].null_count()
-    }
     typed.remarks += missing_remarks(markers)
     typed.remarks += _european_remarks(typed)
     _read_amounts(present, typed, conventions)
     _read_dates(present, typed, conventions)
-    _add_plain_forms(present, typed)
     typed.remarks += _almost_numbers(present, typed)
     typed.columns = {column.name: typed.columns.get(column.name, column) for column in everything}
     return typed
@@ -158,7 +148,7 @@ def _european_remarks(typed: Typed) -> Iterator[str]:
 def _is_american(present: Any, typed: Typed) -> bool:
     """Whether commas must separate thousands: one amount is written such as 1,234.50, and no column says otherwise."""
     amounts = (read_amounts(present[name], _BOTH) for name in typed.texts)
-    if not any(amount is not None and amount.is_decisive and amount.form.decimal == "." for amount in amounts):
+    if not any(amount is not None and amount.is_decisive and amount.decimal == "." for amount in amounts):
         return False
     return all(present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS))
 
@@ -168,14 +158,13 @@ def _read_amounts(present: Any, typed: Typed, conventions: Conventions) -> None:
     marks = conventions.decimal or (",." if typed.decimal == "," else _BOTH)
     read = {name: read_amounts(present[name], marks) for name in typed.texts}
     amounts = {name: amount for name, amount in read.items() if amount is not None}
-    decisive = {amount.form.decimal for amount in amounts.values() if amount.is_decisive}
+    decisive = {amount.decimal for amount in amounts.values() if amount.is_decisive}
     if decisive == {","} and marks == _BOTH:  # then the other columns are probably written in the same way
         amounts = {name: read_amounts(present[name], ",.") or amount for name, amount in amounts.items()}
     by_form: dict[object, list[tuple[str, Amounts]]] = {}
     for name, amount in amounts.items():
-        typed.columns[name], typed.forms[name] = amount.column, amount.form
-        form = amount.form
-        by_form.setdefault((form.decimal, form.group, form.prefix, form.suffix), []).append((name, amount))
+        typed.columns[name], typed.amounts[name] = amount.column, amount
+        by_form.setdefault((amount.decimal, amount.group, amount.prefix, amount.suffix), []).append((name, amount))
     for same in by_form.values():
         name, amount = same[0]
         cells = present[name]
@@ -186,7 +175,7 @@ def _read_amounts(present: Any, typed: Typed, conventions: Conventions) -> None:
 
 def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
     """Read the columns of text that hold dates; those that allow both orders follow the others."""
-    candidates = {name: dates for name in typed.texts if (dates := written_dates(present[name])) is not None}
+    candidates = {name: dates for name in typed.texts if (dates := _written_dates(present[name])) is not None}
     clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
     evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
     assumed, why = conventions.date_order, ""
@@ -198,14 +187,15 @@ def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
         order = clear.get(name, assumed)
         read = dates.read(order) if order in dates.orders and order is not None else None
         if read is not None and order is not None:
-            typed.columns[name], typed.forms[name] = read
+            typed.columns[name] = read
+            typed.dates.append(name)
             reason = "" if name in clear else why
-            typed.remarks.append(f"dates were read as {WORDS[order].format(dates.mark)}{reason} ({name})")
+            typed.remarks.append(f"dates were read as {_ORDERS[order].format(dates.mark)}{reason} ({name})")
         elif len(dates.orders) > 1:
             typed.remarks.append(_unclear(name, dates))
 
 
-def _unclear(name: str, dates: WrittenDates) -> Remark:
+def _unclear(name: str, dates: _WrittenDates) -> Remark:
     return (
         f"{name} was read as text, because {dates.example} can be day{dates.mark}month{dates.mark}year or "
         f"month{dates.mark}day{dates.mark}year; set ",
@@ -239,24 +229,57 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             )
 
 
-def _add_plain_forms(present: Any, typed: Typed) -> None:
-    """Record how the first cells of the other numbers and dates are written."""
-    for name, parse in typed.parsers.items():
-        cells = present[name].head(LOOKED_AT).drop_nulls()
-        if parse is _number or parse in _COMMA_NUMBERS:
-            mark = "." if parse is _number else ","
-            decimals = cells.str.extract(rf"[{mark}](\d+)$").str.len_chars().fill_null(0).min() or 0
-            group = "." if mark == "," and _has_groups(present[name]) else ""
-            typed.forms[name] = NumberForm(mark, group, decimals=int(decimals))
-        elif parse is _european_date:
-            padded = cells.str.contains(r"^\d\d\.\d\d\.").all()
-            typed.forms[name] = DateForm("%d.%m.%Y" if padded else "%-d.%-m.%Y")
-        elif parse is _time:
-            typed.forms[name] = moment_form(cells)
+# ---------------------------------------------------------------- dates such as 31/12/2025
+
+_WRITTEN = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})( \d{1,2}:\d\d(?::\d\d)?)?$"
+_FIRST_DATE = re.compile(_WRITTEN)
+_MONTHS = 12
+_ORDERS = {"dmy": "day{0}month{0}year", "mdy": "month{0}day{0}year"}  # with the mark between the parts
 
 
-def _has_groups(column: Any) -> bool:
-    return bool(column.str.contains(r"\.\d{3}").any())
+@dataclass(frozen=True, eq=False)
+class _WrittenDates:
+    """A column of text that may be dates, and which orders of day and month all its cells allow."""
+
+    column: Any
+    mark: str
+    time: str  # the pattern of the time of day; empty: none
+    orders: tuple[DateOrder, ...]
+    example: str
+
+    def read(self, order: DateOrder) -> Any | None:
+        """Read the dates in this order; None if there is no such day as 31 February."""
+        parts = ("%d", "%m", "%Y") if order == "dmy" else ("%m", "%d", "%Y")
+        pattern = self.mark.join(parts) + self.time
+        if self.time:
+            parsed = self.column.str.to_datetime(pattern, strict=False, time_unit="us")
+        else:
+            parsed = self.column.str.to_date(pattern, strict=False)
+        return parsed if parsed.null_count() == self.column.null_count() else None
+
+
+def _written_dates(column: Any) -> _WrittenDates | None:
+    """Return what a column of text can be as dates; None if a cell is none.
+
+    With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
+    """
+    polars = load_library("polars")
+    first = _FIRST_DATE.fullmatch(first_cell(column) or "")
+    if first is None or first[2] != first[4]:
+        return None
+    cells = column.drop_nulls()
+    time = "" if first[6] is None else " %H:%M" if first[6].count(":") == 1 else " %H:%M:%S"
+    mark = re.escape(first[2])
+    clock = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}[time]
+    if not cells.str.contains(rf"^\d{{1,2}}{mark}\d{{1,2}}{mark}\d{{4}}{clock}$").all():
+        return None
+    largest = [int(cells.str.extract(_WRITTEN, group).cast(polars.Int64).max()) for group in (1, 3)]
+    orders: list[DateOrder] = []
+    if largest[1] <= _MONTHS:
+        orders.append("dmy")
+    if largest[0] <= _MONTHS and first[2] != ".":
+        orders.append("mdy")
+    return _WrittenDates(column, first[2], time, tuple(orders), str(cells[0])) if orders else None
 
 
 # ---------------------------------------------------------------- parsers

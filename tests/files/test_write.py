@@ -5,6 +5,8 @@ import errno
 import itertools
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -15,11 +17,9 @@ from clifiles import ROLES, biased_table
 from fairmaxent import debias
 from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
-from fairmaxent.files import atomic
-from fairmaxent.files.atomic import write_whole
-from fairmaxent.files.staging import Staging
-from fairmaxent.files.tables import write_table
-from faults import REASONS, all_or_nothing
+from fairmaxent.files import write
+from fairmaxent.files.write import Staging, write_table, write_whole
+from faults import REASONS, Faults, all_or_nothing
 
 TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
 
@@ -54,19 +54,15 @@ def test_a_file_alone(folders):
     assert all_or_nothing(folders, lambda folder: write_whole(folder / "new.csv", b"new" * 1000), seen) > 5
 
 
+THREE = ("fair.csv", "model.fme", "report.html")
+
+
 def write_three(folder, *, force):
-    names = [folder / name for name in ("fair.csv", "model.fme", "report.html")]
+    names = [folder / name for name in THREE]
     with Staging(names, force=force, readable=names[2:]) as staging:
         staging.write_table(TABLE, names[0])
         write_whole(staging.path_for(names[1]), b"model")
         write_whole(staging.path_for(names[2]), b"report")
-
-
-@pytest.mark.parametrize("reason", REASONS, ids=errno.errorcode.get)
-def test_three_files_together(folders, reason):
-    assert all_or_nothing(folders, lambda folder: write_three(folder, force=True), seen, [reason]) > 15
-    new = lambda: folders(old=False)  # noqa: E731
-    assert all_or_nothing(new, lambda folder: write_three(folder, force=False), seen, [reason]) > 15
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -116,26 +112,40 @@ def test_each_command_that_writes(folders, monkeypatch):
         assert all_or_nothing(make, run, seen) > 5
 
 
-@pytest.mark.parametrize("first", ["fair.csv", "fair.old"])
-def test_a_later_file_that_cannot_be_named_brings_the_earlier_ones_back(folders, monkeypatch, first):
-    folder = folders()
-    (folder / "fair.old").write_text("old fair.old")
-    before = seen(folder)
-    named, real = [], os.replace
+@pytest.mark.parametrize("force", [False, True])
+def test_of_three_files_each_is_complete_or_not_there(folders, force):
+    """Wherever it fails, each name has the old content or the new one, and what is new was named in order."""
+    calm = folders(old=force)
+    with pytest.MonkeyPatch.context() as patch:
+        calls = Faults(patch).calls
+        write_three(calm, force=force)
+    new, failed = seen(calm), 0
+    for failing in range(1, len(calls) + 1):
+        folder = folders(old=force)
+        old = seen(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            Faults(patch, failing, REASONS[failing % len(REASONS)])
+            with contextlib.suppress(StorageError):
+                write_three(folder, force=force)
+                failed -= 1
+            failed += 1
+        changed = [seen(folder).get(name) != old.get(name) for name in THREE]
+        assert changed == sorted(changed, reverse=True), failing
+        for name, content in seen(folder).items():
+            assert content in (old.get(name), new[name]), (failing, name)
+    assert failed > 10
 
-    def fail_once(source, target):
-        named.append(target)
-        if len(named) == 2:
-            raise OSError(errno.EIO, "Input/output error")
-        real(source, target)
 
-    names = [folder / first, folder / "model.fme"]
-    with pytest.raises(StorageError, match="Input/output error"), Staging(names, force=True) as staging:  # noqa: PT012
-        for name in names:
-            staging.path_for(name).write_text("new")
-        monkeypatch.setattr(os, "replace", fail_once)
-    assert seen(folder) == before
-    assert len(named) == 3  # the last one brought the old table back
+@pytest.mark.process
+def test_a_temporary_file_goes_with_the_process(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from fairmaxent.files.write import new_temporary; "
+        "new_temporary(Path(sys.argv[1])); new_temporary(Path(sys.argv[1]), folder_mode=0o700); "
+        "print(len(list(Path(sys.argv[1]).iterdir())))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ended.stdout == "2\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_hard_links_names_are_still_not_taken_twice(folders, monkeypatch):
@@ -168,14 +178,14 @@ def test_the_folder_is_flushed_after_the_file_has_its_name(tmp_path, monkeypatch
     assert "model.fme" in names
 
 
-def test_a_name_taken_in_the_meantime_is_left_alone_and_nothing_appears(tmp_path):
+def test_a_name_taken_in_the_meantime_is_left_alone(tmp_path):
     targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
     taken = r"b\.csv was made by another program.*force=True"
     with pytest.raises(StorageError, match=taken), Staging(targets) as staging:  # noqa: PT012
         for target in targets:
             staging.path_for(target).write_text("ours")
         targets[1].write_text("theirs")
-    assert seen(tmp_path).keys() == {"b.csv"}
+    assert seen(tmp_path).keys() == {"a.csv", "b.csv"}
     assert targets[1].read_text() == "theirs"
 
 
@@ -190,16 +200,6 @@ def test_a_link_made_in_the_meantime_is_not_followed(folders, force):
         staging.path_for(target).write_text("new")
     assert seen(folder)["mine.txt"] == before["mine.txt"]
     assert target.is_symlink() is not force
-
-
-def test_a_folder_that_cannot_be_flushed_is_named(tmp_path, monkeypatch):
-    def failing(_):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(atomic, "flush_folder", failing)
-    with pytest.raises(StorageError) as problem, Staging([tmp_path / "model.fme"]) as staging:
-        write_whole(staging.path_for(tmp_path / "model.fme"), b"")
-    assert str(problem.value) == f"cannot write {tmp_path}: Input/output error; choose another location"
 
 
 def test_a_folder_filled_in_the_meantime_is_left_alone(tmp_path):
@@ -254,9 +254,9 @@ def test_staging_for_a_pipe_is_private(tmp_path, monkeypatch):
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with Staging([tmp_path / "pipe"]) as staging:
         staging.write_table(TABLE, tmp_path / "pipe")
-        hidden = staging.path_for(tmp_path / "pipe").parent
+        hidden = staging.path_for(tmp_path / "pipe")
         assert hidden.parent == tmp_path
-        assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
+        assert stat.S_IMODE(hidden.stat().st_mode) == 0o600
     assert os.read(reader, 100) == b"a,b\n1,x\n2,y\n3,\n"
     os.close(reader)
     assert not hidden.exists()
@@ -265,20 +265,20 @@ def test_staging_for_a_pipe_is_private(tmp_path, monkeypatch):
 def test_a_mounted_volume_is_refused_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
     with pytest.raises(StorageError, match="is a mounted volume; name a new folder in it"):
-        atomic.check_folder(tmp_path)
+        Staging([], folders=[tmp_path])
 
 
 def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(atomic, "write_private", full)
+    monkeypatch.setattr(write, "open_temporary", full)
     target = tmp_path / "model.fme"
     with pytest.raises(StorageError) as problem, Staging([target]) as staging:
         write_whole(staging.path_for(target), b"x")
     expected = f"cannot write {target}: No space left on device; choose another location"
     assert str(problem.value) == problem.value.spelled(str) == expected
-    with pytest.raises(FileNotFoundError) as lost, Staging([target]) as staging:
+    with pytest.raises(NotADirectoryError) as lost, Staging([target]) as staging:
         (staging.path_for(target) / "x").read_bytes()
     assert lost.value.filename == str(target / "x")
     assert list(tmp_path.iterdir()) == []
@@ -287,7 +287,7 @@ def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatc
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
 def test_a_full_disk_is_said_of_the_table_that_was_asked_for(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "open_private", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
+    monkeypatch.setattr(write, "open_temporary", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
     with pytest.raises(StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"):
         write_table(pl.DataFrame({"x": range(10_000)}), tmp_path / f"fair.{suffix}")
     assert list(tmp_path.iterdir()) == []
