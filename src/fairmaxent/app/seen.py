@@ -35,7 +35,7 @@ def seen(fit: Fit) -> dict[str, Any]:
     """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
     certificate, rows = fit.certificate, fit.table.size
     costs, shares = certificate.costs, dict(_outcome_shares(fit))
-    about_models = _said(unfair_decisions(certificate))
+    about_models = _sentences(unfair_decisions(certificate))
     return {
         "rows": rows,
         "rates": list(_rates(fit)),
@@ -54,8 +54,8 @@ def seen(fit: Fit) -> dict[str, Any]:
         "changed_people": 0.0 if costs is None else _changed_people(costs),
         "changed": [] if costs is None else [visible(line) for line in changed_lines(costs)],
         "filled": sum(certificate.filled_shares),
-        "warnings": _said(cost_remarks(certificate)),
-        "notes": [note for note in _said(other_remarks(certificate)) if note not in about_models],
+        "warnings": _sentences(cost_remarks(certificate)),
+        "notes": [note for note in _sentences(other_remarks(certificate)) if note not in about_models],
         "about_models": about_models,
         "estimate": _estimate(fit),
     }
@@ -70,7 +70,7 @@ def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _said(remarks: Iterable[Any]) -> list[str]:
+def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
@@ -106,8 +106,8 @@ def _overall(fit: Fit) -> Iterator[dict[str, Any]]:
         for axis, name in columns:
             by = OutcomeGrouping((axis,), outcome)
             rate = statistical_rate(measure.outcomes_compared(table, by), by, measure.favourable_of(by))
-            said = {"kind": "statistical_rate", "name": name, "outcome": roles.names[outcome], "after": float(rate)}
-            yield plain(said)
+            outcome_name = roles.names[outcome]
+            yield plain({"kind": "statistical_rate", "name": name, "outcome": outcome_name, "after": float(rate)})
 
 
 _Shares = dict[tuple[str, str, str], tuple[float, float]]
