@@ -17,11 +17,9 @@ from fairmaxent.data import frames
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
-from fairmaxent.evaluation.evaluation import Evaluation
-from fairmaxent.evaluation.pipeline import evaluate
-from fairmaxent.evaluation.text import risk_rows
+from fairmaxent.evaluation.evaluation import Evaluation, evaluate
+from fairmaxent.evaluation.text import risk_rows, verdict
 from fairmaxent.evaluation.utility import Estimated
-from fairmaxent.evaluation.verdict import verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
@@ -160,7 +158,7 @@ def _utility_table(evaluation: Evaluation) -> Table:
 
 def _learned(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
     utility = evaluation.utility
-    for name, learned in () if utility is None else (("new rows", utility.new), ("real rows", utility.real)):
+    for name, learned in () if utility is None else utility.models.items():
         yield name, *_cells(learned.auc), *_cells(learned.accuracy)
 
 
