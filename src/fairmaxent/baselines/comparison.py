@@ -16,10 +16,10 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
 from fairmaxent.fit.keywords import refuse_unknown
 from fairmaxent.fit.request import RateOption, Request
-from fairmaxent.fit.share_text import percent
 from fairmaxent.progress import Progress, silent
 
 _WIDTH = 80
@@ -159,7 +159,7 @@ def methods_table(results: Sequence[Compared]) -> str:
         for one in results
         if (scores := one.scores) is not None
     ]
-    return text_table(_HEAD, rows, right=range(1, len(_HEAD))) if rows else ""
+    return text_table(_HEAD, rows) if rows else ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:

@@ -16,18 +16,16 @@ from fairmaxent.cli.help import Decorator, section
 from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, Option, did_you_mean
-from fairmaxent.files.cell_kinds import MISSING, Decimal
-from fairmaxent.files.date_forms import DateOrder
-from fairmaxent.files.formats import STANDARD, FileFormat
-from fairmaxent.files.parts import parts_of
+from fairmaxent.files import formats
+from fairmaxent.files.parquet import parts_of, scan_table
+from fairmaxent.files.reading import MISSING, STANDARD, DateOrder, Reading, TableFile
 
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.tables import TableFile
     from fairmaxent.report import Source
 
-FORMATS = click.Choice(get_args(FileFormat))
+FORMATS = click.Choice(tuple(formats.FORMATS))
 
 
 def taking(kind: type, name: str, *options: Decorator) -> Decorator:
@@ -48,59 +46,28 @@ def taking(kind: type, name: str, *options: Decorator) -> Decorator:
     return decorate
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How a file becomes a table."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(Reading):
+    """How a file becomes a table, and which of its columns are left out."""
 
-    input_format: FileFormat | None
-    sheet: str | int | None
-    skip_lines: int | None
-    skip_last: int | None
-    delimiter: str | None
-    encoding: str | None
-    decimal: Decimal | None
-    date_order: DateOrder | None
-    missing: tuple[str, ...]
-    columns: list[str] | None
-    drop: list[str] | None
+    drop: list[str] | None = None
 
     def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
         """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
         if path == STANDARD:
             check_stdin()
-        from fairmaxent.files.tables import read_table
-
-        table = read_table(
-            path,
-            format=self.input_format,
-            sheet=self.sheet,
-            skip_lines=self.skip_lines,
-            skip_last=self.skip_last,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            decimal=self.decimal,
-            date_order=self.date_order,
-            missing=self.missing or MISSING,
-            columns=self.columns,
-            texts=texts,
-        )
-        return self.without_dropped(table)
+        return self.without_dropped(formats.read_table(path, self, texts=texts))
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
-        from fairmaxent.files.parquet import scan_table
-        from fairmaxent.files.tables import TableFile, refuse_options
+        from fairmaxent.files.reading import TableFile
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         if lazy is None:
             return None
-        names = (
-            *("sheet", "skip_lines", "skip_last", "delimiter", "encoding", "decimal"),
-            *("date_order", "missing", "columns"),
-        )
-        refuse_options(path, "parquet", {name: getattr(self, name) for name in names})
+        formats.refuse_options(path, self, "parquet")
         parts = parts_of(path)
         return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
 
@@ -201,8 +168,7 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.front_door import FrontDoor
-    from fairmaxent.report.source import Source, file_sha256
+    from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
     front_door = FrontDoor("on the command line", as_typed)
     if data is None:
@@ -241,8 +207,7 @@ output_format_option = click.option(
 like_input_option = click.option(
     "--like-input",
     is_flag=True,
-    help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above the "
-    "header, sheet.",
+    help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
 )
 
 reading_options = taking(

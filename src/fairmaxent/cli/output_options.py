@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -27,13 +27,13 @@ from fairmaxent.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.model_estimate import EstimateChoice
     from fairmaxent.files.formats import FileFormat
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
     from fairmaxent.report.delivered import Mode
 
 
 WEIGHT_NAME = "fair_weight"
+EstimateChoice = Literal["auto", "rows", "weights", "none"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ class OutputOptions:
         """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
         if not self.like_input or self.output is None:
             return self
-        return replace(self, output_format=source.form.output_format(self.output, self.output_format))
+        from fairmaxent.files.formats import output_format
+
+        return replace(self, output_format=output_format(self.output, self.output_format, source.form)[0])
 
     def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""

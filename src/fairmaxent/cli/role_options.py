@@ -12,10 +12,10 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.help import Decorator, section
 from fairmaxent.cli.options import taking
 from fairmaxent.errors import ColumnError, did_you_mean
-from fairmaxent.files.csv_layout import DELIMITERS
+from fairmaxent.files.csv import DELIMITERS
 
 if TYPE_CHECKING:
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
 
 
 @dataclass(frozen=True)

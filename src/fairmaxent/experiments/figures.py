@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from typing import Any
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare, load_published
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"

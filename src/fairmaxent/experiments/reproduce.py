@@ -30,7 +30,7 @@ from fairmaxent.experiments.plan import (
     MaxEnt,
     Plan,
 )
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 
 def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> Iterator[Cell]:

@@ -23,7 +23,7 @@ from fairmaxent.data.levels import value_text
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import Evaluation
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def command(
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
     """
-    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.evaluation.text import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})

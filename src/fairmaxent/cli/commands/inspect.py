@@ -28,7 +28,6 @@ from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json as to_json
 from fairmaxent.cli.text import cell_text, say, step
 from fairmaxent.errors import spelled
-from fairmaxent.files.atomic import write_private
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.inspection.findings import inspection_text
 
     for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
@@ -89,9 +88,9 @@ def command(
             inspection = inspected(table.frame, roles, domain)
         if write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
-            write_private(staging.path_for(write_config), config.encode())
+            staging.path_for(write_config).write_bytes(config.encode())
         if write_domain is not None:
-            write_private(staging.path_for(write_domain), domain_draft(table.frame, roles, domain).encode())
+            staging.path_for(write_domain).write_bytes(domain_draft(table.frame, roles, domain).encode())
     notes = table.notes_spelled(as_typed)
     if as_json:
         echo(to_json({**_record(inspection), "reading": notes}))

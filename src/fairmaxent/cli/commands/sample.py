@@ -62,7 +62,7 @@ def command(
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.files.formats import output_format as check_format
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
 
     refuse_overwriting([model], [output])
