@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.domain import Domain
     from fairmaxent.estimator import FairMaxEnt
-    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.request import Estimate, Relabel
@@ -56,7 +56,7 @@ _HOMES = {
     "Relabel": "fairmaxent.fit.request",
     "compare": "fairmaxent.baselines.comparison",
     "debias": "fairmaxent.fit.pipeline",
-    "evaluate": "fairmaxent.evaluation.pipeline",
+    "evaluate": "fairmaxent.evaluation.evaluation",
     "inspect": "fairmaxent.inspection",
     "load": "fairmaxent.fit.fit",
     "rake": "fairmaxent.raking.raking",

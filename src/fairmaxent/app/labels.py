@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.errors import Option
-from fairmaxent.report.front_door import FrontDoor
+from fairmaxent.report.source import FrontDoor
 
 LABELS = {
     # who is compared

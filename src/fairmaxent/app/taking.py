@@ -23,7 +23,7 @@ from fairmaxent.cli.debias_result import Result
 from fairmaxent.cli.options import DomainOptions, source_of
 from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.errors import InputError
-from fairmaxent.evaluation.pipeline import evaluate
+from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.files.formats import as_polars
 from fairmaxent.files.write import Staging
 from fairmaxent.fit.fit import Fit

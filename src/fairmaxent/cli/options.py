@@ -168,8 +168,7 @@ def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.front_door import FrontDoor
-    from fairmaxent.report.source import Source, file_sha256
+    from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
     front_door = FrontDoor("on the command line", as_typed)
     if data is None:

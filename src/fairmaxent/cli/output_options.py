@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -27,13 +27,13 @@ from fairmaxent.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.model_estimate import EstimateChoice
     from fairmaxent.files.formats import FileFormat
     from fairmaxent.files.reading import TableFile
     from fairmaxent.report.delivered import Mode
 
 
 WEIGHT_NAME = "fair_weight"
+EstimateChoice = Literal["auto", "rows", "weights", "none"]
 
 
 @dataclass(frozen=True)

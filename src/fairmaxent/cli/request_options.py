@@ -121,7 +121,7 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
-            estimate=None,  # it belongs to what is written: see `cli.model_estimate`
+            estimate=None,  # it belongs to what is written: see `cli.debias_result`
             relabel=(self.relabelling() or self.values["relabel"]) if self.relabels else None,
             target=once("target", values.pop("target")) or None,
             forbid=list(values.pop("forbid")) or None,

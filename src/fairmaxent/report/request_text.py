@@ -8,8 +8,7 @@ from fairmaxent.data.roles import read_within
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import PaperRequest, Relabel, Request
-from fairmaxent.report.compared_outcomes import EACH, levels_compared
-from fairmaxent.report.rates import is_targeted
+from fairmaxent.report.rates import EACH, is_targeted, levels_compared
 
 _BASES = {
     "tree": "a model of the same rows that keeps the strongest relations between columns",

@@ -84,8 +84,8 @@ def command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
+    from fairmaxent.cli.debias_result import with_outlook
     from fairmaxent.cli.formulas import domain_columns, formula_notes
-    from fairmaxent.cli.model_estimate import with_outlook
     from fairmaxent.files.write import Staging
     from fairmaxent.privacy.refusals import about_exact_rows
     from fairmaxent.progress import silent
@@ -181,7 +181,7 @@ def _streamed(
 ) -> Result:
     """Fit a table that stays on disk, and write what is asked for in pieces."""
     from fairmaxent.cli.before_after import measure, measure_data
-    from fairmaxent.cli.model_estimate import with_outlook
+    from fairmaxent.cli.debias_result import with_outlook
     from fairmaxent.cli.progress import bar
 
     roles = roles.checked(source, data)

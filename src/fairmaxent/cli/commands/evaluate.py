@@ -135,7 +135,7 @@ def command(
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
     """
-    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.evaluation.text import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})

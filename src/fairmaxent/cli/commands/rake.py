@@ -104,9 +104,9 @@ class RakeOptions:
         if self.pdf is not None and not self.pdf.lower().endswith(".pdf"):
             raise click.UsageError(f"--pdf is {self.pdf}; end the name with .pdf")
         for path in self.reports:
-            from fairmaxent.report.raking_report import check_raking_path
+            from fairmaxent.report.writer import check_path
 
-            check_raking_path(path)
+            check_path(path)
         if not self.reports:
             refuse_without_report()
 
