@@ -285,9 +285,9 @@ def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
 def test_the_bound_of_theorem_4_5_takes_the_least_rate_of_the_base():
     """τ − δ(1 + τ)/(m + δ), written out: m is C times the smallest rate that the base gives a group."""
     informative = 0
-    for seed in range(8):
+    for seed in range(4):
         frame = random_frame(np.random.default_rng([27, seed]), (3,), 2, rows=300)
-        fit = debias(frame, "y", "z0", base="tree", base_share=0.5, favourable="o1", statistical_rate=None)
+        fit = debias(frame, "y", "z0", base="uniform", base_share=0.5, favourable="o1")
         blocks, prior = fit.distribution.blocks, fit.optimum.dual.prior
         nothing = np.zeros(blocks.width)
         q, p, base = (
