@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.distribution import Distribution
     from fairmaxent.fit.fit import Fit, load
     from fairmaxent.fit.pipeline import debias
-    from fairmaxent.fit.request import Estimate, Relabel
+    from fairmaxent.fit.plans import Estimate, Relabel
     from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.inspection import inspect
@@ -111,7 +111,7 @@ _HOMES = {
     "Certificate": "fit.certificate",
     "Distribution": "fit.distribution",
     "Domain": "data.domain",
-    "Estimate": "fit.request",
+    "Estimate": "fit.plans",
     "Evaluation": "evaluation.evaluation",
     "FairMaxEnt": "estimator",
     "FairScorer": "metrics.fair_scorer",
@@ -120,7 +120,7 @@ _HOMES = {
     "Privacy": "privacy.budget",
     "Raking": "raking.raking",
     "RakingCertificate": "raking.certificate",
-    "Relabel": "fit.request",
+    "Relabel": "fit.plans",
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
     "calibration": "metrics.calibration",

@@ -10,7 +10,7 @@ import pytest
 from fairmaxent.cli.group import group
 from fairmaxent.data.roles import DetailOption, GroupsOption
 from fairmaxent.files.formats import SUFFIXES, FileFormat
-from fairmaxent.fit.request import OutputOption, ParityOption
+from fairmaxent.fit.plans import OutputOption, ParityOption
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.report import request_text
 from fairmaxent.report.delivered import Mode

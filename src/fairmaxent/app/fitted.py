@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import OutputOption
+from fairmaxent.fit.plans import OutputOption
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.fit.request import Estimate, OutputOption
+    from fairmaxent.fit.plans import Estimate, OutputOption
     from fairmaxent.progress import Progress
     from fairmaxent.report.delivered import Mode
 

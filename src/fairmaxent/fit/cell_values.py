@@ -15,7 +15,9 @@ from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fit.request import PaperRequest, Request, read_rules
+from fairmaxent.fit.option_values import read_rules
+from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import read_target
 from fairmaxent.maxent.forbidden import break_any
 

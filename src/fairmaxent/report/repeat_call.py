@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.plans import Estimate, PaperRequest, Relabel
+from fairmaxent.fit.request import Request
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.report.delivered import Delivered
 from fairmaxent.report.source import Source

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from fairmaxent.data.roles import read_within
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import PaperRequest, Relabel, Request
+from fairmaxent.fit.plans import PaperRequest, Relabel
+from fairmaxent.fit.request import Request
 from fairmaxent.report.compared_outcomes import EACH, levels_compared
 from fairmaxent.report.rates import is_targeted
 
