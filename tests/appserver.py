@@ -27,11 +27,10 @@ def running(parent, *, data=None, most_bytes=10_000_000):
     """Start the app in a thread; yields a client that has the cookie."""
     pytest.importorskip("uvicorn")
     pytest.importorskip("starlette")
-    from fairmaxent.app.connections import make_server
-    from fairmaxent.app.running import _listening, start_session
-    from fairmaxent.app.server import make_app
+    from fairmaxent.app import listening, start_session
+    from fairmaxent.app.server import make_app, make_server
 
-    with _listening(0) as listener, HiddenFolder(parent) as folder:
+    with listening(0) as listener, HiddenFolder(parent) as folder:
         starting = start_session(folder, None if data is None else str(data))
         session = starting.result(60)
         port = listener.getsockname()[1]

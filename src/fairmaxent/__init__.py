@@ -38,11 +38,15 @@ if TYPE_CHECKING:
     from fairmaxent.fit.uncertainty import Uncertainty
     from fairmaxent.fit.verification import Verification, verify
     from fairmaxent.inspection import inspect
-    from fairmaxent.metrics.calibration import calibration
-    from fairmaxent.metrics.disparity import conditional_demographic_disparity
-    from fairmaxent.metrics.fair_scorer import FairScorer, fair_scorer
-    from fairmaxent.metrics.group_rates import representation_rate, statistical_rate
-    from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+    from fairmaxent.metrics.definitions import (
+        conditional_demographic_disparity,
+        equal_opportunity,
+        equalised_odds,
+        representation_rate,
+        statistical_rate,
+    )
+    from fairmaxent.metrics.group_calibration import calibration
+    from fairmaxent.metrics.scorer import FairScorer, fair_scorer
     from fairmaxent.privacy.budget import Ledger, Privacy
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking, rake
@@ -114,7 +118,7 @@ _HOMES = {
     "Estimate": "fit.plans",
     "Evaluation": "evaluation.evaluation",
     "FairMaxEnt": "estimator",
-    "FairScorer": "metrics.fair_scorer",
+    "FairScorer": "metrics.scorer",
     "Fit": "fit.fit",
     "Ledger": "privacy.budget",
     "Privacy": "privacy.budget",
@@ -123,20 +127,20 @@ _HOMES = {
     "Relabel": "fit.plans",
     "Uncertainty": "fit.uncertainty",
     "Verification": "fit.verification",
-    "calibration": "metrics.calibration",
+    "calibration": "metrics.group_calibration",
     "compare": "baselines.comparison",
-    "conditional_demographic_disparity": "metrics.disparity",
+    "conditional_demographic_disparity": "metrics.definitions",
     "debias": "fit.pipeline",
-    "equal_opportunity": "metrics.odds",
-    "equalised_odds": "metrics.odds",
+    "equal_opportunity": "metrics.definitions",
+    "equalised_odds": "metrics.definitions",
     "evaluate": "evaluation.pipeline",
-    "fair_scorer": "metrics.fair_scorer",
+    "fair_scorer": "metrics.scorer",
     "inspect": "inspection",
     "load": "fit.fit",
     "max_memory": "data.limits",
     "rake": "raking.raking",
-    "representation_rate": "metrics.group_rates",
-    "statistical_rate": "metrics.group_rates",
+    "representation_rate": "metrics.definitions",
+    "statistical_rate": "metrics.definitions",
     "verify": "fit.verification",
 }
 

@@ -25,7 +25,7 @@ _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class OptionInfo:
     """What is known about an option besides its name, default and check."""
 
@@ -50,6 +50,7 @@ class OptionInfo:
     in_files: bool = True  # what must be typed each time is not
     # On the page.
     label: str | None = None
+    choice_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     page_help: str = ""  # where the page differs from the command line
     only_if: Callable[[Mapping[str, Any]], bool] | None = None  # whether it means anything beside the others
 

@@ -9,14 +9,13 @@ import pytest
 
 from appserver import running
 
-connections = pytest.importorskip("fairmaxent.app.connections", reason="needs uvicorn", exc_type=ImportError)
-server = pytest.importorskip("fairmaxent.app.server", reason="needs starlette", exc_type=ImportError)
+server = pytest.importorskip("fairmaxent.app.server", reason="needs uvicorn and starlette", exc_type=ImportError)
 
 
 @pytest.fixture
 def client(tmp_path, monkeypatch):
-    monkeypatch.setattr(connections, "PATIENCE", 0.5)
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 12)
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 12)
     with running(tmp_path) as client:
         yield client
 
@@ -99,7 +98,7 @@ def test_uploads_that_stop_are_ended_and_leave_nothing(client, opened):
 
 
 def test_uploads_that_trickle_give_way_to_others(client, opened, monkeypatch):
-    monkeypatch.setattr(connections, "PATIENCE", 60)
+    monkeypatch.setattr(server, "PATIENCE", 60)
     trickling = [opened(head(client, "/api/upload?name=half.csv") + b"sex") for _ in range(12)]
     assert until(lambda: len(uploads(client)) == 12)
     assert client.send("GET", "/api/state")[0] == 200

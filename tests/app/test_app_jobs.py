@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from appserver import OPTIONS, opened
-from fairmaxent.app.jobs import Jobs
-from fairmaxent.app.latest_only import LatestOnly
+from fairmaxent.app.jobs import Jobs, LatestOnly
 from fairmaxent.app.refusals import SupersededError
 
 
@@ -67,7 +66,7 @@ def test_a_job_can_be_stopped():
         "result": None,
         "error": None,
     }
-    jobs.stop(job)
+    job.stop()
     go.set()
     assert ended.wait(30)
     assert (job.state, job.stage) == ("stopped", "one")

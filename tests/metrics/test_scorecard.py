@@ -12,8 +12,9 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent.errors import InputError
-from fairmaxent.metrics.scorecard import area_under_curve, calibration_errors, quantile_bins
-from judgement import judge, worst_ratio
+from fairmaxent.metrics.group_calibration import quantile_bins
+from fairmaxent.metrics.trial import area_under_curve
+from judgement import calibration_errors, judge, worst_ratio
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
 

@@ -1,7 +1,95 @@
-"""The app: a page in the browser, served on this computer only, that shows live what a wish does to people."""
+"""The app: a page in the browser, served on this computer only, that shows live what a wish does to people.
+
+It runs until Ctrl-C, and leaves nothing behind.
+"""
 
 from __future__ import annotations
 
-from fairmaxent.app.running import serve
+import socket
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairmaxent.errors import DependencyError, InputError, Option, StorageError
+from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
+
+if TYPE_CHECKING:
+    from fairmaxent.app.session import Session
 
 __all__ = ["serve"]
+
+_MOST_BYTES = 1 << 30  # of an upload
+_HOST = "127.0.0.1"
+
+
+def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C; ``say`` prints the address."""
+    try:
+        from fairmaxent.app.server import make_app, make_server
+    except ImportError as problem:
+        raise DependencyError(
+            f"the app needs {problem.name}, which is not installed; pip install 'fairmaxent[app]'"
+        ) from problem
+    if data is not None:
+        _check_exists(data)
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned(parent)  # of an app that was killed
+    with listening(port) as listener, HiddenFolder(parent) as folder:
+        starting = start_session(folder, data)
+        app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
+        say(f"Open {app.address}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(app.address,), daemon=True).start()
+        try:
+            make_server(app).run(sockets=[listener])
+        except KeyboardInterrupt:  # the usual end
+            pass
+        finally:
+            if starting.done():
+                starting.result().stop()
+    say("Stopped.")
+
+
+def start_session(folder: Path, data: str | None) -> Future[Session]:
+    """Load the library and the table in a thread, so that the page is there at once."""
+    starting: Future[Session] = Future()
+
+    def start() -> None:
+        try:
+            from fairmaxent.app.session import Session
+
+            session = Session(folder)
+            if data is not None:
+                session.open_given(data)
+            starting.set_result(session)
+        except BaseException as problem:
+            starting.set_exception(problem)
+
+    threading.Thread(target=start, name="start", daemon=True).start()
+    return starting
+
+
+def _check_exists(data: str) -> None:
+    """Refuse a file that is not there before a browser opens."""
+    from fairmaxent.files.parts import is_pattern
+
+    if not is_pattern(data) and not Path(data).exists():
+        raise StorageError(f"{data} does not exist; check the path")
+
+
+def listening(port: int) -> socket.socket:
+    """A socket that only this computer can reach."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.bind((_HOST, port))
+    except OSError as problem:
+        listener.close()
+        raise InputError(
+            f"port {port} cannot be used ({problem.strerror}); leave ", Option("port"), " out, and a free one is chosen"
+        ) from problem
+    listener.listen(128)
+    return listener

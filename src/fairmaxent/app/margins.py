@@ -8,16 +8,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.file_sets import numbered
 from fairmaxent.app.labels import IN_APP
 from fairmaxent.app.looked import plain
-from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.opened_table import OpenedTable, numbered
 from fairmaxent.app.page_options import page_options
 from fairmaxent.app.repeat import typed_text
+from fairmaxent.app.taking import files_in, origin_of
 from fairmaxent.cli.commands.rake import RakeOptions, make_report
 from fairmaxent.cli.commands.rake import command as rake_command
-from fairmaxent.cli.filing_options import FilingOptions
-from fairmaxent.cli.options import DomainOptions, source_of
+from fairmaxent.cli.output_options import FilingOptions
+from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.staging import Staging
@@ -26,8 +26,9 @@ from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake
 
-RAKING_NAMES = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
-_NAMES = (*RAKING_NAMES, *(field.name for field in fields(FilingOptions)))
+_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+_RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
+_NAMES = (*_RAKING, *(field.name for field in fields(FilingOptions)))
 _SLACK = 1e-6  # how far shares may be from adding up to 1
 _NO_SENSE = "the page sent margins that make no sense; reload it"
 
@@ -46,7 +47,7 @@ class SharesOf:
         columns, shares = given.get("columns"), given.get("shares")
         if not (_is_texts(columns) and columns and all(name in schema for name in columns)):
             raise InputError(_NO_SENSE)
-        if not isinstance(shares, list) or not all(_is_share(one, len(columns)) for one in shares):
+        if not isinstance(shares, list) or not all(_is_share(share, len(columns)) for share in shares):
             raise InputError(_NO_SENSE)
         total = sum(share for _, share in shares)
         if abs(total - 1) > _SLACK:
@@ -71,7 +72,7 @@ class KnownMargins:
         margins = given.get("margins")
         if not isinstance(margins, list) or not margins:
             raise InputError("Choose at least one column whose shares are known.")
-        shares = tuple(SharesOf.from_json(one, table.schema) for one in margins)
+        shares = tuple(SharesOf.from_json(margin, table.schema) for margin in margins)
         asked = {"random_state": 0, **(given.get("options") or {})}
         asked |= {} if asked.get("replicates") else {"random_state": None}  # which is about nothing else
         options = page_options(rake_command, ["-", "--margins", "-"], asked, names=_NAMES)
@@ -83,15 +84,15 @@ class KnownMargins:
     def tables(self) -> dict[str, Any]:
         """The margins as the tables that `rake` reads, by what they are: all single columns, and each crossing."""
         polars = load_library("polars")
-        single = [one for one in self.shares if len(one.columns) == 1]
-        rows = [(*one.columns, *levels, share) for one in single for levels, share in one.values]
+        single = [margin for margin in self.shares if len(margin.columns) == 1]
+        rows = [(*margin.columns, *levels, share) for margin in single for levels, share in margin.values]
         tables = {"": polars.DataFrame(rows, schema=["columns", "level", "value"], orient="row")} if rows else {}
-        crossed = [one for one in self.shares if len(one.columns) > 1]
+        crossed = [margin for margin in self.shares if len(margin.columns) > 1]
         return tables | {
             numbered("-crossed", number): polars.DataFrame(
-                [(*levels, share) for levels, share in one.values], schema=[*one.columns, "value"], orient="row"
+                [(*levels, share) for levels, share in margin.values], schema=[*margin.columns, "value"], orient="row"
             )
-            for number, one in enumerate(crossed, 1)
+            for number, margin in enumerate(crossed, 1)
         }
 
 
@@ -103,7 +104,7 @@ def weigh(table: OpenedTable, known: KnownMargins, folder: Path, number: int, pr
     written, _, report, like_input = table.file_names()
     written, report = os.path.basename(written), os.path.basename(report)
     stem = written.split("-fair")[0]
-    margins = {f"{stem}{numbered('-margins', number)}{what}.csv": one for what, one in known.tables().items()}
+    margins = {f"{stem}{numbered('-margins', number)}{tag}.csv": frame for tag, frame in known.tables().items()}
     weighted = numbered("-weighted", number).join(written.rsplit("-fair", 1))
     report = numbered("-weighted-report", number).join(report.rsplit("-report", 1))
     for name, frame in margins.items():
@@ -132,24 +133,19 @@ def weigh(table: OpenedTable, known: KnownMargins, folder: Path, number: int, pr
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), wanted.output or "", form=form)
-        origin = source_of(str(table.path), _AS_INFERRED, command)
-        origin = replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
-        make_report(raking, wanted, known.filing, staging, origin, source)
+        make_report(raking, wanted, known.filing, staging, origin_of(table, _AS_INFERRED, command), source)
     certificate = raking.certificate
-    whats = {**dict.fromkeys(margins, "Margins"), weighted: "Your rows with weights", report: "Report"}
     return {
-        "levels": plain([{"margin": one.name, **vars(level)} for one in certificate.margins for level in one.levels]),
+        "levels": plain(
+            [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
+        ),
         "summary": certificate.summary(),
         "notes": [*map(IN_APP.said, few_rows_warnings(certificate.margins)), *certificate.notes],
         "command": command,
-        "files": [
-            {"name": name, "what": what, "bytes": os.path.getsize(folder / name), "folder": int(folder.name)}
-            for name, what in whats.items()
-        ],
+        "files": files_in(
+            folder, {**dict.fromkeys(margins, "Margins"), weighted: "Your rows with weights", report: "Report"}
+        ),
     }
-
-
-_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
 
 
 def _command(
@@ -163,7 +159,7 @@ def _command(
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _is_share(value: object, columns: int) -> bool:

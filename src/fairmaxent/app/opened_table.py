@@ -1,4 +1,4 @@
-"""A table that was opened: in memory, or scanned where it is if it is Parquet."""
+"""A table that was opened, in memory or scanned where it is if it is Parquet, and the names of files made from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import narwhals
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
-from fairmaxent.cli.options import DomainOptions, ReadingOptions
+from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.weights import read_weights
@@ -25,12 +25,6 @@ _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
 
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
-
-
-def read_as(values: object) -> tuple[ReadingOptions, tuple[str | None, ...]]:
-    """How the page wants a file to be read, and how that is typed."""
-    options = page_options(inspect, ["-"], values, names=READING_NAMES)
-    return options.record(ReadingOptions), options.typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +40,8 @@ class OpenedTable:
 
     @cached_property
     def _reading_and_typed(self) -> tuple[ReadingOptions, tuple[str | None, ...]]:
-        return read_as(self.asked)
+        options = page_options(inspect, ["-"], self.asked, names=READING_NAMES)
+        return options.record(ReadingOptions), options.typed
 
     def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
         """How it is read, without some columns."""
@@ -68,7 +63,9 @@ class OpenedTable:
     def _read_with(self, texts: Sequence[str]) -> TableFile:
         """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
         table = self.reading().read(str(self.path), texts=texts)
-        return replace(table, remarks=tuple(str(one).replace(str(self.path), self.typed) for one in table.remarks))
+        return replace(
+            table, remarks=tuple(str(remark).replace(str(self.path), self.typed) for remark in table.remarks)
+        )
 
     @property
     def is_lazy(self) -> bool:
@@ -120,17 +117,16 @@ class OpenedTable:
 
     def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
         """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
-        key = (tuple(drop), columns_as, weight)
-        known = self._levels.get(repr(key))
-        if known is None:
+        key = repr((tuple(drop), columns_as, weight))
+        if key not in self._levels:
             frame = self.looked_at(drop)
-            known = columns_as.domain(frame, weight)
-            if known is None:
+            domain = columns_as.domain(frame, weight)
+            if domain is None:
                 rows = frame if weight is None else frame.drop(weight)
-                known = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
+                domain = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
             self._levels.clear()
-            self._levels[repr(key)] = known
-        return known
+            self._levels[key] = domain
+        return self._levels[key]
 
     @cached_property
     def _levels(self) -> dict[str, Domain]:
@@ -146,10 +142,10 @@ class OpenedTable:
 
         They are only names: the app itself writes in a folder of its own.
         """
-        said = outputs(self.typed, self.file().form)
-        table, report = said[1], said[said.index("--report") + 1]
-        model = os.path.join(os.path.dirname(table), f"{_stem(self.typed)}-model.fme")
-        return table, model, report, "--like-input" in said
+        words = outputs(self.typed, self.file().form)
+        table, report = words[1], words[words.index("--report") + 1]
+        stem = os.path.basename(self.typed).split(".")[0] or "table"
+        return table, os.path.join(os.path.dirname(table), f"{stem}-model.fme"), report, "--like-input" in words
 
 
 def _collected(lazy: Any) -> Any:
@@ -157,5 +153,34 @@ def _collected(lazy: Any) -> Any:
     return collect(narwhals.from_native(lazy)).to_native()
 
 
-def _stem(name: str) -> str:
-    return os.path.basename(name).split(".")[0] or "table"
+class FileSets:
+    """Which files were made from a table, in this order; those of another result get names of their own.
+
+    >>> sets = FileSets()
+    >>> sets.number("a"), sets.number("b")  # nothing is made yet
+    (1, 1)
+    >>> sets.add("a")
+    >>> sets.number("a"), sets.number("b")
+    (1, 2)
+    """
+
+    def __init__(self) -> None:
+        self._made: list[str] = []
+
+    def number(self, made_from: str) -> int:
+        """The number of a set, or the one that it will have."""
+        return 1 + (self._made.index(made_from) if made_from in self._made else len(self._made))
+
+    def add(self, made_from: str) -> None:
+        """Remember that a set was made."""
+        if made_from not in self._made:
+            self._made.append(made_from)
+
+
+def numbered(tag: str, number: int) -> str:
+    """A part of a file name, with the number of its set.
+
+    >>> numbered("-report", 1), numbered("-report", 2)
+    ('-report', '-report-2')
+    """
+    return tag if number == 1 else f"{tag}-{number}"

@@ -12,33 +12,28 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from fairmaxent.app.examples import EXAMPLES
-from fairmaxent.app.file_sets import FileSets
-from fairmaxent.app.fitted import Fitted
+from fairmaxent.app.fitted import Fitted, Pins, Readings
 from fairmaxent.app.forms import forms
-from fairmaxent.app.jobs import Jobs
-from fairmaxent.app.judging import Judging, judge
+from fairmaxent.app.jobs import Jobs, LatestOnly
 from fairmaxent.app.labels import as_labelled
-from fairmaxent.app.latest_only import LatestOnly
 from fairmaxent.app.looked import drafted, look_at, plain
 from fairmaxent.app.margins import KnownMargins, weigh
-from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.pins import Pins
-from fairmaxent.app.problem_text import problem_text
-from fairmaxent.app.readings import Readings
-from fairmaxent.app.refusals import StaleError
+from fairmaxent.app.opened_table import FileSets, OpenedTable
+from fairmaxent.app.refusals import StaleError, problem_text
 from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import expected, seen
-from fairmaxent.app.taking import take
+from fairmaxent.app.taking import Judging, judge, take
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
 
+Values = dict[str, Any]
+
 _OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
-_NAME_LENGTH = 100
+_NAME_LENGTH = 100  # of a file
 
 
 class Session:
@@ -52,71 +47,60 @@ class Session:
         self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
         self.problem: str | None = None  # why the file that the command named could not be opened
         self._lock = threading.Lock()
-        self._look: dict[str, Any] | None = None
-        self._options: dict[str, Any] = {}
+        self._look: Values | None = None
+        self._options: Values = {}
         self._fitted: Fitted | None = None
-        self._answer: dict[str, Any] | None = None
+        self._answer: Values | None = None
         self._pins = Pins()
         self._readings = Readings()
         self._control: OpenedTable | None = None  # rows of other people, to judge the new ones by
-        self._files: list[dict[str, Any]] = []
-        self._raked_files: list[dict[str, Any]] = []
+        self._files: list[Values] = []
+        self._raked_files: list[Values] = []
         self._sets, self._raked_sets = FileSets(), FileSets()
         self._numbers = 0
 
     # ------------------------------------------------------------ opening a table
 
-    def open_given(self, path: str) -> dict[str, Any]:
+    def open_given(self, path: str) -> None:
         """Open the file that the command named; what is wrong with it is said on the page."""
         try:
-            return self._open(Path(path), typed=path, title=os.path.basename(path))
+            self._show(OpenedTable(self._next(), Path(path), typed=path, title=os.path.basename(path)))
         except Exception as problem:
             self.problem = problem_text(problem, hide=str(self.folder))
-            return self.state()
 
-    def open_uploaded(self, name: str, uploaded: Path) -> dict[str, Any]:
-        """Open a file that the browser sent, under a harmless form of its name."""
-        shown = safe_name(name)
-        target = self._new_folder() / shown
-        os.rename(uploaded, target)
-        return self._open(target, typed=shown, title=shown)
+    def open_uploaded(self, name: str, uploaded: Path) -> Values:
+        """Open a file that the browser sent."""
+        target = self._kept(name, uploaded)
+        return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name))
 
-    def open_demo(self, name: str) -> dict[str, Any]:
+    def open_demo(self, name: str, title: str) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
         from fairmaxent.files.tables import write_table
 
-        if name not in EXAMPLES:
-            raise InputError("there is no such example; reload the page")
-        demo = datasets.load(name, library="polars")  # type: ignore[arg-type]
         target = self._new_folder() / f"{name}.csv"
-        write_table(demo.frame, target)
-        return self._open(target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
+        write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]
+        return self._show(OpenedTable(self._next(), target, typed=target.name, title=title, can_be_taken=True))
 
-    def read_again(self, number: object, values: Mapping[str, Any]) -> dict[str, Any]:
+    def read_again(self, number: object, values: Mapping[str, Any]) -> Values:
         """Read the same file in another way, e.g. with another separator."""
         unread = self._unread
-        opened = unread if unread is not None and unread.number == number else self._known(number)
+        opened = unread if unread is not None and unread.number == number else self._current_table(number)
         return self._show(replace(opened, number=self._next(), asked=dict(values)))
 
-    def set_control(self, name: str, uploaded: Path) -> dict[str, Any]:
+    def set_control(self, name: str, uploaded: Path) -> Values:
         """Take rows of other people, which are read like the table."""
         opened = self.opened
         if opened is None:
             raise InputError("open a table first")
-        shown = safe_name(name)
-        target = self._new_folder() / shown
-        os.rename(uploaded, target)
-        control = OpenedTable(0, target, shown, shown, asked=opened.asked)
-        rows = control.rows  # which reads it, and refuses what is no table
+        target = self._kept(name, uploaded)
+        control = OpenedTable(0, target, target.name, target.name, asked=opened.asked)
+        shown = _control(control)  # which reads it, and refuses what is no table
         with self._lock:
             self._control = control
-        return {"control": {"name": shown, "rows": rows}}
+        return {"control": shown}
 
-    def _open(self, path: Path, *, typed: str, title: str, can_be_taken: bool = False) -> dict[str, Any]:
-        return self._show(OpenedTable(self._next(), path, typed, title, can_be_taken))
-
-    def _show(self, opened: OpenedTable) -> dict[str, Any]:
+    def _show(self, opened: OpenedTable) -> Values:
         self._unread = opened  # until it is read
         look = look_at(opened, {})
         with self._lock:
@@ -126,11 +110,8 @@ class Session:
                 self._sets, self._raked_sets = FileSets(), FileSets()
             self.opened, self._look, self._readings, self._control = opened, look, Readings(), None
             self._fitted, self._answer, self._pins, self._files = None, None, Pins(), []
-            self._options = {
-                "outcome": look["outcome"] or "",
-                "protected": look["protected"],
-                "favourable": look["favourable"],
-            }
+            self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
+            self._options["outcome"] = look["outcome"] or ""
         return self.state()
 
     def _next(self) -> int:
@@ -143,22 +124,24 @@ class Session:
         folder.mkdir(mode=0o700)
         return folder
 
+    def _kept(self, name: str, uploaded: Path) -> Path:
+        """Keep a file that the browser sent, under a harmless form of its name."""
+        target = self._new_folder() / safe_name(name)
+        os.rename(uploaded, target)
+        return target
+
     # ------------------------------------------------------------ looking and fitting
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Values:
         """Everything that the page shows."""
         opened, unread, control = self.opened, self._unread, self._control
-        known = {"unread": None if unread is None else _named(unread), "forms": forms()}
+        always = {"unread": None if unread is None else _named(unread), "forms": forms()}
         if opened is None:
-            return {"table": None, "problem": self.problem, **known}
+            return {"table": None, "problem": self.problem, **always}
         return {
-            **known,
-            "table": {
-                **_named(opened),
-                "title": opened.title,
-                "offered": opened.can_be_taken,
-            },
-            "control": None if control is None else {"name": control.typed, "rows": control.rows},
+            **always,
+            "table": {**_named(opened), "title": opened.title, "offered": opened.can_be_taken},
+            "control": None if control is None else _control(control),
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
@@ -168,23 +151,21 @@ class Session:
             "jobs": [job.to_dict() for job in self.jobs.running()],
         }
 
-    def look(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
+    def look(self, number: object, options: Mapping[str, Any]) -> Values:
         """Inspect the table again with the roles that the page chose."""
-        look = look_at(self._known(number), options)
+        look = look_at(self._current_table(number), options)
         with self._lock:
             self._look, self._options = look, dict(options)
         return {"look": look}
 
-    def draft(self, number: object, options: Mapping[str, Any]) -> dict[str, Any]:
+    def draft(self, number: object, options: Mapping[str, Any]) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
-        return {"text": drafted(self._known(number), options)}
+        return {"text": drafted(self._current_table(number), options)}
 
-    def fit(
-        self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False
-    ) -> dict[str, Any]:
+    def fit(self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False) -> Values:
         """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""
         began = perf_counter()
-        opened = self._known(number)
+        opened = self._current_table(number)
         with self._lock:
             self._options = dict(options)
         if self._is_outdated():
@@ -198,12 +179,12 @@ class Session:
         progress("done", 1.0)
         return self._answered(opened, fitted, perf_counter() - began)
 
-    def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> dict[str, Any]:
+    def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> Values:
         scenario, names = fitted.scenario, self._names(fitted)
         answer = {
             "scenario": scenario.to_json(),
             "see": seen(fitted.fit),
-            "estimated_otherwise": fitted.estimated_otherwise,
+            "estimated_otherwise": bool(fitted.estimates) and fitted.estimated is None,
             "command": command_text(scenario, names, fitted.estimated),
             "python": python_text(scenario, fitted.fit, names, fitted.estimated),
             "seconds": seconds,
@@ -215,7 +196,7 @@ class Session:
             self._fitted, self._answer, self._files = fitted, plain(answer), []
         return {"answer": self._answer}
 
-    def expected(self) -> dict[str, Any]:
+    def expected(self) -> Values:
         """What rates new rows will have, which takes longer than a slider may."""
         fitted = self._fitted
         if fitted is None or self._is_outdated():  # the page asks again when the newest result is there
@@ -224,65 +205,56 @@ class Session:
         rates = [] if fitted.scenario.mode != "rows" else expected(fitted.fit, wanted.rows, iid=wanted.iid)
         return {"rows": wanted.rows or fitted.fit.table.size, "rates": rates}
 
-    def _known(self, number: object) -> OpenedTable:
+    def _current_table(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
             raise StaleError
         return self.opened
 
     # ------------------------------------------------------------ slow work
 
-    def estimate(self, progress: Progress) -> dict[str, Any]:
+    def estimate(self, progress: Progress) -> Values:
         """Estimate what a model trained on the result will do."""
         opened, fitted = self._current()
         plan = fitted.scenario.asked.trial_of(fitted.output)
-        known = fitted.with_estimate(with_estimate(fitted.bare, plan, progress=progress))
-        self._still(fitted)
-        result = self._answered(opened, known, (self._answer or {}).get("seconds", 0.0))
+        estimated = fitted.with_estimate(with_estimate(fitted.bare, plan, progress=progress))
+        self._check_current(fitted)
+        result = self._answered(opened, estimated, (self._answer or {}).get("seconds", 0.0))
         with self._lock:
-            self._pins.update(known, result["answer"])
+            self._pins.update(estimated, result["answer"])
         return {**result, "pins": self._pins.to_json()}
 
-    def trade_off(self, progress: Progress) -> dict[str, Any]:
+    def trade_off(self, progress: Progress) -> Values:
         """Fit a few more times with other rates and other shares of the base."""
         _, fitted = self._current()
         curve = trade_off(fitted.fit, progress=progress, spell=as_labelled)
         return {"points": plain([vars(point) for point in curve.points]), "skipped": curve.skipped}
 
-    def evaluate(self, values: object, progress: Progress) -> dict[str, Any]:
+    def evaluate(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Judge the new rows before they are shared."""
         _, fitted = self._current()
-        asked = values.get("options") if isinstance(values, Mapping) else None
-        control = self._control if isinstance(values, Mapping) and values.get("control") else None
-        judging = Judging.from_json(asked, fitted.scenario, control)
+        control = self._control if values.get("control") else None
+        judging = Judging.from_json(values.get("options"), fitted.scenario, control)
         result = judge(fitted.scenario, fitted.fit, self._names(fitted), judging, progress)
-        self._still(fitted)
+        self._check_current(fitted)
         return result
 
-    def take(self, progress: Progress) -> dict[str, Any]:
+    def take(self, progress: Progress) -> Values:
         """Write the files to take."""
         _, fitted = self._current()
-        answer = self._answer or {}
-        files = take(
-            fitted.scenario,
-            fitted.fit,
-            folder=(folder := self._new_folder()),
-            names=self._names(fitted),
-            command=str(answer.get("command")),
-            estimated=fitted.estimated,
-            progress=progress,
-        )
-        self._still(fitted)
+        folder, command = self._new_folder(), str((self._answer or {}).get("command"))
+        files = take(fitted, self._names(fitted), folder, command, progress)
+        self._check_current(fitted)
         with self._lock:
             self._sets.add(made_from := self._made_from(fitted))
             number = self._sets.number(made_from)
-            self._files = [{**file, "folder": int(folder.name), "set": number} for file in files]
+            self._files = [{**file, "set": number} for file in files]
         return {"files": self._files}
 
-    def rake(self, values: object, progress: Progress) -> dict[str, Any]:
+    def rake(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Weigh the table so that it has known margins, and write the files."""
-        opened = self._known(values.get("table") if isinstance(values, Mapping) else None)
-        known, made_from = KnownMargins.from_json(values, opened), json.dumps(values, sort_keys=True)
-        result = weigh(opened, known, self._new_folder(), self._raked_sets.number(made_from), progress)
+        opened = self._current_table(values.get("table"))
+        margins, made_from = KnownMargins.from_json(values, opened), json.dumps(values, sort_keys=True)
+        result = weigh(opened, margins, self._new_folder(), self._raked_sets.number(made_from), progress)
         with self._lock:
             self._raked_sets.add(made_from)
             self._raked_files = result["files"]
@@ -309,15 +281,15 @@ class Session:
         """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
         return self._answer is not None and self._answer["scenario"] != plain(self._options)
 
-    def _still(self, fitted: Fitted) -> None:
+    def _check_current(self, fitted: Fitted) -> None:
         if self._fitted is not fitted:
             raise InputError(_CHANGED)
 
     def file(self, folder: int, name: str) -> Path | None:
         """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
-        for known in (*self._files, *self._raked_files):
-            if (known["folder"], known["name"]) == (folder, name):
-                return self.folder / str(folder) / str(known["name"])
+        for file in (*self._files, *self._raked_files):
+            if (file["folder"], file["name"]) == (folder, name):
+                return self.folder / str(folder) / str(file["name"])
         opened = self.opened
         if opened is not None and opened.can_be_taken and (folder, name) == (0, opened.typed):
             return opened.path
@@ -325,25 +297,25 @@ class Session:
 
     # ------------------------------------------------------------ scenarios to compare
 
-    def pin(self) -> dict[str, Any]:
+    def pin(self) -> Values:
         """Keep the present scenario, to compare others with it, or to put it back."""
         _, fitted = self._current()
         number = self._next()
         with self._lock:
             self._pins.add(number, fitted, self._answer or {})
-        return {"pins": self._pins.to_json()}
+            return {"pins": self._pins.to_json()}
 
-    def rename(self, number: int, name: object) -> dict[str, Any]:
+    def rename(self, number: object, name: object) -> Values:
         """Give a pinned scenario another name."""
         with self._lock:
             self._pins.rename(number, name)
-        return {"pins": self._pins.to_json()}
+            return {"pins": self._pins.to_json()}
 
-    def unpin(self, number: int) -> dict[str, Any]:
+    def unpin(self, number: object) -> Values:
         """Forget a scenario."""
         with self._lock:
             self._pins.remove(number)
-        return {"pins": self._pins.to_json()}
+            return {"pins": self._pins.to_json()}
 
     def stop(self) -> None:
         """Stop all work."""
@@ -351,8 +323,12 @@ class Session:
         self.jobs.stop_all()
 
 
-def _named(opened: OpenedTable) -> dict[str, Any]:
+def _named(opened: OpenedTable) -> Values:
     return {"number": opened.number, "name": opened.typed, "reading": dict(opened.asked)}
+
+
+def _control(control: OpenedTable) -> Values:
+    return {"name": control.typed, "rows": control.rows}
 
 
 def safe_name(name: str) -> str:

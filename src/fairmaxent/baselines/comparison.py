@@ -17,7 +17,8 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.errors import InputError, Option, check_choice
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.share_text import percent
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent

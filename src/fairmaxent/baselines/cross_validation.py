@@ -19,7 +19,8 @@ from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.plans import ParityOption, Relabel
 from fairmaxent.fit.request import Request
-from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+from fairmaxent.metrics.definitions import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
 from fairmaxent.progress import Progress, silent
 

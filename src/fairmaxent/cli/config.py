@@ -41,7 +41,7 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
     for name, value in values.items():
         option = options.get(name) or _others().get(name)
         if option is None:
-            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, _keys())}")
+            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, config_keys())}")
         if not _is_in_files(option):
             raise InputError(
                 f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
@@ -82,7 +82,8 @@ def _others() -> dict[str, click.Option]:
     return options
 
 
-def _keys() -> list[str]:
+def config_keys() -> list[str]:
+    """What a file may hold, for whatever command."""
     return [name for name, option in _others().items() if _is_in_files(option)]
 
 

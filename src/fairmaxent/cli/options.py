@@ -88,7 +88,13 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
         return click.Choice([*([option_types.NOTHING] if info.has_none else []), *info.choices])
     if info.text == "whole":
         return int if info.least is None else click.IntRange(info.least, info.most)
-    plain = {"number": float, "text": str, "texts": str, "file": option_types.FILE, "files": option_types.FILE}
+    plain: dict[str, Any] = {
+        "number": float,
+        "text": str,
+        "texts": str,
+        "file": option_types.FILE,
+        "files": option_types.FILE,
+    }
     return plain[info.text] if info.text in plain else option_types.TEXTS[info.text]
 
 

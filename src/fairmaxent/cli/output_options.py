@@ -110,6 +110,11 @@ class OutputOptions:
         main=True,
         choices=MODES,
         label="What to take",
+        choice_labels={
+            "rows": "new rows",
+            "weights": "your rows with weights",
+            "top-up": "only the rows to add to yours",
+        },
         help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
     )
     rows: int | None = option(

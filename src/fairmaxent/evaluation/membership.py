@@ -14,7 +14,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.evaluation.success import Judgement, SuccessRate
-from fairmaxent.metrics.scorecard import area_under_curve
+from fairmaxent.metrics.trial import area_under_curve
 
 RARE = 0.01  # of the people outside may be accused wrongly
 

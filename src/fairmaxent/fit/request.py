@@ -116,6 +116,7 @@ class Request:
         heading="What is compared",
         choices=get_args(GroupsOption),
         label="Compare",
+        choice_labels={"each": "each column on its own", "joint": "their intersections"},
         help="Compare each protected column on its own, or their intersections.",
         doc='``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their '
         "intersections.",
@@ -208,6 +209,10 @@ class Request:
         choices=get_args(ParityOption),
         record=Relabel,
         label="How rows change",
+        choice_labels={
+            "probabilities": "relabel, for equal probabilities",
+            "predictions": "relabel, for equal decisions",
+        },
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
         doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
@@ -228,6 +233,7 @@ class Request:
         None,
         choices=get_args(DetailOption),
         label="Numbers in new rows",
+        choice_labels={"rows": "rows", "bins": "bins"},
         help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), "
         "or redraw them within their bin (bins).",
         doc='For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin '

@@ -20,7 +20,8 @@ from fairmaxent.engines.reading import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates, cost, inspection_text
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
-from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
+from fairmaxent.metrics.definitions import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import Rate
 
 
 @dataclass(frozen=True, repr=False)

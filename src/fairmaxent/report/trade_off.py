@@ -9,8 +9,9 @@ from typing import Literal
 
 from fairmaxent.errors import FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report.copies import seen_mass
 

@@ -84,7 +84,7 @@ function sized(file) {
 
 function show(newest) {
   if (state?.table?.number !== newest.table?.number) forgetMoves();
-  state = newest;
+  state = { examples: state?.examples, most_bytes: state?.most_bytes, ...newest };
   judging = {};
   options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;

@@ -114,8 +114,8 @@ def command(
         say(f"wrote {cell_text(path)}", data_on_stdout=wanted.as_json)
     if wanted.write_domain is not None:
         say(
-            f"Every level and edge in {cell_text(wanted.write_domain)} must be public knowledge: read it, edit it, and then "
-            "remove the line 'draft = true'.",
+            f"Every level and edge in {cell_text(wanted.write_domain)} must be public knowledge: read it, edit it, and "
+            "then remove the line 'draft = true'.",
             data_on_stdout=wanted.as_json,
         )
     if not wanted.as_json:

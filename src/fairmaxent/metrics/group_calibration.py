@@ -27,27 +27,16 @@ from fairmaxent.errors import InputError
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
-from fairmaxent.metrics.groups import (
-    Groups,
-    compared_weights,
-    groupings_of,
-    groups_of,
-    levels_of,
-    one_favourable,
-    open_sample,
-    outcome_column,
-    probabilities_of,
-    refuse_protected,
-)
+from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, one_favourable, outcome_column, probabilities_of
 from fairmaxent.metrics.intervals import (
     ComparedSurpluses,
     Interval,
     check_confidence,
-    difference_interval,
+    difference_ends,
     interval_text,
     share_interval,
+    widened,
 )
-from fairmaxent.metrics.scorecard import calibration_errors, quantile_bins
 
 ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their probabilities, their weights
 
@@ -69,7 +58,7 @@ class GroupCalibration:
     """One group: mean probability, share with the outcome and its interval, expected calibration error, bins."""
 
     columns: tuple[str, ...]
-    group: tuple[object, ...]
+    group: Label
     predicted: float
     observed: float
     count: int
@@ -107,72 +96,6 @@ class Calibration:
         return f"gap {self.gap:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}; {error}"
 
 
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """Rows with a probability: whether they have the outcome, their weights, and their bins."""
-
-    positive: Mask
-    chance: Reals
-    weights: Reals
-    bin_of: Codes
-
-    def only(self, rows: Mask) -> _Scored:
-        return _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
-
-    @property
-    def mass(self) -> float:
-        return float(self.weights.sum())
-
-    def mean(self, values: Reals | Mask) -> float:
-        return float(self.weights @ values) / self.mass
-
-    def error(self) -> float:
-        one_group = np.zeros(len(self.chance), dtype=np.intp)
-        return float(calibration_errors(self.positive, self.chance, one_group, self.weights, self.bin_of, 1)[0])
-
-    def error_by_chance(self) -> float:
-        """Mean error if the probabilities were exact: a bin's surplus is nearly normal, and E|x| = σ·√(2/π)."""
-        variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
-        return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
-
-
-def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> ComparedSurpluses:
-    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
-
-    If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
-    they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
-    """
-    both = [_variances(counts[group], *part) for group, part in enumerate(rows)]
-    factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
-    expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
-    return ComparedSurpluses(counts.scaled(factors), expected, added)
-
-
-def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
-    """How many times as many rows the probabilities are worth, and the variance that they add."""
-    surplus, share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
-    half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
-    reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
-    # At least what exact probabilities would leave, in case few rows happen to agree.
-    mean = weighted_mean(chance, weights)
-    unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
-    left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
-    freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
-    widened = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # like Student's t, because the variance is estimated
-    return 1 / left, np.maximum(surplus - share, 0.0) * widened
-
-
-def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
-    """Weighted mean of rows along the last axis."""
-    return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
-
-
-def variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
-    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
-    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
-    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)
-
-
 def calibration(
     frame: Any,
     outcome: Any,
@@ -197,96 +120,159 @@ def calibration(
     check_confidence(confidence)
     if not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins is {bins!r}; pass the number of bins, at least 1, e.g. 10")
-    rows = open_sample(frame, weight)
-    truth, outcomes = levels_of(outcome_column(rows.frame, outcome, what="outcomes"), domain)
+    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
+    rows = compared.open(frame, outcome_is="outcomes")
+    codes, outcomes = rows.levels
     code = one_favourable(outcomes, favourable)
     chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
-    everybody: Groups = (np.zeros(len(truth), dtype=np.intp), [()])
-    weights = compared_weights(rows.weights, everybody, missing, (truth, outcomes), favourable)
-    scored = _Scored(truth == code, chance, weights, quantile_bins(chance, weights, bins))
-    groupings = []
-    for columns in groupings_of(protected, groups):
-        refuse_protected(outcome, columns)
-        row_groups = groups_of(rows.frame, columns, domain)
-        compared = replace(scored, weights=compared_weights(weights, row_groups, missing))
-        groupings.append(_calibrate(compared, row_groups, columns, confidence))
+    scored = _Scored(codes == code, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
+    groupings = [_calibrate(scored, compared.group(rows, columns), confidence) for columns in compared.groupings]
     return _widest(groupings, outcomes[code], confidence)
 
 
+# ---------------------------------------------------------------- each group
+
+
+def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
+    """Bin of each row, so that all bins have about the same weight; equal scores share a bin, and bins may be empty.
+
+    >>> quantile_bins(np.array([0.1, 0.2, 0.2, 0.3]), np.ones(4), 2)
+    array([0, 0, 0, 1])
+    """
+    order = np.argsort(score)
+    cumulative = np.cumsum(weights[order])
+    wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)  # bins must not hang on how weights add up
+    return np.searchsorted(score[order][np.searchsorted(cumulative, wanted)], score)
+
+
 @dataclass(frozen=True, eq=False)
-class _CalibratedGrouping:
-    """The groups of some columns, and their surpluses as they are compared."""
+class _Scored:
+    """Rows with a probability: whether they have the outcome, their weights, and their bins."""
 
-    groups: list[GroupCalibration]
-    compared: ComparedSurpluses
+    positive: Mask
+    chance: Reals
+    weights: Reals
+    bin_of: Codes
+
+    def only(self, rows: Mask) -> _Scored:
+        return _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
+
+    @property
+    def mass(self) -> float:
+        return float(self.weights.sum())
+
+    def mean(self, values: Reals | Mask) -> float:
+        return float(self.weights @ values) / self.mass
+
+    def counts(self, part: Codes, count: int) -> EffectiveCounts:
+        """Effective counts of the outcome in each part of the rows."""
+        return WeightSums.of_positives(self.positive, part, self.weights, count).outcomes_against_others()[0, :]
+
+    def error(self) -> float:
+        """Expected calibration error."""
+        return float(np.abs(tally(self.bin_of, self.weights * (self.positive - self.chance), 0)).sum()) / self.mass
+
+    def error_by_chance(self) -> float:
+        """Mean error if the probabilities were exact: a bin's surplus is nearly normal, and E|x| = σ·√(2/π)."""
+        variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
+        return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
+
+    def bins(self, confidence: float) -> Iterator[Bin]:
+        """The bins that have weight."""
+        low, high = share_interval(self.counts(self.bin_of, int(self.bin_of.max()) + 1), confidence)
+        for code in np.unique(self.bin_of):
+            part = self.only(self.bin_of == code)
+            if part.mass > 0:
+                yield Bin(
+                    lowest=float(part.chance.min()),
+                    highest=float(part.chance.max()),
+                    predicted=part.mean(part.chance),
+                    observed=part.mean(part.positive),
+                    count=len(part.chance),
+                    interval=(float(low[code]), float(high[code])),
+                )
 
 
-def _calibrate(scored: _Scored, groups: Groups, columns: tuple[str, ...], confidence: float) -> _CalibratedGrouping:
+CalibratedGroups = tuple[list[GroupCalibration], ComparedSurpluses]  # and their surpluses as they are compared
+
+
+def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> CalibratedGroups:
     """The calibration of every group that has weight."""
-    group, labels = groups
-    counts = _effective(scored, group, len(labels))
-    ends = share_interval(counts, confidence)
-    parts = {number: scored.only(group == number) for number in range(len(labels))}
-    known = [number for number, part in parts.items() if part.mass > 0]
-    described = [
-        _describe(parts[number], columns, labels[number], (float(ends[0][number]), float(ends[1][number])), confidence)
-        for number in known
+    scored = replace(scored, weights=rows.weights)
+    counts = scored.counts(rows.group, len(rows.labels))
+    low, high = share_interval(counts, confidence)
+    parts = {number: scored.only(rows.group == number) for number in range(len(rows.labels))}
+    parts = {number: part for number, part in parts.items() if part.mass > 0}
+    groups = [
+        GroupCalibration(
+            rows.columns,
+            rows.labels[number],
+            predicted=part.mean(part.chance),
+            observed=part.mean(part.positive),
+            count=len(part.chance),
+            interval=(float(low[number]), float(high[number])),
+            error=part.error(),
+            by_chance=part.error_by_chance(),
+            bins=tuple(part.bins(confidence)),
+        )
+        for number, part in parts.items()
     ]
-    rows = [(part.positive, part.chance, part.weights) for part in (parts[number] for number in known)]
-    return _CalibratedGrouping(described, compared_surpluses(counts[known], rows))
+    scored_rows = [(part.positive, part.chance, part.weights) for part in parts.values()]
+    return groups, compared_surpluses(counts[list(parts)], scored_rows)
 
 
-def _effective(scored: _Scored, part: Codes, count: int) -> EffectiveCounts:
-    """Effective counts of the outcome in each part of the rows."""
-    sums = WeightSums.of((~scored.positive).astype(np.intp), part, scored.weights, (2, count))
-    return sums.outcomes_against_others().of_outcomes(0)
-
-
-def _describe(
-    rows: _Scored, columns: tuple[str, ...], group: tuple[object, ...], interval: Interval, confidence: float
-) -> GroupCalibration:
-    """The calibration of one group's rows, over all and bin by bin."""
-    return GroupCalibration(
-        columns,
-        group,
-        predicted=rows.mean(rows.chance),
-        observed=rows.mean(rows.positive),
-        count=len(rows.chance),
-        interval=interval,
-        error=rows.error(),
-        by_chance=rows.error_by_chance(),
-        bins=tuple(_bins(rows, confidence)),
-    )
-
-
-def _bins(rows: _Scored, confidence: float) -> Iterator[Bin]:
-    """The bins that have weight."""
-    low, high = share_interval(_effective(rows, rows.bin_of, int(rows.bin_of.max()) + 1), confidence)
-    for code in np.unique(rows.bin_of):
-        part = rows.only(rows.bin_of == code)
-        if part.mass > 0:
-            yield Bin(
-                lowest=float(part.chance.min()),
-                highest=float(part.chance.max()),
-                predicted=part.mean(part.chance),
-                observed=part.mean(part.positive),
-                count=len(part.chance),
-                interval=(float(low[code]), float(high[code])),
-            )
-
-
-def _widest(groupings: list[_CalibratedGrouping], outcome: object, confidence: float) -> Calibration:
+def _widest(groupings: list[CalibratedGroups], outcome: object, confidence: float) -> Calibration:
     """Take the widest gap between two groups of the same columns."""
-    extremes = [(min(grouping.groups, key=_surplus), max(grouping.groups, key=_surplus)) for grouping in groupings]
+
+    def surplus(group: GroupCalibration) -> float:
+        return group.surplus
+
+    extremes = [(min(groups, key=surplus), max(groups, key=surplus)) for groups, _ in groupings]
     lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
     gap = highest.surplus - lowest.surplus
     return Calibration(
         gap,
-        difference_interval([grouping.compared for grouping in groupings], gap, confidence),
+        widened(difference_ends([compared for _, compared in groupings], confidence), gap),
         Pair(lowest.columns, outcome, lowest.group, highest.group),
-        tuple(group for grouping in groupings for group in grouping.groups),
+        tuple(group for groups, _ in groupings for group in groups),
     )
 
 
-def _surplus(group: GroupCalibration) -> float:
-    return group.surplus
+# ---------------------------------------------------------------- how sure a surplus is
+
+
+def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> ComparedSurpluses:
+    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
+
+    If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
+    they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
+    """
+    both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
+    factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
+    expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
+    return ComparedSurpluses(counts.scaled(factors), expected, added)
+
+
+def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
+    """How many times as many rows the probabilities are worth, and the variance that they add."""
+    surplus, share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
+    half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
+    reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
+    # At least what exact probabilities would leave, in case few rows happen to agree.
+    mean = weighted_mean(chance, weights)
+    unexplained = (chance * (1 - chance)).mean(axis=-1) / np.maximum(mean * (1 - mean), 1e-300)
+    left = np.clip((reference + surplus - share) / reference, np.clip(unexplained, 1e-9, 1.0), 1.0)
+    freedom = effective_rows(weights.sum(axis=-1), (weights**2).sum(axis=-1)) - 1
+    wider = (freedom + 1) / np.maximum(freedom - 2, 0.5)  # like Student's t, because the variance is estimated
+    return 1 / left, np.maximum(surplus - share, 0.0) * wider
+
+
+def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
+    """Weighted mean of rows along the last axis."""
+    return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
+
+
+def variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
+    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
+    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
+    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)

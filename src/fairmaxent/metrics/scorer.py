@@ -27,9 +27,8 @@ from fairmaxent.errors import (
     did_you_mean,
 )
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.metrics.group_rates import statistical_rate
-from fairmaxent.metrics.groups import code_of, outcome_column
-from fairmaxent.metrics.odds import equal_opportunity, equalised_odds
+from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
+from fairmaxent.metrics.groups import code_of, listed, outcome_column
 
 FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
 
@@ -190,7 +189,7 @@ def _levels(columns: Sequence[frames.Column], favourable: object) -> list[object
     known = [value for column in columns for value in factorize(column)[1].to_list()]
     if favourable is None:
         return list(dict.fromkeys(known))
-    levels = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+    levels = listed(favourable)
     for level in levels or [None]:
         if level is None or code_of(known, level) is None:
             raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, dict.fromkeys(known))}")
