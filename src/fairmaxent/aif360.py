@@ -72,7 +72,7 @@ class FairMaxEntPreprocessing:
         self.output = output
 
     def fit(self, dataset: Any) -> FairMaxEntPreprocessing:
-        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.Fit`."""
+        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.fit.fit.Fit`."""
         if not hasattr(dataset, "favorable_label"):
             raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
         conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}

@@ -158,7 +158,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> tuple[Any, Any]:
-        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.Fit.sample`."""
+        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.fit.fit.Fit.sample`."""
         check_is_fitted(self)
         drawn = self._draw(n, given=given, random_state=random_state, iid=iid)
         return self._x_form.restore(drawn), self._y_form.restore(drawn)

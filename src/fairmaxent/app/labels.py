@@ -14,7 +14,7 @@ from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.errors import Option
 from fairmaxent.fit.request import Request
 from fairmaxent.options import OptionInfo, TypedOption, typed_options
-from fairmaxent.report.front_door import FrontDoor
+from fairmaxent.report.source import FrontDoor
 
 # The first that has an option of a name counts.
 _RECORDS = (Request, OutputOptions, FilingOptions, ReadingOptions, DomainOptions, RakeOptions, EvaluateOptions)

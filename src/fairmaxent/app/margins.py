@@ -20,8 +20,8 @@ from fairmaxent.cli.output_options import FilingOptions
 from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
-from fairmaxent.files.staging import Staging
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.write import Staging, write_table
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake

@@ -126,27 +126,29 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
         ["from fairmaxent.cli.reading_options import DomainOptions"] if is_lazy and scenario.columns_as.given else []
     )
     if not is_lazy:
-        imports += ["from fairmaxent.files.tables import read_table, write_table", ""]
+        reading = _reading_text(scenario.table)
+        imports += ["from fairmaxent.files.formats import read_table"]
+        imports += ["from fairmaxent.files.reading import Reading"] if reading else []
+        imports += ["from fairmaxent.files.write import write_table", ""]
         form = ", form=file.form" if names.like_input else ""
         texts = f", texts={scenario.texts!r}" if scenario.texts else ""
-        read = [f"file = read_table({typed!r}{_reading_text(scenario.table)}{texts})", "table = file.frame"]
+        read = [f"file = read_table({typed!r}{reading}{texts})", "table = file.frame"]
         return [*imports, *read], [f"write_table(result, {names.table!r}{form})"]
     read = [f"table = polars.scan_parquet({typed!r})"]
     if scenario.mode != "rows":
-        imports += ["from fairmaxent.files.tables import write_table", ""]
+        imports += ["from fairmaxent.files.write import write_table", ""]
         return [*imports, *read], [f"write_table(result, {names.table!r})"]
     imports += ["from fairmaxent.cli.streaming import write_drawn"]
-    imports += ["from fairmaxent.files.staging import Staging", ""]
+    imports += ["from fairmaxent.files.write import Staging", ""]
     drawing = ", iid=True" if scenario.wanted.iid else ""
     write = f"    write_drawn(fit, rows, staging, {names.table!r}, format=None{drawing})  # in pieces"
     return [*imports, *read], [f"with Staging([{names.table!r}]) as staging:", write]
 
 
 def _reading_text(table: OpenedTable) -> str:
-    """The options of `read_table` that were given."""
-    given = {**vars(table.reading()), "drop": None}
-    given["format"] = given.pop("input_format")
-    return "".join(f", {name}={value!r}" for name, value in given.items() if value not in (None, ()))
+    """How the file is read, if anything was said about that."""
+    given = {name: value for name, value in vars(table.reading()).items() if value not in (None, ()) and name != "drop"}
+    return f", Reading({', '.join(f'{name}={value!r}' for name, value in given.items())})" if given else ""
 
 
 def _made(scenario: Scenario, fit: Fit) -> list[str]:

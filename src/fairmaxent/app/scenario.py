@@ -17,7 +17,7 @@ from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError
-from fairmaxent.files.tables import TableFile
+from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.request import Request
 
 OUTPUT_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate")

@@ -16,10 +16,10 @@ from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.share_text import percent
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 
@@ -162,7 +162,7 @@ def methods_table(results: Sequence[Compared]) -> str:
         for one in results
         if (scores := one.scores) is not None
     ]
-    return text_table(_HEAD, rows, right=range(1, len(_HEAD))) if rows else ""
+    return text_table(_HEAD, rows) if rows else ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-import fairmaxent
 from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
 from fairmaxent.cli.streams import forget_stdout
 from fairmaxent.errors import StorageError, did_you_mean
@@ -103,7 +102,7 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=MEANINGS,
 )
-@click.version_option(fairmaxent.__version__, message="%(prog)s %(version)s")
+@click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Turn a biased table into a fair one by maximum entropy.

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
 
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.options import taking
-from fairmaxent.files.formats import FileFormat
+from fairmaxent.files.formats import FORMATS, FileFormat
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.model_estimate import EstimateChoice
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.formats import FileFormat
+    from fairmaxent.files.reading import TableFile
     from fairmaxent.report.delivered import Mode
 
+EstimateChoice = Literal["auto", "rows", "weights", "none"]
 WEIGHT_NAME = "fair_weight"
 MODES = ("rows", "weights", "top-up")
 REPORT_HELP = "Write a report to this file (.html, .md, .json or .pdf)."
@@ -28,7 +29,7 @@ REPORT_HELP = "Write a report to this file (.html, .md, .json or .pdf)."
 
 def format_field() -> Any:
     """The format of a table that is written."""
-    return option(None, choices=get_args(FileFormat), help="Format of the output; by default its suffix decides.")
+    return option(None, choices=tuple(FORMATS), help="Format of the output; by default its suffix decides.")
 
 
 def like_input_field() -> Any:
@@ -36,8 +37,7 @@ def like_input_field() -> Any:
     return option(
         False,
         text="flag",
-        help="Write the table in the form of DATA: separator, decimal mark, currency, dates, encoding, lines above the "
-        "header, sheet.",
+        help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
     )
 
 
@@ -137,7 +137,7 @@ class OutputOptions:
     )
     estimate: EstimateChoice = option(
         "auto",
-        choices=("auto", "rows", "weights", "none"),
+        choices=get_args(EstimateChoice),
         label="Estimate what a model will do",
         help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, if that "
         "is quick.",
@@ -187,7 +187,9 @@ class OutputOptions:
         """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
         if not self.like_input or self.output is None:
             return self
-        return replace(self, output_format=source.form.output_format(self.output, self.output_format))
+        from fairmaxent.files.formats import output_format
+
+        return replace(self, output_format=output_format(self.output, self.output_format, source.form)[0])
 
     def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,79 +15,28 @@ from fairmaxent.cli.options import taking
 from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
-from fairmaxent.files.cell_kinds import MISSING, Decimal
-from fairmaxent.files.date_forms import DateOrder
-from fairmaxent.files.formats import STANDARD, FileFormat
-from fairmaxent.files.parts import parts_of
+from fairmaxent.files import formats
+from fairmaxent.files.parquet import parts_of, scan_table
+from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.tables import TableFile
     from fairmaxent.report import Source
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How a file becomes a table."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(Reading):
+    """How a file becomes a table, and which of its columns are left out."""
 
     HEADING = "How the file is read"
 
-    input_format: FileFormat | None = option(
+    input_format: str | None = option(
         None,
-        choices=get_args(FileFormat),
+        choices=tuple(formats.FORMATS),
         label="Format of the file",
         help="Format of the file; by default its content and suffix decide.",
-    )
-    sheet: str | int | None = option(
-        None,
-        text="sheet",
-        label="Sheet",
-        help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
-    )
-    skip_lines: int | None = option(
-        None,
-        text="whole",
-        least=0,
-        label="Lines above the header",
-        help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
-    )
-    skip_last: int | None = option(
-        None,
-        text="whole",
-        least=0,
-        label="Rows to leave out at the end",
-        help="How many rows to leave out at the end, such as sums and remarks.",
-    )
-    delimiter: str | None = option(
-        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default."
-    )
-    encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
-    decimal: Decimal | None = option(
-        None, choices=(",", "."), label="Decimal mark", help="Decimal mark of a CSV; detected by default."
-    )
-    date_order: DateOrder | None = option(
-        None,
-        choices=get_args(DateOrder),
-        label="Order of dates",
-        help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
-    )
-    missing: tuple[str, ...] = option(
-        (),
-        text="texts",
-        metavar="TEXT",
-        label="Marks of missing values",
-        help="Text of a cell that means missing; repeatable. Replaces the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
-        page_help="Text of a cell that means missing; several are separated by commas. They replace the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
-    )
-    columns: list[str] | None = option(
-        None,
-        text="columns",
-        label="Names of the columns",
-        help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
     )
     drop: list[str] | None = option(
         None,
@@ -100,39 +49,17 @@ class ReadingOptions:
         """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
         if path == STANDARD:
             check_stdin()
-        from fairmaxent.files.tables import read_table
-
-        table = read_table(
-            path,
-            format=self.input_format,
-            sheet=self.sheet,
-            skip_lines=self.skip_lines,
-            skip_last=self.skip_last,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            decimal=self.decimal,
-            date_order=self.date_order,
-            missing=self.missing or MISSING,
-            columns=self.columns,
-            texts=texts,
-        )
-        return self.without_dropped(table)
+        return self.without_dropped(formats.read_table(path, self, texts=texts))
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
         from fairmaxent.engines.lazy_frame import FEW, READ_AHEAD
-        from fairmaxent.files.parquet import scan_table
-        from fairmaxent.files.tables import TableFile, refuse_options
 
         os.environ.setdefault(READ_AHEAD, FEW)  # for what is written from the file, too
         lazy = scan_table(path) if self.input_format in (None, "parquet") else None
         if lazy is None:
             return None
-        names = (
-            *("sheet", "skip_lines", "skip_last", "delimiter", "encoding", "decimal"),
-            *("date_order", "missing", "columns"),
-        )
-        refuse_options(path, "parquet", {name: getattr(self, name) for name in names})
+        formats.refuse_options(path, self, "parquet")
         parts = parts_of(path)
         return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
 
@@ -249,8 +176,7 @@ class DomainOptions:
 
 def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
     """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.front_door import FrontDoor
-    from fairmaxent.report.source import Source, file_sha256
+    from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
     front_door = FrontDoor("on the command line", as_typed)
     if data is None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from fairmaxent.cli import option_types
 from fairmaxent.cli.options import named_like, taking
 from fairmaxent.errors import ColumnError, did_you_mean
-from fairmaxent.files.csv_layout import DELIMITERS
+from fairmaxent.files.csv import DELIMITERS
 from fairmaxent.fit.plans import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.options import TypedOption, typed_options
@@ -22,7 +22,7 @@ from fairmaxent.privacy.budget import Privacy
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
     from fairmaxent.progress import Progress
 
 
@@ -180,7 +180,7 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
-            estimate=None,  # it belongs to what is written: see `cli.model_estimate`
+            estimate=None,  # it belongs to what is written: see `cli.debias_result`
             privacy=Privacy(**self._given("privacy")) if self.private else None,
             **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.relabels else None},
         )

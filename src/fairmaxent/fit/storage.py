@@ -22,7 +22,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.errors import DependencyError, StorageError, shown
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.archive import MOST_BYTES, damaged, foreign, path_of, read_archive, to_archive
 from fairmaxent.fit.certificate_ranges import check_ranges
 from fairmaxent.fit.distribution import Distribution

@@ -97,7 +97,7 @@ def fair_scorer(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FairScorer:
-    """What :func:`fairmaxent.fair_scorer` returns; scikit-learn calls it with a fitted model, X and y."""
+    """What :func:`fairmaxent.metrics.fair_scorer` returns; scikit-learn calls it with a fitted model, X and y."""
 
     protected: Any = field(repr=False)
     favourable: object

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
-from fairmaxent.report.compared_outcomes import EACH, levels_compared
-from fairmaxent.report.rates import is_targeted
+from fairmaxent.report.rates import EACH, is_targeted, levels_compared
 
 
 def wishes(fit: Fit) -> tuple[str, ...]:

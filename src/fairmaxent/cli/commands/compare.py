@@ -9,8 +9,8 @@ import click
 from click.core import ParameterSource
 
 from fairmaxent.cli.config import config_option
+from fairmaxent.cli.debias_result import good_outcome_notes
 from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.inputs import CONFIG
 from fairmaxent.cli.next_step import next_step, outputs
 from fairmaxent.cli.options import taking
@@ -33,7 +33,7 @@ from fairmaxent.options import option
 if TYPE_CHECKING:
     from fairmaxent.baselines.comparison import Comparison
     from fairmaxent.baselines.cross_validation import ClassifierName, Compared
-    from fairmaxent.files.form import TableForm
+    from fairmaxent.files.reading import TableForm
 
 # The options of 'debias' that choose a method of fairmaxent.
 _CHOOSING: dict[str, list[str]] = {

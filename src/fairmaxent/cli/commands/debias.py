@@ -25,11 +25,11 @@ from fairmaxent.cli.reading_options import (
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.text import as_json, say, step
-from fairmaxent.files.formats import STANDARD
+from fairmaxent.files.reading import STANDARD
 
 if TYPE_CHECKING:
-    from fairmaxent.files.staging import Staging
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
+    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import Fit
     from fairmaxent.progress import Progress
     from fairmaxent.report import Source
@@ -64,9 +64,9 @@ def command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
+    from fairmaxent.cli.debias_result import with_outlook
     from fairmaxent.cli.formulas import domain_columns, formula_notes
-    from fairmaxent.cli.model_estimate import with_outlook
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.privacy.refusals import about_exact_rows
     from fairmaxent.progress import silent
 
@@ -83,8 +83,8 @@ def command(
         )
     if asked.private and wanted.like_input:
         raise click.UsageError(
-            "--like-input copies the form of your file, such as its title and how missing values are marked, which a "
-            "private table cannot have; leave it out"
+            "--like-input copies the form of your file, such as its encoding, which a private table cannot have; leave "
+            "it out"
         )
     if asked.private and not wanted.targets:
         raise click.UsageError(
@@ -161,7 +161,7 @@ def _streamed(
 ) -> Result:
     """Fit a table that stays on disk, and write what is asked for in pieces."""
     from fairmaxent.cli.before_after import measure, measure_data
-    from fairmaxent.cli.model_estimate import with_outlook
+    from fairmaxent.cli.debias_result import with_outlook
     from fairmaxent.cli.progress import bar
 
     roles = roles.checked(source, data)
@@ -193,7 +193,7 @@ def _distributed(
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
 
     saved = [] if wanted.model is None else [wanted.model]
     folders = [] if wanted.output is None else [wanted.output]
@@ -295,9 +295,4 @@ def write_files(result: Result, wanted: OutputOptions, staging: Staging) -> tupl
 def _write_table(result: Result, wanted: OutputOptions, staging: Staging) -> tuple[str, ...]:
     assert wanted.output is not None
     form = result.source.form if wanted.like_input else None
-    notes = staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)
-    if form is not None and form.has_title and wanted.mode != "weights":
-        notes += (
-            "what stood above the header was kept, but the rows below it are new; say so there before you share it",
-        )
-    return notes
+    return staging.write_table(result.frame, wanted.output, format=wanted.output_format, form=form)

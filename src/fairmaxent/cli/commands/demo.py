@@ -32,7 +32,7 @@ def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001
     """
     from fairmaxent import datasets
     from fairmaxent.cli.commands.debias import command as debias
-    from fairmaxent.files.tables import write_table
+    from fairmaxent.files.write import write_table
 
     for name in _FILES:
         if (out / name).exists() and not force:

@@ -24,7 +24,7 @@ from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import Evaluation
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOption
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
     """
-    from fairmaxent.evaluation.pipeline import evaluate
+    from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.evaluation.text import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})

@@ -27,7 +27,6 @@ from fairmaxent.cli.request_options import RoleOptions, proposed_role_options
 from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json, cell_text, say, step
 from fairmaxent.errors import spelled
-from fairmaxent.files.atomic import write_private
 from fairmaxent.options import option
 from fairmaxent.plain_text import escaped_toml
 
@@ -88,7 +87,7 @@ def command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.inspection.findings import inspection_text
 
     written = wanted.checked(data)
@@ -101,10 +100,10 @@ def command(
             inspection = inspected(table.frame, roles, domain)
         if wanted.write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
-            write_private(staging.path_for(wanted.write_config), config.encode())
+            staging.path_for(wanted.write_config).write_bytes(config.encode())
         if wanted.write_domain is not None:
             draft = domain_draft(table.frame, roles, domain)
-            write_private(staging.path_for(wanted.write_domain), draft.encode())
+            staging.path_for(wanted.write_domain).write_bytes(draft.encode())
     notes = table.notes_spelled(as_typed)
     if wanted.as_json:
         echo(as_json({**_record(inspection), "reading": notes}))

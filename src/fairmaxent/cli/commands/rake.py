@@ -42,8 +42,8 @@ from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
-    from fairmaxent.files.staging import Staging
-    from fairmaxent.files.tables import TableFile
+    from fairmaxent.files.reading import TableFile
+    from fairmaxent.files.write import Staging
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
     from fairmaxent.report import Source
@@ -167,9 +167,9 @@ class RakeOptions:
         if self.pdf is not None and not self.pdf.lower().endswith(".pdf"):
             raise click.UsageError(f"--pdf is {self.pdf}; end the name with .pdf")
         for path in self.reports:
-            from fairmaxent.report.raking_report import check_raking_path
+            from fairmaxent.report.writer import check_path
 
-            check_raking_path(path)
+            check_path(path)
         if not self.reports:
             refuse_without_report()
 
@@ -202,7 +202,8 @@ def command(
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
     from fairmaxent.cli.formulas import formula_notes
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.formats import output_format
+    from fairmaxent.files.write import Staging
 
     wanted.check(data)
     if wanted.replicates and wanted.random_state is None:
@@ -214,7 +215,7 @@ def command(
             scanned = None if wanted.replicates else reading.scan(data)
             source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
             if wanted.like_input and wanted.output is not None:
-                alike = source.form.output_format(wanted.output, wanted.output_format)
+                alike = output_format(wanted.output, wanted.output_format, source.form)[0]
                 wanted = replace(wanted, output_format=alike)
             names = source.frame.collect_schema().names()
             wanted = replace(wanted, relax=tuple(option_types.joined(columns, names) for columns in wanted.relax))
@@ -238,7 +239,7 @@ def command(
 def _read_margins(path: str) -> TableFile:
     """Read a table of margins: its cells are those of a CSV with a header, or of a typed format."""
     from fairmaxent.cli.streams import check_stdin
-    from fairmaxent.files.tables import read_table
+    from fairmaxent.files.formats import read_table
 
     if path == "-":
         check_stdin()

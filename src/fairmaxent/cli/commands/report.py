@@ -84,7 +84,7 @@ def command(model: str, wanted: ReportOptions, filing: FilingOptions, reading: R
     \b
     fairmaxent report model.fme --data census.csv -o report.html
     """
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
     from fairmaxent.report import build_report
     from fairmaxent.report.source import written_file

@@ -66,7 +66,7 @@ def command(model: str, wanted: SampleOptions) -> None:
     from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
     from fairmaxent.files.formats import output_format as check_format
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
 
     rows, output = wanted.rows, wanted.output
