@@ -209,7 +209,10 @@ def test_an_estimate_makes_another_report(client):
     client.fit(state, student="logistic")
     client.work("take")
     answer = client.work("estimate")["result"]["answer"]
+    assert answer["see"]["estimate"]["lines"][0]["name"] == "Accuracy"
     assert "people-report-2.html" in answer["command"]
+    assert "--student logistic" in answer["command"]
+    assert "estimate=fairmaxent.Estimate(student='logistic')" in answer["python"]
     assert {file["set"] for file in client.work("take")["result"]["files"]} == {2}
 
 
@@ -227,22 +230,7 @@ def test_a_download_is_never_a_page(client):
     assert all(status == 404 for status, _, _ in downloaded(client, files).values())
 
 
-@pytest.mark.slow
-def test_an_estimate_changes_the_command(client):
-    state, _ = opened(client)
-    client.fit(state, representation_rate=None, student="tree")
-    job = client.work("estimate")
-    assert job["state"] == "done", job
-    answer = job["result"]["answer"]
-    seen = [line["name"] for line in answer["see"]["estimate"]["lines"]]
-    assert seen[0] == "Accuracy"
-    assert "rooted tree" in str(answer["see"]["estimate"])
-    assert "--student tree" in answer["command"]
-    assert "--estimate rows" in answer["command"]
-    assert "estimate=fairmaxent.Estimate(student='tree')" in answer["python"]
-    assert client.fit(state, representation_rate=None, random_state=2)["see"]["estimate"] is None
-
-
+@pytest.mark.process
 @pytest.mark.slow
 def test_the_report_is_also_a_pdf(client, tmp_path):
     try:
