@@ -9,10 +9,10 @@ import pytest
 
 from fairmaxent.cli.group import group
 from fairmaxent.data.roles import DetailOption, GroupsOption
-from fairmaxent.files.formats import SUFFIXES, FileFormat
-from fairmaxent.fit.request import OutputOption, ParityOption
+from fairmaxent.files.formats import FORMATS, SUFFIXES
+from fairmaxent.fit import option_values
+from fairmaxent.fit.plans import OutputOption, ParityOption
 from fairmaxent.maxent.priors.bases import BaseKind
-from fairmaxent.report import request_text
 from fairmaxent.report.delivered import Mode
 
 KNOWN = {
@@ -22,8 +22,8 @@ KNOWN = {
     "relabel": ("none", *get_args(ParityOption)),
     "estimate": ("auto", *get_args(OutputOption), "none"),
     "mode": get_args(Mode),
-    "input_format": get_args(FileFormat),
-    "output_format": get_args(FileFormat),
+    "input_format": tuple(FORMATS),
+    "output_format": tuple(FORMATS),
 }
 
 
@@ -35,8 +35,8 @@ def test_the_command_line_offers_every_choice(name):
 
 
 def test_the_report_has_words_for_every_base():
-    assert set(request_text._BASES) == set(get_args(BaseKind))
+    assert set(option_values._BASES) == set(get_args(BaseKind))
 
 
 def test_every_format_has_a_suffix():
-    assert set(SUFFIXES.values()) == set(get_args(FileFormat))
+    assert set(SUFFIXES.values()) == set(FORMATS)

@@ -15,9 +15,8 @@ import pytest
 from evaluation_tables import people, with_gaps
 
 import fairmaxent
-from fairmaxent.evaluation import copied_rows
-from fairmaxent.evaluation.pipeline import ATTACKS
-from fairmaxent.evaluation.success import Risk
+from fairmaxent.evaluation.attacks import MOST_COPIES, Risk
+from fairmaxent.evaluation.evaluation import ATTACKS
 from fairmaxent.fit import pipeline as private_pipeline
 from quiet import Seeded
 
@@ -78,7 +77,7 @@ def test_rows_that_are_equal_by_chance_are_not_copies(control):
     copies = evaluated(few[1], few[0], few[2]).risks.copies
     assert copies.copies == ROWS
     assert copies.by_chance == pytest.approx(1, abs=0.01)
-    assert copies.risk.judged(copied_rows.LIMIT) != "high"
+    assert copies.risk.judged(MOST_COPIES) != "high"
 
 
 def test_repeated_copies_are_found_without_control_rows():

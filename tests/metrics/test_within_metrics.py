@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
+import fairmaxent.metrics
 
 DEPARTMENTS = ("a", "b", "c", "d")
 
@@ -131,6 +132,14 @@ def test_disparity_without_strata_and_with_strata_where_nobody_is_taken():
         fairmaxent.conditional_demographic_disparity(
             frame, "hired", "sex", favourable="yes", within={"department": "a"}
         )
+
+
+def test_groups_without_weight_have_no_disparity():
+    frame = people(6).assign(weight=lambda rows: rows.weight * (rows.race != "z"))
+    found = fairmaxent.metrics.conditional_demographic_disparity(
+        frame, "hired", "race", favourable="yes", weight="weight"
+    )
+    assert [group.group for group in found.groups] == [("x",), ("y",)]
 
 
 def test_missing_strata_are_compared_only_if_asked_for():

@@ -17,7 +17,7 @@ import fairmaxent
 from fairmaxent.experiments import data as sets
 from fairmaxent.experiments.data import ExperimentData, Reals, correlation
 from fairmaxent.experiments.plan import RAW, ROWS, Baseline, Cell, Method
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.distribution import Distribution
 
 

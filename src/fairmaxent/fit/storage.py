@@ -22,16 +22,17 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.errors import DependencyError, StorageError, shown
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.archive import MOST_BYTES, damaged, foreign, path_of, read_archive, to_archive
 from fairmaxent.fit.certificate_ranges import check_ranges
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.json_records import pack_certificate, pack_request, unpack_certificate, unpack_request
 from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.prior_storage import pack_prior, unpack_prior
 from fairmaxent.fit.recomputed import recomputed
 from fairmaxent.fit.record_types import check_fields, fits
-from fairmaxent.fit.request import PaperRequest, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.stored_arrays import distinct_codes, masses, sound
 from fairmaxent.fit.stored_columns import check_domain
 from fairmaxent.fit.version_1 import upgraded

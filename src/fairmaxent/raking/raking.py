@@ -222,7 +222,7 @@ class Raking:
         return join_weights(
             lazy,
             domain,
-            Blocks(domain.sizes, tuple((index,) for index in range(len(domain.sizes)))),
+            Blocks.rooted(domain.sizes, (0,)),
             survey.table,
             self.factors * self._per_row,
             weight=survey.weight,
