@@ -18,16 +18,13 @@ from fairmaxent.fairness.rates import (
     representation_rate,
     statistical_rate,
 )
-from fairmaxent.fit.cost_remarks import cost_remarks
-from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import GroupChange, group_label
 from fairmaxent.fit.group_changes import group_changes as changes_of
-from fairmaxent.fit.remarks import other_remarks, unfair_decisions
-from fairmaxent.fit.sharing_text import copies_of
+from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report import model_estimate
 from fairmaxent.report.delivered import data_table
 
 
@@ -141,15 +138,21 @@ def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
-    known = fit.certificate.to_dict()["estimate"]
-    if known is None:
+    estimate = fit.certificate.estimate
+    if estimate is None:
         return None
     lines = [
-        {"name": name, "meaning": meaning, "before": before.value, "after": after.value, "range": after.span}
-        for name, meaning, before, after in model_estimate.lines(known)
+        {
+            "name": line.label,
+            "meaning": line.meaning,
+            "before": line.before.value,
+            "after": line.after.value,
+            "range": line.after.span,
+        }
+        for line in expected_lines(estimate)
     ]
     shown: dict[str, Any] = plain(
-        {"student": known["student"], "output": known["output"], "people": known["measured_on"], "lines": lines}
+        {"student": estimate.student, "output": estimate.output, "people": estimate.measured_on, "lines": lines}
     )
     outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
     shown["same_for_all"] = float(outcomes.max() / outcomes.sum())  # the accuracy of the same answer for everybody

@@ -10,7 +10,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairmaxent.data.text_table import cell_text, counted, text_table
+from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
 from fairmaxent.evaluation.attacks import LIMIT, MOST_COPIES, CopiedRows, Inference, Judgement, Membership, Risk
 from fairmaxent.evaluation.fidelity import Fidelity
@@ -251,7 +252,7 @@ def _risk_part(measured: Measurements) -> str:
     others = "" if closest.others is None else f" (of control rows: {closest.others:.3f})"
     return "\n".join(
         [
-            text_table(head, rows, right=(1, 3, 4)),
+            text_table(head, rows),
             _wrapped(_how_to_read_risk(measured)),
             "",
             _wrapped(
@@ -283,7 +284,7 @@ def _utility_part(utility: Utility | None, confidence: float) -> Iterator[str]:
     about = "control rows" if utility.judged_on == "control" else "real rows"
     yield "\n".join(
         [
-            text_table(["trained on", "AUC", sure, "accuracy", sure], rows, right=(1, 3)),
+            text_table(["trained on", "AUC", sure, "accuracy", sure], rows),
             _wrapped(_how_to_read_utility(utility, about)),
         ]
     )
@@ -314,9 +315,7 @@ def _group_table(utility: Utility, sure: str) -> str:
         return [name, new.people, *_cells(one), _cells(other)[0]]
 
     title = "favourable" if given else "accuracy"
-    table = text_table(
-        ["group", "people", title, sure, "real rows"], [cells(*pair) for pair in pairs[:_GROUPS]], right=(1, 2, 4)
-    )
+    table = text_table(["group", "people", title, sure, "real rows"], [cells(*pair) for pair in pairs[:_GROUPS]])
     more = [f"and {len(pairs) - _GROUPS:,} more groups"] if len(pairs) > _GROUPS else []
     rates = [
         _wrapped(
