@@ -11,8 +11,7 @@ from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.group import group as commands
-from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.report.browser import find_browser
 
 DOMAIN = """levels.sex = ["f", "m"]
@@ -92,7 +91,7 @@ def asked_for(tokens):
     ) as ctx:
         params = ctx.params
         roles = RoleOptions(*(params[name] for name in ("outcome", "protected", "favourable", "groups", "weight")))
-        return AskedOptions({name: params[name] for name in REQUEST_NAMES}).request(roles, None)
+        return AskedOptions.of(**{name: params[name] for name in REQUEST_NAMES}).request(roles, None)
 
 
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
