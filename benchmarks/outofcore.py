@@ -149,7 +149,7 @@ def fit(folder: str) -> dict[str, Any]:
 def draw(folder: str, rows: int, target: str) -> dict[str, Any]:
     """Draw rows, and write them as they are drawn."""
     from fairmaxent.cli.streaming import write_drawn
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
 
     fitted = _fitted(folder)
     with reading() as cost, Staging([target]) as staging:

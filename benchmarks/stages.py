@@ -23,7 +23,7 @@ from benchmarks.process import fresh
 
 # Stage, the module or class that holds the step, and its name there. No step is part of another.
 STEPS = (
-    ("read", "fairmaxent.files.tables", "read_table"),
+    ("read", "fairmaxent.files.formats", "read_table"),
     ("encode", "fairmaxent.data.domain:Domain", "learn_rows"),
     ("compress", "fairmaxent.data.table:Table", "compress"),
     ("fair table", "fairmaxent.fit.problem:Problem", "fair_table"),
@@ -33,7 +33,7 @@ STEPS = (
     ("certify", "fairmaxent.fit.pipeline", "certify"),
     ("sample", "fairmaxent.maxent.priors.mixture:TiltedMixture", "draw"),
     ("decode", "fairmaxent.data.domain:Domain", "decode"),
-    ("write", "fairmaxent.files.tables", "write_table"),
+    ("write", "fairmaxent.files.write", "write_table"),
 )
 
 
@@ -80,12 +80,12 @@ def _census(path: Path, rows: int | None) -> Path:
 
 def _timed_run(source: Path, target: Path) -> dict[str, float]:
     from fairmaxent import debias
-    from fairmaxent.files import tables as files
+    from fairmaxent.files import formats, write
 
     with clocks() as seconds:
         start = time.process_time()
-        frame = files.read_table(source).frame
-        files.write_table(debias(frame, "income", "sex", random_state=0).sample(len(frame)), target)
+        frame = formats.read_table(source).frame
+        write.write_table(debias(frame, "income", "sex", random_state=0).sample(len(frame)), target)
         seconds["whole"] = time.process_time() - start
     return dict(seconds)
 

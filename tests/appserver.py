@@ -19,7 +19,7 @@ import numpy as np
 import polars
 import pytest
 
-from fairmaxent.files.hidden import HiddenFolder
+from fairmaxent.files.write import private_folder
 
 
 @contextlib.contextmanager
@@ -30,7 +30,7 @@ def running(parent, *, data=None, most_bytes=10_000_000):
     from fairmaxent.app import listening, start_session
     from fairmaxent.app.server import make_app, make_server
 
-    with listening(0) as listener, HiddenFolder(parent) as folder:
+    with listening(0) as listener, private_folder(parent) as folder:
         starting = start_session(folder, None if data is None else str(data))
         session = starting.result(60)
         port = listener.getsockname()[1]

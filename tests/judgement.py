@@ -15,7 +15,8 @@ import numpy as np
 from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.table import tally
 from fairmaxent.fairness.rates import smallest_over_largest
-from fairmaxent.metrics.scorecard import area_under_curve, calibration_errors, predict_outcomes, quantile_bins
+from fairmaxent.metrics.group_calibration import quantile_bins
+from fairmaxent.metrics.trial import area_under_curve, predict_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Judgement:
     expected: Reals  # the mean probability of y in g
     true_positive: Reals  # P(Ŷ = y | Y = y, g)
     false_positive: Reals  # P(Ŷ = y | Y ≠ y, g)
-    miscalibration: Reals  # expected calibration error, see `calibration_errors`
+    miscalibration: Reals  # expected calibration error, see below
 
     @property
     def auc(self) -> float:
@@ -117,6 +118,17 @@ def judge(
         false_positive=np.stack([mean(positive, weights * ~actual) for actual, positive, _ in outcomes]),
         miscalibration=np.stack([error(actual, chance) for actual, _, chance in outcomes]),
     )
+
+
+def calibration_errors(
+    positive: Mask, probability: Reals, group: Codes, weights: Reals, bin_of: Codes, count: int
+) -> Reals:
+    """Expected calibration error of each group: |share of positives − mean probability|, averaged over its bins."""
+    bins = int(bin_of.max()) + 1
+    cells = group * bins + bin_of
+    surplus = np.abs(tally(cells, weights * (positive - probability), count * bins)).reshape(count, bins).sum(axis=1)
+    mass = tally(group, weights, count)
+    return np.asarray(np.divide(surplus, mass, out=np.full(count, np.nan), where=mass > 0))
 
 
 def group_means(values: Reals | Mask, group: Codes, weights: Reals, count: int) -> Reals:

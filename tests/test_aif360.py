@@ -194,7 +194,7 @@ def test_bad_use(frame):
         adapter.transform(stand_in(frame, ["sex"]))
     with pytest.raises(fairmaxent.InputError, match="DataFrame has no favorable_label"):
         adapter.fit(frame)
-    with pytest.raises(fairmaxent.ColumnError, match="the data set has a column 'group'"):
+    with pytest.raises(fairmaxent.errors.ColumnError, match="the data set has a column 'group'"):
         adapter.fit(stand_in(frame.assign(group=1.0), ["sex"]))
     adapter.fit(stand_in(frame, ["sex"]))
     with pytest.raises(fairmaxent.InputError, match="not the data set that was fitted"):

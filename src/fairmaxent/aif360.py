@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.request import RelabelOption, Request
+from fairmaxent.fit.plans import RelabelOption
+from fairmaxent.fit.request import Request
+from fairmaxent.options import storing_options_of
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]
@@ -71,7 +72,7 @@ class FairMaxEntPreprocessing:
         self.output = output
 
     def fit(self, dataset: Any) -> FairMaxEntPreprocessing:
-        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.Fit`."""
+        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.fit.fit.Fit`."""
         if not hasattr(dataset, "favorable_label"):
             raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
         conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}

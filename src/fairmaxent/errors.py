@@ -63,7 +63,7 @@ _ELSEWHERE = {
     "domain": "domain=Domain.declare(…)",
     "drop": "frame.drop(…)",
     "force": "force=True",
-    "max_memory": "fairmaxent.max_memory(…)",
+    "max_memory": "fairmaxent.data.limits.max_memory(…)",
     "missing_text": "missing",  # of a reader, not of `debias`
 }
 _OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}

@@ -19,9 +19,9 @@ from fairmaxent.data.draws import RandomState
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
+from fairmaxent.options import storing_options_of
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
@@ -158,7 +158,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> tuple[Any, Any]:
-        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.Fit.sample`."""
+        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.fit.fit.Fit.sample`."""
         check_is_fitted(self)
         drawn = self._draw(n, given=given, random_state=random_state, iid=iid)
         return self._x_form.restore(drawn), self._y_form.restore(drawn)

@@ -16,7 +16,7 @@ from fairmaxent import baselines
 from fairmaxent.baselines import cross_validation
 from fairmaxent.baselines.cross_validation import Compared, CrossValidation, Scores, methods
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 

@@ -14,7 +14,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 

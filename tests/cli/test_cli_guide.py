@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import free_name, next_step
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.reading import Reading
 
 QUICK = ["--estimate", "none"]
 
@@ -108,7 +109,7 @@ def test_what_was_given_is_used_and_repeated(folder):
     command = printed_command(run("inspect", "semicolons.txt", *given, *read).stdout)
     assert command[:6] == ["debias", "semicolons.txt", "--outcome", "income", "--favourable", ">50K"]
     run(*command, *QUICK, "--json")
-    rows = read_table("semicolons-fair.txt", missing=["cook", "?"]).frame  # of the same form as the table
+    rows = read_table("semicolons-fair.txt", Reading(missing=["cook", "?"])).frame  # of the same form as the table
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 

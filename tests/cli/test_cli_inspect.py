@@ -16,7 +16,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import ColumnError, debias
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 from fairmaxent.inspection import inspect
 from fairmaxent.inspection.hints import predicted_share
 from mixed import TABLES
@@ -206,7 +206,7 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
     assert config["kinds"]["age"] == "numeric"
     assert config["representation_rate"] == 1.0  # the groups are large enough for equal sizes
     assert "id" not in config["kinds"]
-    assert '# keep = ["id"]' in (folder / "c.toml").read_text()
+    assert '# keep_columns = ["id"]' in (folder / "c.toml").read_text()
     result = CliRunner().invoke(group, ["debias", "data.csv", "--config", "c.toml", "-o", "fair.csv"])
     assert result.exit_code == 0, result.stderr
     domain = fairmaxent.Domain.infer(biased_table(), bins={"age": [0, 50, 100]})

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import read_table
+from fairmaxent.files.formats import read_table
 
 openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
 
@@ -111,7 +111,7 @@ def test_a_fair_file_has_the_form_of_the_input(name, folder):
     run(f"debias {name} {DEBIAS} -o plain.parquet")
     table, source = read_table(folder / fair), read_table(folder / name)
     assert table.frame.equals(pl.read_parquet("plain.parquet"))
-    assert table.form == source.form if name != "book.xlsx" else table.form.columns == source.form.columns
+    assert table.form == source.form
     counts = table.frame["Geschlecht"].value_counts().rows()
     assert sorted(counts) == [("männlich", ROWS // 2), ("weiblich", ROWS // 2)]
     assert stat.S_IMODE((folder / fair).stat().st_mode) == 0o600
@@ -126,8 +126,7 @@ def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(nam
     fair = folder / name.replace(".", "-fair.")
     table, source = read_table(fair), read_table(folder / name)
     assert sorted(table.frame["Geschlecht"].value_counts()["count"]) == [ROWS // 2, ROWS // 2]
-    assert type(table.form) is type(source.form)
-    assert table.form.columns == source.form.columns
+    assert table.form == source.form
     assert (folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")).exists()
 
 
@@ -157,29 +156,20 @@ def test_a_german_file_comes_back_german(folder):
     run(f"debias german.csv {DEBIAS} --like-input -o fair.csv")
     content = (folder / "fair.csv").read_bytes()
     assert content.startswith(b"\xef\xbb\xbfGeschlecht;Gehalt;")
-    assert content.count(b"\r\n") == content.count(b"\n") == ROWS + 1
-    known = {tuple(row) for row in german_rows()}
-    shapes = {(len(row), row[1][-3], row[2][-3], row[3][2]) for row in records("fair.csv", "utf-8-sig", ";")[1:]}
-    assert shapes == {(5, ",", ",", ".")}
-    copies = sum(tuple(row) in known for row in records("fair.csv", "utf-8-sig", ";")[1:])
-    assert copies > ROWS // 2  # drawn rows that copy one of the input are written as it is, character by character
+    rows = records("fair.csv", "utf-8-sig", ";")[1:]
+    people_there = {tuple(row) for row in people().rows()}
+    fair = [(row[0], *(float(cell.replace(",", ".")) for cell in row[1:3]), row[3], row[4]) for row in rows]
+    copies = sum((*row[:3], dt.date.fromisoformat(row[3]), row[4]) in people_there for row in fair)
+    assert copies > ROWS // 2  # drawn rows that copy one of the input have its values to the last digit
 
 
-def test_a_separator_line_money_and_latin_1_come_back(folder):
-    run(f"debias sep.csv {DEBIAS} --like-input -o fair.csv")
-    assert (folder / "fair.csv").read_bytes().startswith(b"sep=;\r\nGeschlecht;")
-    said = run(f"debias money.csv {DEBIAS} --like-input -o fair2.csv").stdout
-    assert "the rows below it are new" in said
-    assert "are new" not in run(f"debias money.csv {DEBIAS} --like-input --mode weights -o weights.csv").stdout
-    title, empty, header, *rows = records("fair2.csv", "utf-8", ",")
-    assert (title, empty, header) == (["Applications 2025"], [], HEADER)
-    assert all(row[1].startswith("$") and row[1][-3] == "." and row[2].endswith("%") for row in rows)
-    assert all(dt.datetime.strptime(row[3], "%m/%d/%Y") for row in rows)
-    run(f"debias latin.csv {DEBIAS} --like-input -o fair3.csv")
-    title, header, *rows = records("fair3.csv", "cp1252", ";")
-    assert (title, header) == (["Bewerbungen; Größe"], HEADER)
+def test_latin_1_comes_back_and_what_stood_above_does_not(folder):
+    said = run(f"debias latin.csv {DEBIAS} --like-input -o fair.csv").stdout
+    assert "is in line 2, and what stands above it is taken for a title" in said
+    header, *rows = records("fair.csv", "cp1252", ";")
+    assert header == HEADER
     assert {row[0] for row in rows} == {"männlich", "weiblich"}
-    assert all(row[1].endswith(" €") for row in rows)
+    assert all("€" not in row[1] and "." not in row[1] for row in rows)
 
 
 def test_a_workbook_comes_back_as_a_workbook(folder):
@@ -188,25 +178,19 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
     assert (
         "is in row 4, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in result.stdout
     )
-    assert "column widths and the other sheets of the input were not kept" in result.stdout
+    assert "only the table was written; titles, number formats, formulas and other sheets" in result.stdout
     book = openpyxl.load_workbook("fair.xlsx")
-    assert book.sheetnames == ["Bewerbungen"]
-    rows = list(book.active.iter_rows(values_only=True))
-    assert rows[0][0] == "Bewerbungen 2025"
-    assert rows[1][:2] == ("Stand:", dt.datetime(2025, 12, 31))
-    assert rows[3] == tuple(HEADER)
-    assert len(rows) == ROWS + 4
-    assert {tuple(map(type, row)) for row in rows[4:]} <= {
+    header, *rows = book.active.iter_rows(values_only=True)
+    assert (header, len(rows)) == (tuple(HEADER), ROWS)
+    assert {tuple(map(type, row)) for row in rows} <= {
         (str, kind, other, dt.datetime, str) for kind in (int, float) for other in (int, float)
     }
-    assert book.active["B5"].number_format == '#,##0.00 "€"'
-    assert book.active["D5"].number_format == "dd/mm/yyyy"
 
 
 def test_weights_are_written_with_the_decimal_mark_of_the_file(folder):
     run(f"debias german.csv {ROLES} --mode weights --estimate none --like-input -o fair.csv")
     rows = records("fair.csv", "utf-8-sig", ";")[1:]
-    assert [row[:5] for row in rows] == [list(map(str, row)) for row in german_rows()]
+    assert [[row[0], row[4]] for row in rows] == [[row[0], row[4]] for row in people().rows()]
     weights = read_table(folder / "fair.csv").frame["fair_weight"]
     assert [float(row[5].replace(",", ".")) for row in rows] == weights.to_list()
     assert weights.mean() == pytest.approx(1)
@@ -216,7 +200,7 @@ def test_other_outputs_of_the_same_form(folder):
     run(f"debias german.csv {DEBIAS} --mode top-up --like-input -o more.csv.gz")
     assert read_table(folder / "more.csv.gz").form == read_table(folder / "german.csv").form
     result = run(f"debias latin.csv {DEBIAS} --like-input -o -")
-    assert result.stdout_bytes.startswith('"Bewerbungen; Größe"\r\n'.encode("cp1252"))
+    assert "männlich;" in result.stdout_bytes.decode("cp1252")
     people().write_parquet("people.parquet")
     run(f"debias people.parquet {DEBIAS} --like-input -o fair.parquet")
     assert pl.read_parquet("fair.parquet").schema == people().schema
@@ -268,4 +252,4 @@ def test_a_config_file_keeps_how_a_file_is_read(folder):
     assert 'sheet = "1"' in text
     assert "skip_lines = 3" in text
     run("debias book.xlsx --config fair.toml --like-input -o fair.xlsx --estimate none")
-    assert openpyxl.load_workbook("fair.xlsx").active["A1"].value == "Bewerbungen 2025"
+    assert openpyxl.load_workbook("fair.xlsx").active["A1"].value == "Geschlecht"

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairmaxent.cli.group import group
-from fairmaxent.files.tables import write_table
+from fairmaxent.files.write import write_table
 from fairmaxent.fit import pipeline
 from quiet import Deaf, Seeded, people
 

@@ -8,12 +8,13 @@ import pandas as pd
 import polars
 import pytest
 
-from fairmaxent import ColumnError, Domain, InputError, LevelError, debias
+from fairmaxent import Domain, InputError, debias
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import VALUES_PER_BIN
 from fairmaxent.data.domain import bound
 from fairmaxent.data.shareable import FEWEST_ROWS, shareable
 from fairmaxent.engines.lazy_counts import level_expression
+from fairmaxent.errors import ColumnError, LevelError
 
 D = datetime.date
 

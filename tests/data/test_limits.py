@@ -7,12 +7,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairmaxent import Domain, InputError, LimitError, debias, max_memory
+from fairmaxent import Domain, InputError, debias
 from fairmaxent.data import limits
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import MAX_LEVELS
+from fairmaxent.data.limits import max_memory
 from fairmaxent.data.roles import LARGEST_ROOT
 from fairmaxent.engines.lazy_values import MOST_VALUES
+from fairmaxent.errors import LimitError
 from fairmaxent.fairness.rates import LEAST_RATE
 from fairmaxent.fit.target import LEAST_SHARE
 from fairmaxent.fit.weighing import LARGEST_TOP_UP

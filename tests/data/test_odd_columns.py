@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
-from fairmaxent import ColumnError, Domain, FairMaxEntError, InfeasibleError, InputError, debias
+from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, debias
+from fairmaxent.errors import ColumnError
 
 ROWS = 60
 Y, Z, TEXTS = ["a", "b"] * 30, ["p", "q", "q"] * 20, ["u", "v", "w"] * 20
@@ -164,7 +165,7 @@ def test_weights_that_leave_nothing_of_a_group(lazily):
 def test_rates_of_each_kind_are_measured_or_refused_by_name(kind):
     frame = COLUMNS[kind]()
     try:
-        rate = fairmaxent.representation_rate(frame, "x")
+        rate = fairmaxent.metrics.representation_rate(frame, "x")
     except FairMaxEntError as problem:
         refusal = str(problem)
     else:

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from fairmaxent import Domain, LevelError
+from fairmaxent import Domain
 from fairmaxent.data.roles import Roles
+from fairmaxent.errors import LevelError
 
 
 def test_numbers_that_cannot_be_told_apart_are_no_groups():

@@ -18,13 +18,14 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES as TYPED
 from clifiles import biased_table
-from fairmaxent import InputError, StorageError, debias
+from fairmaxent import InputError, debias
 from fairmaxent.cli import scheduler as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions, attached
 from fairmaxent.engines.cluster_tasks import active_client, results
+from fairmaxent.errors import StorageError
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors import tree_learning
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -497,7 +498,7 @@ def test_the_command_lets_the_workers_write(cluster, folder):
     np.testing.assert_allclose(cells, loaded.distribution.root_table.ravel() * 999, atol=1)
     record = json.loads(result.output)
     assert record["rows"] == 999
-    rate = float(fairmaxent.statistical_rate(rows, "income", "sex"))
+    rate = float(fairmaxent.metrics.statistical_rate(rows, "income", "sex"))
     assert record["after"]["statistical_rate"]["sex"] == pytest.approx(rate, abs=1e-12)
     shown = typed(*asked)
     assert "Nothing was written.\n\nNext: name a folder with -o, where the workers write the table" in shown.output

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent import ColumnError, Domain, InputError, LevelError, StorageError, WeightError, debias
+from fairmaxent import Domain, InputError, debias
 from fairmaxent.engines import lazy_frame as engine
 from fairmaxent.engines import lazy_values as listing
 from fairmaxent.engines.lazy_counts import level_expression
 from fairmaxent.engines.lazy_values import learn_domain
+from fairmaxent.errors import ColumnError, LevelError, StorageError, WeightError
 from mixed import ROWS, polars_table
 
 duckdb = pytest.importorskip("duckdb")
@@ -253,7 +254,9 @@ def test_weights_are_joined_inside_the_engine(name):
     # The engine may give rows in another order.
     twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
     np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
-    assert float(fairmaxent.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())) == pytest.approx(1)
+    assert float(
+        fairmaxent.metrics.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())
+    ) == pytest.approx(1)
 
 
 def test_what_needs_the_rows_says_so():

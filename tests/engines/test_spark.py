@@ -10,7 +10,8 @@ import pytest
 from test_lazy import OPTIONS, collected, same_fit, table
 
 import fairmaxent
-from fairmaxent import ColumnError, WeightError, debias
+from fairmaxent import debias
+from fairmaxent.errors import ColumnError, WeightError
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,9 @@ def test_weights_are_joined_by_spark(frame):
     twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
     same_fit(fit, twin)
     np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
-    assert float(fairmaxent.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())) == pytest.approx(1)
+    assert float(
+        fairmaxent.metrics.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())
+    ) == pytest.approx(1)
 
 
 def test_names_that_spark_reads_in_its_own_way(spark):

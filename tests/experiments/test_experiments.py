@@ -17,10 +17,7 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent.experiments import cells as evaluate
-from fairmaxent.experiments import cells as kept
-from fairmaxent.experiments import data
-from fairmaxent.experiments import reproduce as tables
+from fairmaxent.experiments import cells, data, reproduce
 from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
 from fairmaxent.experiments.reasons import load_published
 from fairmaxent.experiments.reproduce import run
@@ -40,7 +37,7 @@ def small():
 
 def test_experiments_use_public_names_only():
     # Writing a file whole is no part of the method.
-    allowed = {"fairmaxent", "fairmaxent.paper", "fairmaxent.datasets", "fairmaxent.files.atomic"}
+    allowed = {"fairmaxent", "fairmaxent.paper", "fairmaxent.datasets", "fairmaxent.files.write"}
     for path in SOURCE.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -83,7 +80,7 @@ def test_numbers_keep_the_order_of_levels(small):
 
 def test_measures_of_rows_against_plain_pandas(small):
     rows = small.frame.sample(2000, random_state=1, ignore_index=True)
-    measured = evaluate.measure_rows(rows, small, "sex")
+    measured = cells.measure_rows(rows, small, "sex")
     rates = rows.groupby("sex", observed=True)["two_year_recid"].mean()
     shares = rows["sex"].value_counts()
     assert measured["data_sr"] == pytest.approx(rates.min() / rates.max())
@@ -105,7 +102,7 @@ def test_exact_divergence_is_the_library_s(small):
     fit = fairmaxent.paper.fit(
         small.frame, outcome="two_year_recid", protected="sex", domain=small.domain, favourable=1
     )
-    measured = evaluate.measure_exactly(fit.distribution, small)
+    measured = cells.measure_exactly(fit.distribution, small)
     assert measured["kl_exact"] == pytest.approx(fairmaxent.paper.divergence_from_raw(fit), abs=1e-10)
 
 
@@ -118,7 +115,7 @@ def test_classifiers_are_trained_on_rows_and_tested_on_the_fold(small):
     from sklearn.tree import DecisionTreeClassifier
 
     train, test = small.fold(2)
-    measured = evaluate.measure_classifiers(train, test, small, "race")
+    measured = cells.measure_classifiers(train, test, small, "race")
     features = [name for name in train.columns if name != "two_year_recid"]
     indicators = pd.get_dummies(pd.concat([train, test], ignore_index=True)[features])
     tree = DecisionTreeClassifier(random_state=0).fit(indicators[: len(train)], train["two_year_recid"])
@@ -134,47 +131,47 @@ def test_nobody_predicted_the_outcome_is_no_rate(small):
     train, test = small.fold(0)
     rows = train[(train["two_year_recid"] == 0) | (train.index == 5)].reset_index(drop=True)
     rows.loc[rows.index[-1], "two_year_recid"] = 1  # one row in a crowd: no leaf has it in the majority
-    measured = evaluate.measure_classifiers(pd.concat([rows, rows[:-1]], ignore_index=True), test, small, "sex")
+    measured = cells.measure_classifiers(pd.concat([rows, rows[:-1]], ignore_index=True), test, small, "sex")
     assert np.isnan(measured["tree_sr_predictions"])
     assert 0 <= measured["tree_sr_probabilities"] < 1
 
 
 def test_a_cell_is_kept_and_found_again_unless_it_is_damaged_or_of_another_version(tmp_path):
     cell = Cell("compas-small", "sex", Baseline("kamiran_calders"), 0, 1)
-    assert kept.find(cell, tmp_path) is None
-    record = kept.run_cell(cell)
-    kept.save(cell, record, tmp_path)
-    assert kept.find(cell, tmp_path) == json.loads(json.dumps(record))
+    assert cells.find(cell, tmp_path) is None
+    record = cells.run_cell(cell)
+    cells.save(cell, record, tmp_path)
+    assert cells.find(cell, tmp_path) == json.loads(json.dumps(record))
     assert [path.name for path in tmp_path.iterdir()] == [f"{cell.name}.json"]
     path = tmp_path / f"{cell.name}.json"
     path.write_text(path.read_text()[:-30])
-    assert kept.find(cell, tmp_path) is None
-    kept.save(cell, record | {"made_with": {"fairmaxent": "0"}}, tmp_path)
-    assert kept.find(cell, tmp_path) is None
+    assert cells.find(cell, tmp_path) is None
+    cells.save(cell, record | {"made_with": {"fairmaxent": "0"}}, tmp_path)
+    assert cells.find(cell, tmp_path) is None
 
 
 def test_the_same_cell_gives_the_same_numbers():
     cell = Cell("compas-small", "race", MaxEnt("w", "b", 0.5), 3, 2)
-    first, second = kept.run_cell(cell), kept.run_cell(cell)
+    first, second = cells.run_cell(cell), cells.run_cell(cell)
     assert first["repetitions"] == second["repetitions"]
     assert first["repetitions"][0] != first["repetitions"][1]
-    other = kept.run_cell(replace(cell, fold=4))
+    other = cells.run_cell(replace(cell, fold=4))
     assert first["repetitions"] != other["repetitions"]
 
 
 def test_tables_are_means_over_folds_and_their_spread(tmp_path):
     chosen = [Cell("compas-small", "sex", Baseline("raw"), fold, 1) for fold in range(3)]
     for cell, value in zip(chosen, (0.5, 0.6, 1.0), strict=True):
-        record = {"made_with": kept.made_with(), "repetitions": [{"data_sr": value - 0.1}, {"data_sr": value + 0.1}]}
-        kept.save(cell, record | {"exact": {"kl_exact": value}, "seconds": value}, tmp_path)
-    table = tables.table_2(chosen, tmp_path)
+        record = {"made_with": cells.made_with(), "repetitions": [{"data_sr": value - 0.1}, {"data_sr": value + 0.1}]}
+        cells.save(cell, record | {"exact": {"kl_exact": value}, "seconds": value}, tmp_path)
+    table = reproduce.table_2(chosen, tmp_path)
     assert list(table.columns) == ["dataset", "protected", "method", "metric", "mean", "sd", "error"]
     assert set(table["metric"]) == {"data_sr", "kl_exact"}
     np.testing.assert_allclose(table["mean"], 0.7)
     np.testing.assert_allclose(table["sd"], np.std([0.5, 0.6, 1.0], ddof=1))
     # Two repetitions 0.2 apart have variance 0.02; their mean half of it, and the mean of three folds a third of that.
     np.testing.assert_allclose(table["error"], [np.sqrt(0.02 / 2 / 3), 0.0])
-    assert tables.runtimes(chosen, tmp_path)["seconds"].item() == pytest.approx(0.7)
+    assert reproduce.runtimes(chosen, tmp_path)["seconds"].item() == pytest.approx(0.7)
 
 
 RUN = """
@@ -233,9 +230,9 @@ def _group_lives(group: int) -> bool:
 
 def test_what_is_finished_is_not_run_again(tmp_path):
     cell = Cell("compas-small", "sex", Baseline("raw"), 0, 1)
-    kept.save(cell, {"made_with": kept.made_with()}, tmp_path)
+    cells.save(cell, {"made_with": cells.made_with()}, tmp_path)
     assert list(run([cell], tmp_path)) == [cell]
-    assert json.loads((tmp_path / f"{cell.name}.json").read_text()) == {"made_with": kept.made_with()}
+    assert json.loads((tmp_path / f"{cell.name}.json").read_text()) == {"made_with": cells.made_with()}
 
 
 def large_data(monkeypatch):
@@ -246,7 +243,7 @@ def large_data(monkeypatch):
 
 def means_of(dataset, protected, method, repetitions):
     """Mean of each metric over five folds, with its standard error from drawing rows."""
-    records = [kept.run_cell(Cell(dataset, protected, method, fold, repetitions)) for fold in range(5)]
+    records = [cells.run_cell(Cell(dataset, protected, method, fold, repetitions)) for fold in range(5)]
     folds = [pd.DataFrame(record["repetitions"]) for record in records]
     error = np.sqrt(sum(fold.var() for fold in folds) / 5 / (5 * repetitions))
     return sum(fold.mean() for fold in folds) / 5, error
@@ -289,7 +286,7 @@ def curve_means(dataset: str, shares: tuple[float, ...]) -> pd.DataFrame:
     for prior in ("w", "d"):
         for theta in ("d", "b", "w"):
             for share in shares:
-                record = kept.run_cell(Cell(dataset, "sex", MaxEnt(prior, theta, share), 0, 3))
+                record = cells.run_cell(Cell(dataset, "sex", MaxEnt(prior, theta, share), 0, 3))
                 means = pd.DataFrame(record["repetitions"]).mean().to_dict() | record["exact"]
                 rows.append({"prior": prior, "theta": theta, "C": share} | means)
     return pd.DataFrame(rows).set_index(["prior", "theta", "C"]).sort_index()

@@ -14,6 +14,7 @@ import pytest
 
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fairness.fair_table import fair_table
+from fairmaxent.fairness.wishes import Wanted
 
 # Tighter than the solver can always reach; it then says "inaccurate", which here means better than 1e-8.
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
@@ -169,17 +170,9 @@ def random_problem(seed):
 
 
 def ours(table, wishes, **options):
-    return fair_table(
-        table,
-        groupings=wishes.groupings,
-        representation=wishes.representation,
-        statistical=wishes.statistical,
-        favourable=wishes.favourable,
-        shares=wishes.named,
-        outcome_shares=wishes.outcomes,
-        describe=str,
-        **options,
-    )
+    rates = wishes.representation, wishes.statistical
+    wanted = Wanted(wishes.groupings, *rates, wishes.favourable, str, **options)
+    return fair_table(table, wanted, {**wishes.named, **({} if wishes.outcomes is None else {0: wishes.outcomes})})
 
 
 def divergence(table, prior):
@@ -241,16 +234,8 @@ def test_rows_are_left_out_only_if_nothing_else_meets_the_wishes():
 
 def test_a_group_that_is_left_out_keeps_its_rows_as_they_are():
     table = np.random.default_rng(5).dirichlet(np.full(6, 2.0)).reshape(2, 3)
-    result = fair_table(
-        table,
-        groupings=((1,),),
-        representation=(1.0,),
-        statistical=(1.0,),
-        favourable=(1,),
-        outcome_shares=table.sum(axis=1),
-        left_out={1: 2},
-        describe=str,
-    ).table
+    wanted = Wanted(((1,),), (1.0,), (1.0,), (1,), str, left_out={1: 2})
+    result = fair_table(table, wanted, {0: table.sum(axis=1)}).table
     np.testing.assert_allclose(result[:, 2], table[:, 2], rtol=1e-12)
     np.testing.assert_allclose(result.sum(axis=1), table.sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(result[:, 0], result[:, 1], rtol=1e-10)
@@ -259,16 +244,8 @@ def test_a_group_that_is_left_out_keeps_its_rows_as_they_are():
 @pytest.mark.parametrize("sigma", [0.8, 1.0])
 def test_rows_without_an_outcome_stay_and_do_not_count_in_a_rate(sigma):
     table = np.random.default_rng(6).dirichlet(np.full(9, 2.0)).reshape(3, 3)
-    result = fair_table(
-        table,
-        groupings=((1,),),
-        representation=(None,),
-        statistical=(sigma,),
-        favourable=(0, 1, 2),
-        outcome_shares=table.sum(axis=1),
-        left_out={0: 2},
-        describe=str,
-    ).table
+    wanted = Wanted(((1,),), (None,), (sigma,), (0, 1, 2), str, left_out={0: 2})
+    result = fair_table(table, wanted, {0: table.sum(axis=1)}).table
     np.testing.assert_allclose(result[2], table[2], rtol=1e-12)
     np.testing.assert_allclose(result.sum(axis=0), table.sum(axis=0), rtol=1e-12)
     rates = result[:2] / result[:2].sum(axis=0)

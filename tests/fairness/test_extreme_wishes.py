@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmaxent import FairMaxEntError, RateError, TargetError, debias
+from fairmaxent import FairMaxEntError, debias
+from fairmaxent.errors import RateError, TargetError
 
 DIAGONAL = pd.DataFrame({"y": ["a", "b", "d"] * 100, "z": ["p", "q", "s"] * 100})
 

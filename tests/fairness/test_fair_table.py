@@ -17,6 +17,7 @@ from fairmaxent.fairness.rates import (
     statistical_rate,
 )
 from fairmaxent.fairness.weights import algorithm_1
+from fairmaxent.fairness.wishes import Wanted
 
 # Tighter than the twin can always reach; it then says "inaccurate", which here means better than 1e-9.
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -42,11 +43,12 @@ def joint(table):
 
 
 def fair(table, groupings, representation, statistical, favourable, **options):
+    outcomes = options.pop("outcome_shares", None)
+    targets = options.pop("shares", None) or {}
     count = len(groupings)
-    wanted = {"representation": (representation,) * count, "statistical": (statistical,) * count}
-    return fair_table(
-        table, groupings=groupings, favourable=favourable, describe=lambda cell: f"cell{cell}", **wanted, **options
-    )
+    rates = (representation,) * count, (statistical,) * count
+    wanted = Wanted(groupings, *rates, favourable, lambda cell: f"cell{cell}", **options)
+    return fair_table(table, wanted, targets if outcomes is None else {**targets, 0: outcomes})
 
 
 def solve(variable, objective, conditions):

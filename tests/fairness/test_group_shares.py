@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from fairmaxent.fairness.fair_table import fair_table
+from fairmaxent.fairness.wishes import Wanted
 
 # Tighter than the twin can always reach; it then says "inaccurate", which here means better than 1e-9.
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -13,8 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 def closest_shares(data, rate):
     """The group shares of a fair table with a single outcome."""
-    wanted = {"groupings": ((1,),), "representation": (rate,), "statistical": (None,), "favourable": ()}
-    return fair_table(data[np.newaxis], **wanted, describe=str).table[0]
+    return fair_table(data[np.newaxis], Wanted(((1,),), (rate,), (None,), (), str), {}).table[0]
 
 
 def divergence(table, prior):

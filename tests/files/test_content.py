@@ -4,7 +4,6 @@ import gzip
 import io
 import os
 import random
-import struct
 import threading
 
 import polars as pl
@@ -15,9 +14,10 @@ from clifiles import ROLES, biased_table
 from fairmaxent import FairMaxEntError, LimitError, StorageError, max_memory
 from fairmaxent.cli.group import group
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_COLUMNS
-from fairmaxent.files.content import _zstd_blocks, read_content
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
-from fairmaxent.files.tables import read_table, write_table
+from fairmaxent.files.reading import Reading, read_content
+from fairmaxent.files.write import write_table
 
 CSV = biased_table().write_csv().encode()
 BODY = CSV.split(b"\n", 1)[1]
@@ -64,7 +64,7 @@ def test_a_fifo_is_opened_once(times, tmp_path):
     assert scan_table(path) is None  # without waiting for a writer
     thread = poured(BODY * times, path)
     columns = HEADER.split(",")
-    assert len(read_table(path, columns=columns).frame) == times * len(biased_table())
+    assert len(read_table(path, Reading(columns=columns)).frame) == times * len(biased_table())
     thread.join(20)
 
 
@@ -102,7 +102,7 @@ def damaged(content, rng):
     return bytes(changed)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst", "parquet", "arrow", "jsonl"])
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "arrow", "jsonl"])
 def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
     table = biased_table().with_columns(day=pl.date(2020, 1, 1) + pl.duration(days="age"))
     write_table(table, tmp_path / f"whole.{suffix}")
@@ -129,7 +129,7 @@ def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
 def test_a_damaged_file_is_no_bug(name, content, put):
     result = CliRunner().invoke(group, ["debias", str(put(content, name)), *ROLES])
     assert result.exit_code == 5, result.stderr
-    assert "damaged" in result.stderr
+    assert "damaged" in result.stderr or "cannot read" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -170,19 +170,6 @@ def test_a_small_file_cannot_become_a_large_one(put):
         read_table(put(zeros, "table.csv.gz"))
     with max_memory("30MB"), pytest.raises(LimitError, match=r"more than 10.0 MB once decompressed.*raise the limit"):
         read_table(put(zeros, "table.csv.gz"))
-
-
-def test_a_zstd_file_is_measured_before_it_is_decompressed(put, tmp_path):
-    repeated = 3 << 3 | 1 << 1  # a block that repeats a byte, three times
-    largest = ((1 << 17) << 3 | 1 << 1).to_bytes(3, "little") + b"x"
-    frame = b"\x28\xb5\x2f\xfd\x00\x58" + largest * 2000 + ((repeated | 1).to_bytes(3, "little")) + b"x"
-    assert sum(_zstd_blocks(frame)) == 2000 * (1 << 17) + 3
-    with pytest.raises(LimitError, match="decompress it first"):
-        read_table(put(frame, "table.csv.zst"))
-    hidden = b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00" + b"\x50\x2a\x4d\x18" + struct.pack("<I", 2) + b"xx" + frame
-    assert sum(_zstd_blocks(hidden)) == sum(_zstd_blocks(frame))
-    write_table(biased_table(), tmp_path / "real.csv.zst")
-    assert len(CSV) <= sum(_zstd_blocks((tmp_path / "real.csv.zst").read_bytes())) <= len(CSV) + (1 << 17)
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom"])
@@ -246,8 +233,28 @@ def test_a_header_of_any_length_is_read(put):
     assert read_table(put(f'a,b\n1,{cell}\n2, "z"\n')).frame["b"].to_list() == [cell, "z"]
 
 
+def test_a_header_of_very_many_columns(tmp_path):
+    (tmp_path / "wide.csv").write_text("".join(f"c{number}," for number in range(100_000)) + "end\n" + "," * 100_000)
+    with pytest.raises(LimitError, match=r"100,001 columns, and the limit is 16,384"):
+        read_table(tmp_path / "wide.csv")
+
+
+def test_lines_that_each_have_another_key(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairmaxent.data.limits.MOST_FILE_COLUMNS", 1_000)
+    (tmp_path / "keys.jsonl").write_text("".join(f'{{"sex": "F", "k{number}": 1}}\n' for number in range(1_100)))
+    with pytest.raises(LimitError, match=r"1,101 columns, and the limit is 1,000"):
+        read_table(tmp_path / "keys.jsonl")
+
+
+def test_many_keys_and_many_lines_are_refused_by_their_cells(tmp_path):
+    lines = "".join(f'{{"k{number}": 1}}\n' for number in range(1_500))
+    (tmp_path / "keys.jsonl").write_text(lines)
+    with max_memory("5MB"), pytest.raises(LimitError, match=r"18\.0 MB of memory"):
+        read_table(tmp_path / "keys.jsonl")
+
+
 def test_a_cell_without_end_is_named(put, monkeypatch):
-    monkeypatch.setattr("fairmaxent.files.csv_cells.LONGEST_CELL", 1000)
+    monkeypatch.setattr("fairmaxent.files.csv.LONGEST_CELL", 1000)
     with pytest.raises(LimitError, match=r"up to line 169.*may never be closed"):
         read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
 
@@ -273,7 +280,7 @@ def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put
         rows = [rng.choices(pieces, k=width) for _ in range(rng.randrange(2, 12))]
         path = put("\n".join([",".join(f"c{number}" for number in range(width)), *map(",".join, rows)]))
         try:
-            table = read_table(path, delimiter=",")
+            table = read_table(path, Reading(delimiter=","))
         except StorageError:
             continue
         assert len(table.frame) == len(rows) or "a quote opens a cell" in table.notes[0]

@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
+from call_ends import soon
 from command_ends import run
-from soon import soon
 
 import fairmaxent
 from fairmaxent import Estimate, Privacy, Relabel, StorageError, debias

@@ -34,7 +34,7 @@ def _baseline(method):
         "rows": csv(rows.sample(100)),
         "iid": csv(rows.sample(100, iid=True, random_state=1)),
         **without_column("marginal", rows.marginal(["z0", "y", "a"]), "probability"),
-        "rate": rate_numbers(fairmaxent.statistical_rate(rows, "y", protected)),
+        "rate": rate_numbers(fairmaxent.metrics.statistical_rate(rows, "y", protected)),
         "weights": array(rows.weights()),
     }
 

@@ -23,10 +23,10 @@ def metric_representation_rate():
     table = people().to_pandas()
     fit = debias(table.drop(columns="weight"), "income", ["sex", "race"], representation_rate=0.9)
     rates = {
-        "weight": fairmaxent.representation_rate(table, "sex", weight="weight"),
-        "bins": fairmaxent.representation_rate(table, "age", domain=Domain.infer(table, bins=4)),
-        "fit": fairmaxent.representation_rate(fit, ["sex", "race"]),
-        "missing": fairmaxent.representation_rate(every_kind_of_column(), "sex"),
+        "weight": fairmaxent.metrics.representation_rate(table, "sex", weight="weight"),
+        "bins": fairmaxent.metrics.representation_rate(table, "age", domain=Domain.infer(table, bins=4)),
+        "fit": fairmaxent.metrics.representation_rate(fit, ["sex", "race"]),
+        "missing": fairmaxent.metrics.representation_rate(every_kind_of_column(), "sex"),
     }
     return {name: rate_numbers(rate) for name, rate in rates.items()}
 
@@ -36,9 +36,11 @@ def metric_statistical_rate():
     scores = _scores(table)
     fit = debias(table.drop(columns="weight"), "income", ["sex", "race"], statistical_rate=0.9)
     rates = {
-        "weight": fairmaxent.statistical_rate(table, "income", "sex", weight="weight"),
-        "probabilities": fairmaxent.statistical_rate(table, scores, "sex", favourable=">50K", as_probability=True),
-        "fit": fairmaxent.statistical_rate(fit, "income", ["sex", "race"], favourable=">50K"),
+        "weight": fairmaxent.metrics.statistical_rate(table, "income", "sex", weight="weight"),
+        "probabilities": fairmaxent.metrics.statistical_rate(
+            table, scores, "sex", favourable=">50K", as_probability=True
+        ),
+        "fit": fairmaxent.metrics.statistical_rate(fit, "income", ["sex", "race"], favourable=">50K"),
     }
     return {name: rate_numbers(rate) for name, rate in rates.items()}
 
@@ -49,8 +51,10 @@ def metric_equal_opportunity():
     predicted = np.where(scores > 0.5, ">50K", "<=50K")
     options = {"favourable": ">50K", "as_probability": True, "threshold": 0.4}
     rates = {
-        "every level": fairmaxent.equal_opportunity(table, "income", predicted, ["sex", "race"], favourable=None),
-        "probabilities": fairmaxent.equal_opportunity(table, "income", scores, "race", **options),
+        "every level": fairmaxent.metrics.equal_opportunity(
+            table, "income", predicted, ["sex", "race"], favourable=None
+        ),
+        "probabilities": fairmaxent.metrics.equal_opportunity(table, "income", scores, "race", **options),
     }
     return {name: rate_numbers(rate) for name, rate in rates.items()}
 
@@ -58,7 +62,7 @@ def metric_equal_opportunity():
 def metric_equalised_odds():
     table = people().to_pandas()
     options = {"favourable": ">50K", "as_probability": True, "weight": "weight"}
-    odds = fairmaxent.equalised_odds(table, "income", _scores(table), ["sex", "race"], **options)
+    odds = fairmaxent.metrics.equalised_odds(table, "income", _scores(table), ["sex", "race"], **options)
     return {
         "weight": {
             "value": float(odds),
@@ -73,6 +77,6 @@ def metric_equalised_odds():
 def metric_calibration():
     table = people().to_pandas()
     options = {"favourable": ">50K", "groups": "joint", "bins": 4}
-    calibration = fairmaxent.calibration(table, "income", _scores(table), ["sex", "race"], **options)
+    calibration = fairmaxent.metrics.calibration(table, "income", _scores(table), ["sex", "race"], **options)
     numbers = asdict(calibration) | {"error": calibration.error}
     return {"joint": numbers | {"groups": numbers["groups"][:2]}}

@@ -8,14 +8,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from fairmaxent import metrics
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
-from fairmaxent.metrics import group_rates
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.intervals import share_interval
 
 # In most tests, missing values are a group of their own.
-representation_rate = partial(group_rates.representation_rate, missing="compare")
-statistical_rate = partial(group_rates.statistical_rate, missing="compare")
+representation_rate = partial(metrics.representation_rate, missing="compare")
+statistical_rate = partial(metrics.statistical_rate, missing="compare")
 
 COLUMNS = {
     "sex": ["F", "F", "M", "M", "M", "M", None, None],
@@ -42,18 +42,18 @@ def test_missing_groups_and_outcomes_are_not_compared_by_default(library):
     """As a fit leaves them alone, its rates and those of its rows are about the same groups."""
     columns = COLUMNS | {"hired": ["no", "yes", "yes", None, "yes", "no", "yes", "no"]}
     frame = library(columns)
-    shares = group_rates.representation_rate(frame, "sex")
+    shares = metrics.representation_rate(frame, "sex")
     assert [(group.group, group.count) for group in shares.groups] == [(("F",), 2), (("M",), 4)]
     assert shares.value == pytest.approx(2 / 4)
     assert [group.group for group in shares.left_out] == [("missing",)]
-    hired = group_rates.statistical_rate(frame, "hired", "sex", favourable="yes")
+    hired = metrics.statistical_rate(frame, "hired", "sex", favourable="yes")
     assert [group.rate for group in hired.groups] == [pytest.approx(1 / 2), pytest.approx(2 / 3)]
-    every = group_rates.statistical_rate(frame, "hired", "sex")
+    every = metrics.statistical_rate(frame, "hired", "sex")
     assert {group.outcome for group in every.groups} == {"no", "yes"}
-    missing = group_rates.statistical_rate(frame, "hired", "sex", favourable=[None])
+    missing = metrics.statistical_rate(frame, "hired", "sex", favourable=[None])
     assert [group.rate for group in missing.groups] == [0.0, pytest.approx(1 / 4)]
     with pytest.raises(InputError, match="missing"):
-        group_rates.representation_rate(frame, "sex", missing="drop")
+        metrics.representation_rate(frame, "sex", missing="drop")
 
 
 @LIBRARIES
@@ -299,8 +299,8 @@ def test_a_fit_and_its_domain_go_together():
 def test_columns_that_no_row_has_both_of_are_refused():
     frame = pl.DataFrame({"hired": ["no", "yes", None], "sex": [None, None, "F"], "team": ["a", "a", "b"]})
     with pytest.raises(LevelError, match="no row has both an outcome and a group of 'sex'"):
-        group_rates.statistical_rate(frame, "hired", "sex")
+        metrics.statistical_rate(frame, "hired", "sex")
     with pytest.raises(LevelError, match="no stratum has rows of more than one group"):
-        group_rates.statistical_rate(frame, "hired", "sex", within="team")
+        metrics.statistical_rate(frame, "hired", "sex", within="team")
     with pytest.raises(LevelError, match="no row has a group of 'sex'"):
-        group_rates.representation_rate(frame[:2], "sex")
+        metrics.representation_rate(frame[:2], "sex")

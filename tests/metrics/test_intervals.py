@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,17 +16,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.coverage import FULL, LEAST, MOST, SIMULATIONS, WEIGHTS, Cell, cells, simulate
 
-from fairmaxent import equalised_odds, representation_rate, statistical_rate
+from fairmaxent.metrics import equalised_odds, representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.intervals import (
     ComparedRates,
     ComparedSurpluses,
     difference_ends,
+    difference_score,
     exact_interval,
     ratio_ends,
+    ratio_score,
     share_interval,
+    share_score,
 )
-from fairmaxent.metrics.scores import difference_score, ratio_score, share_score
 
 RNG = np.random.default_rng(7)
 
@@ -34,7 +37,7 @@ def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
     """Counts of groups (last axis) in which rows with the outcome and without it have these weights."""
     sums = np.stack([positives, np.subtract(rows, positives)], axis=-2).astype(float)
     weight = np.array(weights)[:, np.newaxis]
-    return WeightSums(weight * sums, weight**2 * sums, sums).outcomes_against_others().of_outcomes(0)
+    return WeightSums(weight * sums, weight**2 * sums, sums).outcomes_against_others()[..., 0, :]
 
 
 # ---------------------------------------------------------------- effective counts
@@ -44,7 +47,7 @@ def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
 def test_the_variance_is_the_linearised_one(kind):
     positive, group = RNG.random(4000) < 0.3, RNG.integers(0, 3, 4000)
     weights = RNG.gamma(2.0, size=4000) * (np.where(positive, 5.0, 1.0) if kind == "by outcome" else 1.0)
-    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 3)).outcomes_against_others().of_outcomes(0)
+    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 3)).outcomes_against_others()[..., 0, :]
     for number in range(3):
         w, y = weights[group == number], positive[group == number]
         rate = w @ y / w.sum()
@@ -70,10 +73,10 @@ def test_few_rows_borrow_the_spread_of_the_weights():
     positive = np.array([True] + [False] * 200 + [True] * 200)
     group = np.array([0] * 101 + [1] * 300)
     weights = np.random.default_rng(1).gamma(1.0, size=401)
-    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 2)).outcomes_against_others().of_outcomes(0)
+    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 2)).outcomes_against_others()[..., 0, :]
     assert 0.3 < counts.positives[0] < 0.8  # one row, whose weight may as well have been another
     rows = np.ones(401)
-    plain = WeightSums.of((~positive).astype(int), group, rows, (2, 2)).outcomes_against_others().of_outcomes(0)
+    plain = WeightSums.of((~positive).astype(int), group, rows, (2, 2)).outcomes_against_others()[..., 0, :]
     np.testing.assert_array_equal(plain.positives, [1.0, 200.0])
 
 
@@ -186,6 +189,21 @@ def test_the_interval_of_a_difference_is_that_of_two_shares():
     assert high > 0.3
 
 
+def test_no_difference_goes_beyond_exact_intervals_that_hold_together():
+    """Of three groups, each exact interval has the cube root of the confidence; other variance is added to a pair."""
+    seen, rows, expected, added = (1, 4, 9), (5, 10, 12), (0.3, 0.35, 0.5), (0.0, 0.001, 0.004)
+    compared = ComparedSurpluses(counted(seen, np.array(rows)), np.array(expected), np.array(added))
+    ends = [stats.binomtest(k, n).proportion_ci(0.95 ** (1 / 3)) for k, n in zip(seen, rows, strict=True)]
+    apart = [
+        ends[one].high
+        - expected[one]
+        - (ends[other].low - expected[other])
+        + stats.norm.ppf(0.975) * np.sqrt(added[one] + added[other])
+        for one, other in itertools.permutations(range(3), 2)
+    ]
+    assert compared.farthest(0.95) == pytest.approx(max(apart))
+
+
 def test_the_metrics_have_the_intervals_of_their_counts():
     """What is simulated is what a user gets from a frame with weights."""
     rng = np.random.default_rng(5)
@@ -202,7 +220,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     np.testing.assert_allclose(odds.interval, ratio_ends([among(y), among(~y)], 0.95), atol=1e-9)
     sums = np.bincount(group).astype(float)[np.newaxis]
     weights = np.array([2.0, 1.0])
-    shares = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others().of_outcomes(0)
+    shares = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others()[..., 0, :]
     rate = representation_rate(frame, "g", weight=weights[group])
     np.testing.assert_allclose(rate.interval, ratio_ends([ComparedRates(shares, are_shares=True)], 0.95), atol=1e-9)
 
@@ -256,7 +274,7 @@ def test_the_smallest_of_many_ratios_is_covered(rates, rows):
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
 def test_the_smallest_of_many_shares_is_covered(shares):
     sums = np.random.default_rng(12).multinomial(400, shares, 400)[:, np.newaxis].astype(float)
-    counts = WeightSums(sums, sums, sums).groups_against_others().of_outcomes(0)
+    counts = WeightSums(sums, sums, sums).groups_against_others()[..., 0, :]
     low, high = ratio_ends([ComparedRates(counts, are_shares=True)], 0.95)
     smallest = min(shares) / max(shares)
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST

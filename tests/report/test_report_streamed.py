@@ -12,10 +12,10 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import ColumnError, InputError, debias
 from fairmaxent.cli.group import group
-from fairmaxent.files import tables as files
+from fairmaxent.files import formats as files
 from fairmaxent.fit import certificate
-from fairmaxent.report.build import build_report
 from fairmaxent.report.delivered import DrawnBatches, deliver
+from fairmaxent.report.facts import build_report
 
 
 def table():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmaxent.errors import DependencyError, InputError, Option, StorageError
-from fairmaxent.files.hidden import HiddenFolder, remove_abandoned
+from fairmaxent.files.write import private_folder
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
@@ -37,8 +37,7 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
     if data is not None:
         _check_exists(data)
     parent = Path(tempfile.gettempdir())
-    remove_abandoned(parent)  # of an app that was killed
-    with listening(port) as listener, HiddenFolder(parent) as folder:
+    with listening(port) as listener, private_folder(parent) as folder:
         starting = start_session(folder, data)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
         say(f"Open {app.address}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
@@ -75,7 +74,7 @@ def start_session(folder: Path, data: str | None) -> Future[Session]:
 
 def _check_exists(data: str) -> None:
     """Refuse a file that is not there before a browser opens."""
-    from fairmaxent.files.parts import is_pattern
+    from fairmaxent.files.parquet import is_pattern
 
     if not is_pattern(data) and not Path(data).exists():
         raise StorageError(f"{data} does not exist; check the path")

@@ -14,12 +14,12 @@ import narwhals
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
-from fairmaxent.cli.options import DomainOptions, ReadingOptions
+from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_frame import collect
-from fairmaxent.files.tables import TableFile
+from fairmaxent.files.reading import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file

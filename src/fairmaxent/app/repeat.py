@@ -13,8 +13,9 @@ from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
+from fairmaxent.options import as_python, python_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import as_python, reading_lines, request_lines
+from fairmaxent.report.repeat_call import reading_lines
 from fairmaxent.report.source import Source
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
@@ -91,7 +92,7 @@ def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) 
     request = fit.request
     assert isinstance(request, Request)
     plan = "None" if estimated is None else as_python(scenario.asked.trial_of(estimated))
-    options = [line for line in request_lines(request) if not line.strip().startswith("estimate=")]
+    options = [line for line in python_lines(request) if not line.strip().startswith("estimate=")]
     narrowed = list(_domain_lines(scenario, fit, names))
     has_domain = any(line.startswith("domain =") for line in narrowed)
     lines = ["import fairmaxent", *reading, *(["frame = table"] if narrowed else []), *narrowed]
@@ -102,7 +103,7 @@ def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) 
 
 def _domain_lines(scenario: Scenario, fit: Fit, names: FileNames) -> Iterator[str]:
     """From the table in the file to the one that is fitted, and to its domain."""
-    said = scenario.columns_as.said
+    said = scenario.columns_as.given
     is_lazy = _is_lazy(scenario)
     own_way = names.domain is not None or (is_lazy and said)  # what `Domain.infer` cannot do
     yield from reading_lines(fit, Source(dropped=scenario.drop, domain={} if own_way else said))
@@ -121,29 +122,33 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     typed, is_lazy = scenario.table.typed, _is_lazy(scenario)
     imports = ["import polars"] if is_lazy else []
     imports += ["from fairmaxent.cli.domain_file import read_domain"] if names.domain is not None else []
-    imports += ["from fairmaxent.cli.options import DomainOptions"] if is_lazy and scenario.columns_as.said else []
+    imports += (
+        ["from fairmaxent.cli.reading_options import DomainOptions"] if is_lazy and scenario.columns_as.given else []
+    )
     if not is_lazy:
-        imports += ["from fairmaxent.files.tables import read_table, write_table", ""]
+        reading = _reading_text(scenario.table)
+        imports += ["from fairmaxent.files.formats import read_table"]
+        imports += ["from fairmaxent.files.reading import Reading"] if reading else []
+        imports += ["from fairmaxent.files.write import write_table", ""]
         form = ", form=file.form" if names.like_input else ""
         texts = f", texts={scenario.texts!r}" if scenario.texts else ""
-        read = [f"file = read_table({typed!r}{_reading_text(scenario.table)}{texts})", "table = file.frame"]
+        read = [f"file = read_table({typed!r}{reading}{texts})", "table = file.frame"]
         return [*imports, *read], [f"write_table(result, {names.table!r}{form})"]
     read = [f"table = polars.scan_parquet({typed!r})"]
     if scenario.mode != "rows":
-        imports += ["from fairmaxent.files.tables import write_table", ""]
+        imports += ["from fairmaxent.files.write import write_table", ""]
         return [*imports, *read], [f"write_table(result, {names.table!r})"]
     imports += ["from fairmaxent.cli.streaming import write_drawn"]
-    imports += ["from fairmaxent.files.staging import Staging", ""]
+    imports += ["from fairmaxent.files.write import Staging", ""]
     drawing = ", iid=True" if scenario.wanted.iid else ""
     write = f"    write_drawn(fit, rows, staging, {names.table!r}, format=None{drawing})  # in pieces"
     return [*imports, *read], [f"with Staging([{names.table!r}]) as staging:", write]
 
 
 def _reading_text(table: OpenedTable) -> str:
-    """The options of `read_table` that were given."""
-    given = {**vars(table.reading()), "drop": None}
-    given["format"] = given.pop("input_format")
-    return "".join(f", {name}={value!r}" for name, value in given.items() if value not in (None, ()))
+    """How the file is read, if anything was said about that."""
+    given = {name: value for name, value in vars(table.reading()).items() if value not in (None, ()) and name != "drop"}
+    return f", Reading({', '.join(f'{name}={value!r}' for name, value in given.items())})" if given else ""
 
 
 def _made(scenario: Scenario, fit: Fit) -> list[str]:

@@ -76,7 +76,7 @@ class Session:
     def open_demo(self, name: str, title: str) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
-        from fairmaxent.files.tables import write_table
+        from fairmaxent.files.write import write_table
 
         target = self._new_folder() / f"{name}.csv"
         write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Other methods that people use today, all called the same way: with a frame, its outcome and its protected columns.
 
 Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``, so one loop can compare them all, and
-:func:`fairmaxent.statistical_rate` and :func:`fairmaxent.representation_rate` accept each of them.
+:func:`fairmaxent.metrics.statistical_rate` and :func:`fairmaxent.metrics.representation_rate` accept each of them.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 
-import fairmaxent
 from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
-from fairmaxent.cli.help import VisibleContext
 from fairmaxent.cli.streams import forget_stdout
 from fairmaxent.errors import StorageError, did_you_mean
+from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them; shown if the module is there.
 COMMANDS = {
@@ -31,6 +30,14 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
+
+
+class VisibleContext(click.Context):
+    """Help as it may be shown: defaults may come from a config file, which may hold anything."""
+
+    def get_help(self) -> str:
+        """The help, with escapes for characters that would steer the terminal."""
+        return visible(super().get_help())
 
 
 class LazyGroup(click.Group):
@@ -95,7 +102,7 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=MEANINGS,
 )
-@click.version_option(fairmaxent.__version__, message="%(prog)s %(version)s")
+@click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Turn a biased table into a fair one by maximum entropy.

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from fairmaxent.errors import StorageError
-from fairmaxent.files.formats import STANDARD
-from fairmaxent.files.parts import is_pattern, parts_of
+from fairmaxent.files.parquet import is_pattern, parts_of
+from fairmaxent.files.reading import STANDARD
 
 CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
 CONFIG_KEYS = "fairmaxent.config_keys"  # and which options it sets, also of other commands

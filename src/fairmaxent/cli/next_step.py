@@ -16,17 +16,18 @@ from click.core import ParameterSource
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS, would_be_read
-from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.cli.quoting import quoted
+from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError
-from fairmaxent.files.formats import COMPRESSED, STANDARD, output_format
-from fairmaxent.files.parts import is_pattern
+from fairmaxent.files.formats import COMPRESSED, output_format
+from fairmaxent.files.parquet import is_pattern
+from fairmaxent.files.reading import STANDARD
 from fairmaxent.plain_text import visible
 
 if TYPE_CHECKING:
-    from fairmaxent.files.form import TableForm
+    from fairmaxent.files.reading import TableForm
     from fairmaxent.inspection import Inspection
     from fairmaxent.inspection.proposals import Proposal
 

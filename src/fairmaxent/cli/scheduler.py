@@ -14,7 +14,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
 from fairmaxent.engines.cluster_tasks import cluster_errors
 from fairmaxent.errors import InputError, StorageError, first_line
-from fairmaxent.files.tables import TableFile
+from fairmaxent.files.reading import TableFile
 from fairmaxent.report.delivered import DrawnBatches
 
 if TYPE_CHECKING:

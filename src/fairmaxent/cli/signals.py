@@ -14,8 +14,7 @@ import threading
 from types import FrameType
 from typing import NoReturn
 
-from fairmaxent.files.hidden import remove_all
-from fairmaxent.files.interrupts import BUSY
+from fairmaxent.files.write import MAKING, remove_all
 
 _ENDING = ("SIGHUP", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU")
 _interrupted = threading.Event()
@@ -68,7 +67,7 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 def _leave(code: int) -> NoReturn:
     """End as soon as files that belong together are all there, or none of them."""
-    with BUSY:
+    with MAKING:
         remove_all()
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.files.formats import output_format
+from fairmaxent.files.excel_writer import check_sheet_rows
+from fairmaxent.files.formats import as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
-from fairmaxent.files.tables import as_polars
-from fairmaxent.files.xlsx_writer import check_sheet_rows
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
-    from fairmaxent.files.staging import Staging
+    from fairmaxent.files.write import Staging
     from fairmaxent.fit.distribution import Evidence
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import DrawnBatches

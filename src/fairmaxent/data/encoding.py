@@ -70,7 +70,7 @@ class Encoded:
 def encode_column(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
     """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too.
 
-    Raises :class:`fairmaxent.LevelError` for a value that has no level.
+    Raises :class:`fairmaxent.errors.LevelError` for a value that has no level.
     """
     with column_errors(series):
         return _encoded(attribute, series, positions=positions)

@@ -29,8 +29,7 @@ from fairmaxent.engines.cluster_tasks import gathered, results, spread
 from fairmaxent.engines.lazy_counts import key_parts, unpacked, with_keys
 from fairmaxent.engines.lazy_frame import Lazy, fresh_name, names_of
 from fairmaxent.errors import InputError
-from fairmaxent.files.atomic import write_whole
-from fairmaxent.files.hidden import remove_every
+from fairmaxent.files.write import remove_unfinished, write_whole
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
@@ -66,10 +65,10 @@ def part_name(number: int) -> str:
 
 
 def write_part(frame: Any, path: Path, *, readable: bool) -> None:
-    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden folder."""
+    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden file."""
     content = io.BytesIO()
     nw.from_native(frame, eager_only=True).write_parquet(content)
-    write_whole(path, content.getvalue(), readable=readable, tidy=False)
+    write_whole(path, content.getvalue(), readable=readable)
 
 
 def write_on_workers(
@@ -107,7 +106,7 @@ def write_on_workers(
     written = spread(client, _write, sources, beside=arguments, **how)
     _wait(written, progress)
     results(client, written)
-    remove_every(folder)
+    remove_unfinished(folder)
 
 
 def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -23,8 +23,7 @@ from fairmaxent.evaluation.nearest import Done, Rows, shuffled
 from fairmaxent.evaluation.pooled import Pooled
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.intervals import share_interval
-from fairmaxent.metrics.scorecard import predict_outcomes
-from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Scores, Trial
+from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Scores, Trial, predict_outcomes
 from fairmaxent.relabelling.labellers import Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import People
 
@@ -77,6 +76,11 @@ class Utility:
     real: Learning
     auc_lost: Estimated | None
     """How much larger the AUC of the model trained on the real table is."""
+
+    @property
+    def models(self) -> dict[str, Learning]:
+        """Both models, by what they were trained on."""
+        return {"new rows": self.new, "real rows": self.real}
 
 
 def utility(

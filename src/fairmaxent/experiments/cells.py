@@ -17,7 +17,8 @@ import fairmaxent
 from fairmaxent.experiments import data as sets
 from fairmaxent.experiments.data import ExperimentData, Reals, correlation
 from fairmaxent.experiments.plan import RAW, ROWS, Baseline, Cell, Method
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
+from fairmaxent.fit.distribution import Distribution
 
 
 def learn(method: Method, frame: Any, data: ExperimentData, protected: str) -> Any:
@@ -41,11 +42,11 @@ _SMALLEST = 1e-7  # added to the share of every point of the raw data, as in the
 
 def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, float]:
     """Fairness of drawn rows, and their distance from the raw data."""
-    rate = fairmaxent.statistical_rate(rows, data.outcome, protected, favourable=data.favourable)
+    rate = fairmaxent.metrics.statistical_rate(rows, data.outcome, protected, favourable=data.favourable)
     numbers = data.numbers(rows)
     measured = {
         "data_sr": float(rate),
-        "data_rr": float(fairmaxent.representation_rate(rows, protected)),
+        "data_rr": float(fairmaxent.metrics.representation_rate(rows, protected)),
         "correlation_distance": float(((correlation(numbers) - data.raw_correlation) ** 2).sum()),
         "covariance_distance": float(((np.cov(numbers, rowvar=False) - data.raw_covariance) ** 2).sum()),
     }
@@ -54,7 +55,7 @@ def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, f
     return measured
 
 
-def measure_exactly(distribution: fairmaxent.Distribution, data: ExperimentData) -> dict[str, float]:
+def measure_exactly(distribution: Distribution, data: ExperimentData) -> dict[str, float]:
     """KL divergence from the raw data, computed from the distribution itself, without drawing rows."""
     if not data.is_enumerable:
         return {}
@@ -74,7 +75,7 @@ def measure_classifiers(rows: Any, test: Any, data: ExperimentData, protected: s
     for name, classifier in (("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())):
         chance = classifier.fit(features, outcomes).predict_proba(test_features)[:, 1].clip(0.0, 1.0)
         predicted = chance > 0.5
-        rates = fairmaxent.statistical_rate
+        rates = fairmaxent.metrics.statistical_rate
         measured |= {
             f"{name}_accuracy": float((predicted == test_outcomes).mean()),
             f"{name}_sr_probabilities": float(rates(test, chance, protected, favourable=1, as_probability=True)),

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DATASETS: Mapping[str, str] = {
-    "adult-small": "Adult",
-    "compas-small": "COMPAS small",
-    "compas-large": "COMPAS large",
-}
-METHODS: Mapping[str, str] = {
+DATASETS = {"adult-small": "Adult", "compas-small": "COMPAS small", "compas-large": "COMPAS large"}
+METHODS = {
     "raw": "Raw data",
     "prior": "Prior qʷ",
     "maxent_theta_w": "Max-entropy θʷ",
@@ -34,7 +29,7 @@ METHODS: Mapping[str, str] = {
     "kamiran_calders": "Kamiran–Calders",
     "king_zeng": "King–Zeng",
 }
-METRICS: Mapping[str, str] = {
+METRICS = {
     "data_sr": "Data statistical rate",
     "data_rr": "Representation rate",
     "kl_plugin": "KL from raw data, plug-in",
@@ -61,7 +56,7 @@ class Style:
 
 
 # In the order of drawing: methods that often lie on top of others are smaller and come later.
-_METHOD_STYLES: Mapping[str, Style] = {
+_METHOD_STYLES = {
     "prior": Style("#E69F00", "D", "none", 6.5),
     "calmon": Style("#D55E00", "^", "none", 7.0),
     "kamiran_calders": Style("#009E73", "v", "none", 7.0),
@@ -71,14 +66,14 @@ _METHOD_STYLES: Mapping[str, Style] = {
     "raw": Style("#000000", "X", "none", 5.0),
 }
 # Curves of the two priors often coincide; those of the second are wider and drawn first, so that both are visible.
-_PRIOR_STYLES: Mapping[str, tuple[str, float]] = {"w": ("#0072B2", 3.5), "d": ("#D55E00", 5.0)}
-_THETA_STYLES: Mapping[str, tuple[str, str]] = {"d": ("o", ":"), "b": ("s", "--"), "w": ("^", "-")}
-_CURVES: Mapping[tuple[str, str], Style] = {
+_PRIOR_STYLES = {"w": ("#0072B2", 3.5), "d": ("#D55E00", 5.0)}
+_THETA_STYLES = {"d": ("o", ":"), "b": ("s", "--"), "w": ("^", "-")}
+_CURVES = {
     (prior, theta): Style(colour, marker, line, size)
     for prior, (colour, size) in _PRIOR_STYLES.items()
     for theta, (marker, line) in _THETA_STYLES.items()
 }
-_SUPERSCRIPTS: Mapping[str, str] = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
+_SUPERSCRIPTS = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
 
 _LOOK = {
     "font.family": "DejaVu Sans",
@@ -95,7 +90,25 @@ _LOOK = {
     "svg.hashsalt": "fairmaxent",  # otherwise the names inside a drawing are random
 }
 _DISTANCES = ("kl_plugin", "kl_exact", "correlation_distance", "covariance_distance")
-_ROWS_OF_TRADEOFF = (("data_sr", None), ("tree_sr_probabilities", "tree_accuracy"), ("data_rr", None))
+# Name, caption, description, and for each row of panels what is upright and across; None: the distance from the data.
+_GRIDS: tuple[tuple[str, str, str, tuple[tuple[str, str | None], ...]], ...] = (
+    (
+        "tradeoff",
+        "Fairness against accuracy for all methods: means over folds and repetitions; bars show the standard deviation "
+        "over folds. Higher is fairer; a smaller distance (KL, correlation) or higher accuracy is closer to the data.",
+        "Grid of scatter plots with one column for each data set and protected column. The rows show the statistical "
+        "rate of the data, the statistical rate of the tree, and the representation rate, each against distance or "
+        "accuracy. The tables contain the same numbers.",
+        (("data_sr", None), ("tree_sr_probabilities", "tree_accuracy"), ("data_rr", None)),
+    ),
+    (
+        "tradeoff-predictions",
+        "Not in the paper: tree SR by predictions, as the paper's text defines it, against tree accuracy.",
+        "Row of scatter plots, one for each data set and protected column: statistical rate of the tree by predictions "
+        "against its accuracy. The tables contain the same numbers.",
+        (("tree_sr_predictions", "tree_accuracy"),),
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +130,10 @@ class Drawing:
         return self._saved("png", {"Software": None})
 
     def _saved(self, kind: str, metadata: dict[str, None]) -> bytes:
+        from matplotlib import rc_context
+
         buffer = io.BytesIO()
-        with _look():
+        with rc_context(_LOOK):
             self.figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
         return buffer.getvalue()
 
@@ -134,47 +149,34 @@ class CurveFigure:
 
 
 _MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
+_BAYES = ("bayes_sr_probabilities", "bayes_accuracy")
+_SMALL, _LARGE, _ADULT = ("compas-small",), ("compas-large",), ("adult-small",)
 CURVE_FIGURES = (
-    CurveFigure(
-        "compas-small",
-        "COMPAS small, by sex: six max-entropy distributions over C.",
-        ("compas-small",),
-        _MAIN_METRICS,
-    ),
+    CurveFigure("compas-small", "COMPAS small, by sex: six max-entropy distributions over C.", _SMALL, _MAIN_METRICS),
     CurveFigure(
         "compas-small-more",
         "COMPAS small, by sex: representation rate, and Gaussian naive Bayes, over C.",
-        ("compas-small",),
-        ("data_rr", "bayes_sr_probabilities", "bayes_accuracy"),
+        _SMALL,
+        ("data_rr", *_BAYES),
     ),
-    CurveFigure(
-        "adult",
-        "Adult, by sex: six max-entropy distributions over C.",
-        ("adult-small",),
-        _MAIN_METRICS,
-    ),
+    CurveFigure("adult", "Adult, by sex: six max-entropy distributions over C.", _ADULT, _MAIN_METRICS),
     CurveFigure(
         "compas-large-data",
         "COMPAS large, by sex: drawn rows over C.",
-        ("compas-large",),
+        _LARGE,
         ("data_sr", "correlation_distance", "data_rr"),
     ),
     CurveFigure(
         "compas-large-tree",
         "COMPAS large, by sex: decision tree over C.",
-        ("compas-large",),
+        _LARGE,
         ("tree_sr_probabilities", "tree_accuracy"),
     ),
-    CurveFigure(
-        "compas-large-bayes",
-        "COMPAS large, by sex: Gaussian naive Bayes over C.",
-        ("compas-large",),
-        ("bayes_sr_probabilities", "bayes_accuracy"),
-    ),
+    CurveFigure("compas-large-bayes", "COMPAS large, by sex: Gaussian naive Bayes over C.", _LARGE, _BAYES),
     CurveFigure(
         "curves-predictions",
         "Not in the paper: classifier SR by predictions, as the paper's text defines it, over C.",
-        ("compas-small", "adult-small", "compas-large"),
+        (*_SMALL, *_ADULT, *_LARGE),
         ("tree_sr_predictions", "bayes_sr_predictions"),
     ),
 )
@@ -193,30 +195,21 @@ def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
 
 def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
     """Draw every figure for which there is data."""
-    drawings = []
-    if len(table_2):
-        drawings += [_drawing_of_tradeoff(table_2), _drawing_of_predictions(table_2)]
-    for plan in CURVE_FIGURES:
-        if curves["dataset"].isin(plan.datasets).any():
-            drawings.append(Drawing(plan.name, plan.caption, _describe(plan), draw_curves(curves, plan)))
-    return drawings
-
-
-def draw_tradeoff(table_2: Any) -> Figure:
-    """Fairness against accuracy, a column for each block: data SR, tree SR, representation rate (the main figure)."""
-    return _draw_grid(table_2, _ROWS_OF_TRADEOFF)
-
-
-def draw_predictions(table_2: Any) -> Figure:
-    """Tree SR by predictions against accuracy, a panel for each block."""
-    return _draw_grid(table_2, (("tree_sr_predictions", "tree_accuracy"),))
+    grids = _GRIDS if len(table_2) else ()
+    present = [plan for plan in CURVE_FIGURES if curves["dataset"].isin(plan.datasets).any()]
+    return [
+        *(Drawing(name, caption, words, _draw_grid(table_2, rows)) for name, caption, words, rows in grids),
+        *(Drawing(plan.name, plan.caption, _describe(plan), draw_curves(curves, plan)) for plan in present),
+    ]
 
 
 def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
+    from matplotlib import rc_context
+
     panels = _panels(plan, set(curves["dataset"]))
     letters = iter("abcdefgh")
-    with _look():
+    with rc_context(_LOOK):
         figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
         for line, row_axes in zip(panels, axes, strict=True):
             for (dataset, metric), panel in zip(line, row_axes, strict=True):
@@ -236,28 +229,6 @@ def _panels(plan: CurveFigure, present: set[str]) -> list[list[tuple[str, str]]]
     return [[(dataset, metric) for dataset in plan.datasets if dataset in present] for metric in plan.metrics]
 
 
-def _drawing_of_tradeoff(table_2: Any) -> Drawing:
-    return Drawing(
-        "tradeoff",
-        "Fairness against accuracy for all methods: means over folds and repetitions; bars show the standard deviation "
-        "over folds. Higher is fairer; a smaller distance (KL, correlation) or higher accuracy is closer to the data.",
-        "Grid of scatter plots with one column for each data set and protected column. The rows show the statistical "
-        "rate of the data, the statistical rate of the tree, and the representation rate, each against distance or "
-        "accuracy. The tables contain the same numbers.",
-        draw_tradeoff(table_2),
-    )
-
-
-def _drawing_of_predictions(table_2: Any) -> Drawing:
-    return Drawing(
-        "tradeoff-predictions",
-        "Not in the paper: tree SR by predictions, as the paper's text defines it, against tree accuracy.",
-        "Row of scatter plots, one for each data set and protected column: statistical rate of the tree by predictions "
-        "against its accuracy. The tables contain the same numbers.",
-        draw_predictions(table_2),
-    )
-
-
 def _describe(plan: CurveFigure) -> str:
     datasets = ", ".join(DATASETS[name] for name in plan.datasets)
     metrics = ", ".join(METRICS[name] for name in plan.metrics)
@@ -272,15 +243,18 @@ def _describe(plan: CurveFigure) -> str:
 
 def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
     """One row per fairness metric and one column per block; without an accuracy, the x-axis shows the distance."""
+    from matplotlib import rc_context
+
     measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
     blocks = [block for block in TABLE_2_BLOCKS if block in measured]
-    with _look():
+    with rc_context(_LOOK):
         figure, axes = _grid(
             len(rows), len(blocks), size=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5), sharey="row"
         )
         for (fairness, accuracy), line in zip(rows, axes, strict=True):
             for block, panel in zip(blocks, line, strict=True):
-                _draw_scatter_panel(panel, table_2, block, fairness, accuracy or _distance(block))
+                distance = "correlation_distance" if block[0] == "compas-large" else "kl_plugin"
+                _draw_scatter_panel(panel, table_2, block, fairness, accuracy or distance)
             line[0].set_ylabel(METRICS[fairness])
         for block, panel in zip(blocks, axes[0], strict=True):
             panel.set_title(block_label(block))
@@ -291,6 +265,7 @@ def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure
 
 def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, accuracy: str) -> None:
     rows = table_2[(table_2["dataset"] == block[0]) & (table_2["protected"] == block[1])]
+    rows = rows.fillna({"sd": 0.0})  # a single fold has no standard deviation, and so no bar
     means, spreads = (rows.set_index(["method", "metric"])[column].to_dict() for column in ("mean", "sd"))
     for method, style in _METHOD_STYLES.items():
         x, y = (method, accuracy), (method, fairness)
@@ -298,8 +273,8 @@ def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, 
             panel.errorbar(
                 means[x],
                 means[y],
-                xerr=_bar(spreads[x]),
-                yerr=_bar(spreads[y]),
+                xerr=spreads[x],
+                yerr=spreads[y],
                 color=style.colour,
                 marker=style.marker,
                 markersize=style.size,
@@ -309,11 +284,6 @@ def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, 
             )
     panel.set_xlabel(METRICS[accuracy])
     panel.margins(x=0.12, y=0.08)
-
-
-def _bar(sd: float) -> float:
-    """Length of an error bar; a single fold has no standard deviation, and so no bar."""
-    return sd if sd == sd else 0.0
 
 
 def _draw_curve_panel(panel: Axes, rows: Any, metric: str) -> None:
@@ -363,12 +333,6 @@ def _grid(
     return figure, figure.subplots(height, width, sharey=sharey, squeeze=False).tolist()
 
 
-def _look() -> AbstractContextManager[None]:
-    from matplotlib import rc_context
-
-    return rc_context(_LOOK)
-
-
 def block_label(block: Block) -> str:
     """Name a data set and its protected column."""
     return f"{DATASETS[block[0]]}, {block[1]}"
@@ -376,7 +340,3 @@ def block_label(block: Block) -> str:
 
 def _curve_label(prior: str, theta: str) -> str:
     return f"q{_SUPERSCRIPTS[prior]}, θ{_SUPERSCRIPTS[theta]}"
-
-
-def _distance(block: Block) -> str:
-    return "correlation_distance" if block[0] == "compas-large" else "kl_plugin"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare, load_published
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
@@ -36,21 +36,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
-    """The lines of one metric, or of one block in the table of times."""
-
-    label: str
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True)
 class Sheet:
     """A table of the page with its notes."""
 
     key: str
     caption: str
     heading: str
-    groups: tuple[Group, ...]
+    groups: tuple[tuple[str, tuple[Line, ...]], ...]
+    """The lines of each metric, or of each block in the table of times."""
     notes: tuple[str, ...] = ()
 
 
@@ -91,7 +84,7 @@ def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) ->
     ours, known, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
     notes: dict[str, int] = {}  # in the order of their first use
     groups = [
-        Group(label, lines)
+        (label, lines)
         for metric, label in METRICS.items()
         if (lines := _metric_lines(metric, ours, known, compared, notes))
     ]
@@ -122,21 +115,16 @@ def _metric_lines(
         return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
 
     keys = [(method, metric) for method in METHODS]
-    lines = (
-        Line(
-            "printed",
-            tuple(Entry(_printed(known.get(key)), note(compared.get(key), "beyond_printed")) for key in keys),
-        ),
-        Line(
-            "authors' code",
-            tuple(
+    return _lines(
+        {
+            "printed": [Entry(_printed(known.get(key)), note(compared.get(key), "beyond_printed")) for key in keys],
+            "authors' code": [
                 Entry(_text(known.get(key), "authors_code"), note(compared.get(key), "beyond_authors_code"))
                 for key in keys
-            ),
-        ),
-        Line("ours", tuple(Entry(_mean_and_sd(ours.get(key))) for key in keys)),
+            ],
+            "ours": [Entry(_mean_and_sd(ours.get(key))) for key in keys],
+        }
     )
-    return _with_numbers(lines)
 
 
 def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> Sheet:
@@ -145,17 +133,22 @@ def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> Sheet
         known = _by_method_and_metric(published, block)
         ours = _by_method_and_metric(runtimes.assign(metric="seconds"), block)
         keys = [(method, "seconds") for method in METHODS]
-        lines = (
-            Line("printed", tuple(Entry(_text(known.get(key), "printed")) for key in keys)),
-            Line("authors' code", tuple(Entry(_text(known.get(key), "authors_code")) for key in keys)),
-            Line("ours", tuple(Entry(_text(ours.get(key), "seconds", digits=3)) for key in keys)),
-        )
-        groups.append(Group(block_label(block), _with_numbers(lines)))
+        numbers = {
+            "printed": [Entry(_text(known.get(key), "printed")) for key in keys],
+            "authors' code": [Entry(_text(known.get(key), "authors_code")) for key in keys],
+            "ours": [Entry(_text(ours.get(key), "seconds", digits=3)) for key in keys],
+        }
+        groups.append((block_label(block), _lines(numbers)))
     return Sheet("times", "Seconds to learn and to draw 10,000 rows", "Times", tuple(groups))
 
 
-def _with_numbers(lines: Iterable[Line]) -> tuple[Line, ...]:
-    return tuple(line for line in lines if any(entry.text != _MISSING for entry in line.entries))
+def _lines(numbers: Mapping[str, Sequence[Entry]]) -> tuple[Line, ...]:
+    """A line for each source that has any number."""
+    return tuple(
+        Line(source, tuple(entries))
+        for source, entries in numbers.items()
+        if any(entry.text != _MISSING for entry in entries)
+    )
 
 
 def _printed(row: Any) -> str:

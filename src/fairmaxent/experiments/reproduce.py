@@ -6,18 +6,17 @@ import importlib.util
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-import fairmaxent
-from fairmaxent.datasets import dataset as downloads
-from fairmaxent.experiments import cells as kept
+from fairmaxent.datasets import dataset
+from fairmaxent.errors import DependencyError, StorageError
+from fairmaxent.experiments import cells as stored
 from fairmaxent.experiments import data
-from fairmaxent.experiments import reproduce as tables
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
 from fairmaxent.experiments.plan import (
@@ -27,19 +26,18 @@ from fairmaxent.experiments.plan import (
     ROWS,
     TABLE_2_BLOCKS,
     TABLE_2_METHODS,
-    Block,
     Cell,
     MaxEnt,
     Plan,
 )
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 
 
 def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> Iterator[Cell]:
     """Run the cells that are not in the folder yet, and yield each cell once it is; stopping early keeps them."""
     todo = []
     for cell in sorted(cells, key=lambda cell: -cell.cost):
-        if kept.find(cell, folder) is None:
+        if stored.find(cell, folder) is None:
             todo.append(cell)
         else:
             yield cell
@@ -69,7 +67,7 @@ def _stop(pool: ProcessPoolExecutor) -> None:
 
 
 def _run_and_save(cell: Cell, folder: Path) -> None:
-    kept.save(cell, kept.run_cell(cell), folder)
+    stored.save(cell, stored.run_cell(cell), folder)
 
 
 def _prepare_worker() -> None:
@@ -145,10 +143,9 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
     return summary.reset_index()
 
 
-def _record(cell: Cell, folder: Path) -> kept.Record:
-    record = kept.find(cell, folder)
-    if record is None:
-        raise FileNotFoundError(folder / f"{cell.name}.json")
+def _record(cell: Cell, folder: Path) -> stored.Record:
+    record = stored.find(cell, folder)
+    assert record is not None  # it was run before
     return record
 
 
@@ -181,10 +178,12 @@ def reproduce(
     _check_folder(folder)
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable(download=download)
-    table_2 = plan.table_2(_available(TABLE_2_BLOCKS, left_out))
-    curves = plan.curves(_available(CURVE_BLOCKS, left_out))
-    _run_all([*table_2, *curves], folder / "cells", workers, progress or (lambda share: None))
-    return _write(folder, plan, table_2, curves, left_out)
+    available, drawn = (
+        [block for block in blocks if block[0] not in left_out] for blocks in (TABLE_2_BLOCKS, CURVE_BLOCKS)
+    )
+    table_2_cells, curve_cells = plan.table_2(available), plan.curves(drawn)
+    _run_all([*table_2_cells, *curve_cells], folder / "cells", workers, progress)
+    return _write(folder, plan, table_2_cells, curve_cells, left_out)
 
 
 def _check_libraries() -> None:
@@ -192,61 +191,54 @@ def _check_libraries() -> None:
     needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
     missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
     if missing:
-        raise fairmaxent.DependencyError(
-            f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}"
-        )
+        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
 
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that holds anything but an earlier reproduction, whose files may be replaced."""
     if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
-        raise fairmaxent.StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
+        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
 
 
 def _unavailable(*, download: bool) -> dict[str, str]:
     """The data sets that cannot be loaded, and why."""
     reasons: dict[str, str] = {}
     for name in dict(TABLE_2_BLOCKS):
-        if name == "compas-large" and not download and not os.environ.get(downloads.FOLDER_VARIABLE):
+        if name == "compas-large" and not download and not os.environ.get(dataset.FOLDER_VARIABLE):
             reasons[name] = (
                 f"{name} is not shipped, and nothing is downloaded unless you ask for it; add --download, or save its "
-                f"files in a folder and set the environment variable {downloads.FOLDER_VARIABLE} to it"
+                f"files in a folder and set the environment variable {dataset.FOLDER_VARIABLE} to it"
             )
             continue
         try:
             data.load(name)
-        except fairmaxent.StorageError as problem:
+        except StorageError as problem:
             reasons[name] = str(problem)
     return reasons
 
 
-def _available(blocks: Sequence[Block], left_out: dict[str, str]) -> list[Block]:
-    return [block for block in blocks if block[0] not in left_out]
-
-
-def _run_all(cells: list[Cell], folder: Path, workers: int | None, progress: Progress) -> None:
-    total = sum(cell.cost for cell in cells)
-    done = 0.0
+def _run_all(cells: list[Cell], folder: Path, workers: int | None, progress: Progress | None) -> None:
+    total, done = sum(cell.cost for cell in cells), 0.0
     for cell in run(cells, folder, workers=workers):
         done += cell.cost
-        progress(done / total)
+        if progress is not None:
+            progress(done / total)
 
 
 def _write(
     folder: Path, plan: Plan, table_2_cells: list[Cell], curve_cells: list[Cell], left_out: dict[str, str]
 ) -> Reproduction:
-    cells = folder / "cells"
-    table_2, runtimes = tables.table_2(table_2_cells, cells), tables.runtimes(table_2_cells, cells)
-    curves = tables.curves(curve_cells, cells)
-    for name, table in (("table2", table_2), ("runtimes", runtimes), ("curves", curves)):
+    cells, figures, page = (folder / name for name in ("cells", "figures", "index.html"))
+    numbers, times = table_2(table_2_cells, cells), runtimes(table_2_cells, cells)
+    over_shares = curves(curve_cells, cells)
+    for name, table in (("table2", numbers), ("runtimes", times), ("curves", over_shares)):
         shown = table.drop(columns="error", errors="ignore")
         text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
         write_whole(folder / f"{name}.csv", text.encode(), readable=True)
-    figures = folder / "figures"
     figures.mkdir(exist_ok=True)
-    write_figures(table_2, curves, figures)
-    write_page(folder / "index.html", table_2, curves, runtimes, settings=_settings(plan, left_out))
-    return Reproduction(folder / "index.html", tuple(left_out.values()))
+    write_figures(numbers, over_shares, figures)
+    write_page(page, numbers, over_shares, times, settings=_settings(plan, left_out))
+    return Reproduction(page, tuple(left_out.values()))
 
 
 def _settings(plan: Plan, left_out: dict[str, str]) -> dict[str, Any]:
@@ -254,5 +246,5 @@ def _settings(plan: Plan, left_out: dict[str, str]) -> dict[str, Any]:
         "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
         "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
         **{f"Left out: {name}": reason for name, reason in left_out.items()},
-        **kept.made_with(),
+        **stored.made_with(),
     }

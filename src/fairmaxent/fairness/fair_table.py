@@ -10,7 +10,7 @@ first the group shares, then the outcomes with those shares fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,14 +25,14 @@ from fairmaxent.fairness.group_shares import (
     share_rows,
 )
 from fairmaxent.fairness.projection import Conditions, project
-from fairmaxent.fairness.rates import Grouping, check_rate, group_table
+from fairmaxent.fairness.rates import group_table
 from fairmaxent.fairness.wishes import (
     Block,
     Cell,
     Cells,
-    GroupingWish,
     OtherOutcome,
     Row,
+    Wanted,
     Wishes,
     conditions_of,
     members,
@@ -58,59 +58,27 @@ class FairTable:
     residual: float
 
 
-def fair_table(
-    empirical: Reals,
-    *,
-    groupings: tuple[Grouping, ...],
-    representation: tuple[float | None, ...],
-    statistical: tuple[float | None, ...],
-    favourable: tuple[int, ...],
-    describe: Callable[[Cell], str],
-    shares: Mapping[int, Reals] | None = None,
-    outcome_shares: Reals | None = None,
-    left_out: Mapping[int, int] | None = None,
-    allowed: Mask | None = None,
-    fill: float = 0.0,
-    others: Sequence[OtherOutcome] = (),
-    values: Reals | None = None,
-) -> FairTable:
+def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> FairTable:
     """Return the table closest to `empirical`, e(y, z), that meets the wanted rates ρ and σ.
 
-    `representation` and `statistical` hold one rate per grouping; None asks for nothing. `shares` (by protected axis)
-    and `outcome_shares` are wanted marginals: they override ρ, and a level with target 0 is removed. Without
-    `outcome_shares` the outcomes' shares may move. `left_out` names, by axis, a level that is not compared (missing
-    values): those rows keep their share. `allowed` is False for cells that must stay at 0. A cell that has no rows but
+    `targets` are wanted marginals by axis: they override ρ, and a level with target 0 is removed. Without a target for
+    axis 0 the outcomes' shares may move. Rows of a level that is left out keep their share. A cell that has no rows but
     needs mass counts as having probability `fill`; with `fill` = 0 it causes an `InfeasibleError`, which names the cell
-    by `describe`. `others` are more outcomes, on axes of their own. `values` v(y, z) are the numbers that the cells
-    stand for: their mean then becomes equal in all groups.
+    by `describe`.
 
     >>> e = np.array([[0.4, 0.3], [0.2, 0.1]])
-    >>> wanted = dict(groupings=((1,),), representation=(None,), statistical=(1.0,), favourable=(1,))
-    >>> fair_table(e, **wanted, outcome_shares=e.sum(axis=1), describe=str).table.round(4)
+    >>> wanted = Wanted(groupings=((1,),), representation=(None,), statistical=(1.0,), favourable=(1,), describe=str)
+    >>> fair_table(e, wanted, {0: e.sum(axis=1)}).table.round(4)
     array([[0.42, 0.28],
            [0.18, 0.12]])
     """
-    wanted = tuple(map(GroupingWish, groupings, representation, statistical))
-    for rate in (*representation, *statistical, *(rate for other in others for rate in other.statistical)):
-        if rate is not None:
-            check_rate("a wanted rate", rate)
-    wishes = read_wishes(
-        empirical,
-        wanted,
-        favourable=favourable,
-        targets={**(shares or {}), **({} if outcome_shares is None else {0: outcome_shares})},
-        left_out=left_out or {},
-        allowed=allowed,
-        fill=fill,
-        describe=describe,
-    )
-    if others:
-        wishes = replace(wishes, loose=any(one.moves_unknown for one in (wishes, *map(wishes.about, others))))
-    groups = [fixed_shares(wishes, wish) for wish in wanted]
-    views = _each_outcome(wishes, groups, others)
-    if values is not None or not all(_is_linear(about, known) for about, shares_of, _ in views for known in shares_of):
+    wishes = read_wishes(empirical, wanted, targets)
+    groups = [fixed_shares(wishes, wish) for wish in wishes.groupings]
+    views = _each_outcome(wishes, groups, wanted.others)
+    linear = all(_is_linear(about, known) for about, shares_of, _ in views for known in shares_of)
+    if wanted.values is not None or not linear:
         groups = closest_shares(wishes, groups)
-    return _closest_table(wishes, groups, others, values)
+    return _closest_table(wishes, groups, wanted)
 
 
 # ---------------------------------------------------------------- conditions
@@ -190,24 +158,20 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
     return possible
 
 
-def _conditions(
-    wishes: Wishes,
-    groups: list[GroupShares],
-    cells: Cells,
-    others: Sequence[OtherOutcome],
-    values: Reals | None,
-) -> Conditions:
+def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted) -> Conditions:
     """All wishes as conditions on the cells."""
-    views = [(about, known, _turned(cells, axis)) for about, known, axis in _each_outcome(wishes, groups, others)]
-    summed = tuple(other.axis for other in others) if wishes.loose else ()
+    views = [
+        (about, known, _turned(cells, axis)) for about, known, axis in _each_outcome(wishes, groups, wanted.others)
+    ]
+    summed = tuple(other.axis for other in wanted.others) if wishes.loose else ()
     rows = [row for about, _, turned in views for row in _outcome_rows(about, turned, summed)]
     rows += share_rows(wishes, groups, cells, first=0)
     blocks = representation_blocks(wishes, groups, cells, first=0)
     for about, known, turned in views:
         more_rows, more_blocks = _rate_conditions(about, known, turned)
         rows, blocks = rows + more_rows, blocks + more_blocks
-    if values is not None:
-        rows += [row for known in groups for row in _mean_rows(wishes, known, cells, values)]
+    if wanted.values is not None:
+        rows += [row for known in groups for row in _mean_rows(wishes, known, cells, wanted.values)]
     return conditions_of(len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks)
 
 
@@ -346,15 +310,13 @@ def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleEr
 # ---------------------------------------------------------------- solution
 
 
-def _closest_table(
-    wishes: Wishes, groups: list[GroupShares], others: Sequence[OtherOutcome], values: Reals | None
-) -> FairTable:
+def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) -> FairTable:
     """Project the data onto the conditions."""
-    views = list(_each_outcome(wishes, groups, others))
+    views = list(_each_outcome(wishes, groups, wanted.others))
     possible = np.logical_and.reduce([np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views])
     cells = np.argwhere(possible)
     index = tuple(cells.T)
-    conditions = _conditions(wishes, groups, cells, others, values)
+    conditions = _conditions(wishes, groups, cells, wanted)
     seen: Mask = wishes.data[index] > 0
     support = supported(
         conditions,
@@ -363,7 +325,7 @@ def _closest_table(
         floor=_reweighted(wishes.data, groups)[index],
         fill=wishes.fill,
         describe=lambda number: wishes.describe(tuple(int(level) for level in cells[number])),
-        joint=any(len(known.wish.axes) > 1 for known in groups),
+        joint=wanted.joint,
         levels=[cells[:, at] == outcome for *_, at in views for outcome in np.unique(cells[seen, at])],
         groups=np.ravel_multi_index(index[1:], wishes.data.shape[1:]) if len(index) > 1 else None,
     )

@@ -18,32 +18,23 @@ from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome, Row, conditions_of
+from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome, Row, Wanted, conditions_of
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
 
 
 @dataclass(frozen=True, eq=False)
 class Stratified:
-    """What is asked of a table whose last axes are strata; the options are those of `fair_table`."""
+    """What is asked of a table whose last axes are strata."""
 
     empirical: Reals  # e(y, z, s)
     data: Reals  # the same with forbidden rows, which the shares that are kept include
     strata: int  # number of axes
     compared: Mask  # by stratum: whether its groups are; the others stay as they are
-    groupings: tuple[Grouping, ...]
-    representation: tuple[float | None, ...]
-    statistical: tuple[float | None, ...]
-    favourable: tuple[int, ...]
+    wanted: Wanted  # in every stratum that is compared; cells are those of the whole table
     targets: Mapping[int, Reals]  # of the whole table, by axis
     outcome_is_free: bool
-    left_out: Mapping[int, int]
-    allowed: Mask
-    fill: float
-    describe: Callable[[Cell], str]
     describe_stratum: Callable[[Cell], str]
-    others: Sequence[OtherOutcome] = ()
-    values: Reals | None = None
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
@@ -96,7 +87,7 @@ class Stratified:
     def _stratum_shares(self, sizes: Reals) -> tuple[Reals | None, dict[int, Reals]]:
         """P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last."""
         outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
-        others = {other.axis for other in self.others}
+        others = {other.axis for other in self.wanted.others}
         named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first and axis not in others}
         return outcomes, {axis: self._within(axis, target, sizes) for axis, target in named.items()}
 
@@ -125,19 +116,25 @@ class Stratified:
         That is the case for a rate of 1 if all shares are known and nothing is left out or forbidden.
         """
         nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
-        axes = tuple(range(1, self._first))
-        if outcomes is None or shares or self.left_out or self.others or not self.allowed.all():
+        axes, wanted = tuple(range(1, self._first)), self.wanted
+        if (
+            outcomes is None
+            or shares
+            or wanted.left_out
+            or wanted.others
+            or not (wanted.allowed is None or wanted.allowed.all())
+        ):
             return nothing
-        if self.groupings != (axes,) or self.representation != (None,) or self.statistical != (1.0,):
+        if wanted.groupings != (axes,) or wanted.representation != (None,) or wanted.statistical != (1.0,):
             return nothing
-        others = np.delete(outcomes, list(self.favourable), axis=0)
+        others = np.delete(outcomes, list(wanted.favourable), axis=0)
         groups = self.empirical.sum(axis=0)
         total = groups.sum(axis=tuple(range(self._first - 1)))
         groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
         cells = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape) * groups * sizes
         is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
         known = np.broadcast_to(is_sure, cells.shape)
-        if self.fill == 0:  # the general way names the cells that have no rows
+        if wanted.fill == 0:  # the general way names the cells that have no rows
             empty = known & (self.empirical == 0) & (cells > 0)
             known = known & ~np.broadcast_to(self._in_strata(empty), cells.shape)
         return np.asarray(known), cells
@@ -150,24 +147,24 @@ class Stratified:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
-        compared, nothing = bool(self.compared[stratum]), (None,) * len(self.groupings)
+        compared, wanted = bool(self.compared[stratum]), self.wanted
         if not (compared or self.targets):
             return FairTable(part / part.sum(), (), (), 0, 0.0)
+        nothing = (None,) * len(wanted.groupings)
+        asked = replace(
+            wanted,
+            representation=wanted.representation if compared else nothing,
+            statistical=wanted.statistical if compared else nothing,
+            allowed=None if wanted.allowed is None else wanted.allowed[inside],
+            fill=wanted.fill / float(sizes[stratum]),
+            describe=lambda cell: wanted.describe((*cell, *stratum)),
+            others=[self._other(other, sizes, inside, compared=compared) for other in wanted.others],
+            values=wanted.values[inside] if wanted.values is not None and compared else None,
+        )
+        targets = {axis: share[inside] for axis, share in shares.items()}
         try:
             return fair_table(
-                part / part.sum(),
-                groupings=self.groupings,
-                representation=self.representation if compared else nothing,
-                statistical=self.statistical if compared else nothing,
-                favourable=self.favourable,
-                shares={axis: share[inside] for axis, share in shares.items()},
-                outcome_shares=None if outcomes is None else outcomes[inside],
-                left_out=self.left_out,
-                allowed=self.allowed[inside],
-                fill=self.fill / float(sizes[stratum]),
-                describe=lambda cell: self.describe((*cell, *stratum)),
-                others=[self._other(other, sizes, inside, compared=compared) for other in self.others],
-                values=self.values[inside] if self.values is not None and compared else None,
+                part / part.sum(), asked, targets if outcomes is None else {**targets, 0: outcomes[inside]}
             )
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
@@ -179,7 +176,7 @@ class Stratified:
         if other.shares is not None:
             shares = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
         return replace(
-            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.groupings)
+            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.wanted.groupings)
         )
 
 

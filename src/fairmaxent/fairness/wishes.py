@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, TargetError
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, most_cells, room
-from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.rates import Grouping, check_rate, group_table
 
 Cell = tuple[int, ...]
 Cells = NDArray[np.intp]
@@ -37,6 +37,33 @@ class OtherOutcome:
     statistical: tuple[float | None, ...]  # σ of each grouping
     shares: Reals | None  # c(y): None: they may move
     left_out: int | None = None  # the level that is not compared: missing values
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is asked of a fair table, whatever data it starts from."""
+
+    groupings: tuple[Grouping, ...]
+    representation: tuple[float | None, ...]  # ρ of each grouping; None asks for nothing
+    statistical: tuple[float | None, ...]  # σ of each grouping
+    favourable: tuple[int, ...]
+    describe: Callable[[Cell], str]
+    left_out: Mapping[int, int] = field(default_factory=dict)  # by axis, a level that is not compared: missing values
+    allowed: Mask | None = None  # False for cells that must stay at 0; None: all are allowed
+    fill: float = 0.0  # probability that a cell without rows counts with if it is needed; 0: it must not be needed
+    others: Sequence[OtherOutcome] = ()  # more outcomes, on axes of their own
+    values: Reals | None = None  # v(y, z): the numbers that the cells stand for, whose mean becomes equal in all groups
+
+    def __post_init__(self) -> None:
+        for rates in (self.representation, self.statistical, *(other.statistical for other in self.others)):
+            for rate in rates:
+                if rate is not None:
+                    check_rate("a wanted rate", rate)
+
+    @property
+    def joint(self) -> bool:
+        """Whether combinations of several columns are compared."""
+        return any(len(axes) > 1 for axes in self.groupings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +152,7 @@ class Wishes:
         return np.asarray(self.data.sum(axis=tuple(other for other in range(self.data.ndim) if other != axis)) > 0)
 
 
-def read_wishes(
-    empirical: Reals,
-    groupings: tuple[GroupingWish, ...],
-    *,
-    favourable: tuple[int, ...],
-    targets: Mapping[int, Reals],
-    left_out: Mapping[int, int],
-    allowed: Mask | None,
-    fill: float,
-    describe: Callable[[Cell], str],
-) -> Wishes:
+def read_wishes(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> Wishes:
     """Check the wanted marginals; drop the mass of forbidden cells."""
     for axis, target in targets.items():
         sound = np.shape(target) == (empirical.shape[axis],) and bool((np.asarray(target) >= 0).all())
@@ -145,10 +162,15 @@ def read_wishes(
                 f"but it is {np.asarray(target).tolist()}"
             )
     targets = {axis: np.asarray(target / np.sum(target)) for axis, target in targets.items()}
-    allowed = np.ones(empirical.shape, dtype=bool) if allowed is None else allowed
-    _refuse_forbidden_levels(empirical, allowed, targets, describe)
+    allowed = np.ones(empirical.shape, dtype=bool) if wanted.allowed is None else wanted.allowed
+    _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
     data = np.where(allowed, empirical, 0.0)
-    return Wishes(data / data.sum(), allowed, groupings, favourable, targets, left_out, fill, describe)
+    groupings = tuple(map(GroupingWish, wanted.groupings, wanted.representation, wanted.statistical))
+    wishes = Wishes(
+        data / data.sum(), allowed, groupings, wanted.favourable, targets, wanted.left_out, wanted.fill, wanted.describe
+    )
+    loose = wanted.others and any(view.moves_unknown for view in (wishes, *map(wishes.about, wanted.others)))
+    return replace(wishes, loose=True) if loose else wishes
 
 
 def swapped(cell: Cell, axis: int) -> Cell:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.data.frames import load_library
-from fairmaxent.files.form import NumberForm
 
 LOOKED_AT = 1000
-"""How many cells of a column show how many decimals its numbers have at least."""
+"""How many cells of a column are looked at to see how they are written."""
 
 _CODES = "AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|ISK|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|SEK|SGD|TRY|USD|ZAR"
 _UNIT = rf"[$€£¥₹₽₩₺₴₪₫฿₦₱%‰]|(?:US|A|C|NZ|HK|R)\$|{_CODES}|kr\.?|Kr\.?|Fr\.?|zł|Kč|Ft|lei"
@@ -25,10 +24,14 @@ _GROUPS = {".": ",'’ \u00a0\u202f", ",": ".'’ \u00a0\u202f"}  # what may sep
 
 @dataclass(frozen=True, eq=False)
 class Amounts:
-    """A column of amounts as numbers."""
+    """A column of amounts as numbers, and how they are written."""
 
     column: Any
-    form: NumberForm
+    decimal: str
+    group: str  # between thousands
+    prefix: str  # such as "€ "
+    suffix: str  # such as " €"
+    has_decimals: bool  # all of the first ones
     example: str
     is_decisive: bool  # no other decimal mark is possible
 
@@ -41,7 +44,6 @@ def read_amounts(column: Any, decimals: Sequence[str]) -> Amounts | None:
     first = _FIRST.fullmatch(first_cell(column) or "")
     if first is None:
         return None
-    cells = column.drop_nulls()
     bare = _without_unit(column, first["prefix"].strip(), first["suffix"].strip())
     if bare is None:
         return None
@@ -52,19 +54,20 @@ def read_amounts(column: Any, decimals: Sequence[str]) -> Amounts | None:
     if not fitting:
         return None
     decimal, group, _ = fitting[0]
-    form = NumberForm(
-        decimal,
-        group if bare.str.contains(group, literal=True).any() else "",
-        first["prefix"],
-        first["suffix"],
-        _least_decimals(bare, decimal),
-        not _minus_after(cells, first["prefix"]),
-    )
-    numbers = _numbers(bare, form)
+    group = group if bare.str.contains(group, literal=True).any() else ""
+    numbers = _numbers(bare, decimal, group)
     if numbers.null_count() != column.null_count():
         return None
-    is_decisive = len({mark for mark, _, _ in fitting}) == 1 and len(decimals) > 1
-    return Amounts(numbers, form, _example(cells, form), is_decisive)
+    return Amounts(
+        numbers,
+        decimal,
+        group,
+        first["prefix"],
+        first["suffix"],
+        bool(bare.head(LOOKED_AT).drop_nulls().str.contains(rf"{re.escape(decimal)}\d+$").all()),
+        _example(column.drop_nulls(), group, decimal),
+        is_decisive=len({mark for mark, _, _ in fitting}) == 1 and len(decimals) > 1,
+    )
 
 
 def first_cell(column: Any) -> str | None:
@@ -99,27 +102,18 @@ def _without_unit(column: Any, prefix: str, suffix: str) -> Any | None:
     return column.str.replace(pattern, "${1}${2}${3}") if column.str.contains(pattern).all() else None
 
 
-def _minus_after(cells: Any, prefix: str) -> bool:
-    return bool(prefix) and bool(cells.str.contains(rf"^{re.escape(prefix.strip())}\s*-").any())
-
-
-def _least_decimals(bare: Any, decimal: str) -> int:
-    parts = bare.head(LOOKED_AT).drop_nulls().str.extract(rf"{re.escape(decimal)}(\d+)$").str.len_chars().fill_null(0)
-    return int(parts.min() or 0)
-
-
-def _numbers(bare: Any, form: NumberForm) -> Any:
+def _numbers(bare: Any, decimal: str, group: str) -> Any:
     polars = load_library("polars")
-    whole = not bare.str.contains(form.decimal, literal=True).any()
-    plain = bare.str.replace_all(form.group, "", literal=True) if form.group else bare
-    plain = plain.str.replace(form.decimal, ".", literal=True)
+    whole = not bare.str.contains(decimal, literal=True).any()
+    plain = bare.str.replace_all(group, "", literal=True) if group else bare
+    plain = plain.str.replace(decimal, ".", literal=True)
     return plain.cast(polars.Int64 if whole else polars.Float64, strict=False)
 
 
-def _example(cells: Any, form: NumberForm) -> str:
-    """A cell that shows the form best."""
+def _example(cells: Any, *signs: str) -> str:
+    """A cell that shows best how all are written."""
     best = cells.head(LOOKED_AT)
-    for sign in (form.group, form.decimal):
+    for sign in signs:
         narrowed = best.filter(best.str.contains(sign, literal=True)) if sign else best
         best = narrowed if len(narrowed) else best
     return str(best[0])

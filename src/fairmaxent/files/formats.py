@@ -1,52 +1,315 @@
-"""Formats of tables in files, and the suffixes that stand for them."""
+"""Formats of tables in files: one record for each says how it is recognised, read and written.
+
+Every file is written completely or not at all: see `files.write`.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any
 
-from fairmaxent.errors import InputError, check_choice, did_you_mean
+from fairmaxent.data.frames import load_library
+from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
+from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.plain_text import visible
 
-FileFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl", "xlsx"]
-Compression = Literal["uncompressed", "gzip", "zstd"]
-STANDARD = "-"  # stdin or stdout
-SUFFIXES: dict[str, FileFormat] = {
-    ".csv": "csv",
-    ".data": "csv",
-    ".txt": "csv",
-    ".tab": "tsv",
-    ".tsv": "tsv",
-    ".xlsx": "xlsx",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
+FileFormat = str  # the name of a format: a key of FORMATS
+COMPRESSED = {".gz": "gzip"}
+_FOREIGN = {
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook, or one with a password; save it as .xlsx without one, or as CSV",
+    b"%PDF": "a PDF document; export the table as CSV",
+    b"SQLite format 3": "a database; export the table as CSV",
+    b"BZh": "compressed with bzip2; decompress it first",
+    b"\xfd7zXZ": "compressed with xz; decompress it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first: zstd -d",
 }
-COMPRESSED: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+_MEANT_FOR = {"sheet": "Excel workbooks", "delimiter": "CSV files", "encoding": "CSV files"}
+_OF_CELLS = frozenset({"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"})
 
 
-def suffixes_of(path: str | os.PathLike[str]) -> list[str]:
+@dataclass(frozen=True)
+class Output:
+    """How a table is written, beside its format."""
+
+    compression: str
+    schema: Any = None  # the types that a Parquet file declares, if the frame has categories in place of texts
+    form: TableForm | None = None  # of a file that was read, for a result in the same form
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how files in it are called and begin, which functions read and write it, and what it cannot hold."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[bytes, str, Reading, Collection[str]], TableFile]
+    write: Callable[[Any, IO[bytes], Output], tuple[str, ...]]  # returns what could not be kept
+    magic: tuple[bytes, ...] = ()
+    is_text: bool = False  # and can be compressed, or shown on a terminal
+    options: frozenset[str] = frozenset()  # of `Reading` that are about it
+    cannot_hold: tuple[str, ...] = ()  # columns of these types; polars panics over bytes in JSON
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_table(
+    path: str | os.PathLike[str], reading: Reading | None = None, *, texts: Collection[str] = ()
+) -> TableFile:
+    """Read a table with polars; ``"-"`` is stdin.
+
+    ``texts`` are columns of a CSV or a sheet that stay text, even if all of their cells look like numbers or dates.
+    """
+    reading = reading or Reading()
+    if reading.input_format is not None:
+        _check_format("input_format", reading.input_format)
+    content = read_content(path)
+    format = FORMATS[reading.input_format or _format_of(content, path)]
+    refuse_options(path, reading, format.name)
+    if not content.strip():
+        raise InputError(f"{path} is empty; pass a table with column names and at least one row")
+    table = format.read(content, str(path), reading, texts)
+    if not len(table.frame):
+        raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
+    return table
+
+
+def refuse_options(path: object, reading: Reading, format: str) -> None:
+    """Refuse options that do not apply to a file of this format; None or empty was not given."""
+    for field in fields(Reading):
+        name, is_given = field.name, getattr(reading, field.name) not in (None, (), [])
+        if is_given and name != "input_format" and name not in FORMATS[format].options:
+            what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
+            option = Option("missing_text" if name == "missing" else name)
+            raise InputError(option, f" is for {what}, and {path} is {format}; leave it out")
+
+
+def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
+    for magic, what in _FOREIGN.items():
+        if content.startswith(magic):
+            raise StorageError(f"{path} is {what}")
+    for format in FORMATS.values():
+        if format.magic and content.startswith(format.magic):
+            return format.name
+    suffix = next((suffix for suffix in _suffixes_of(path) if suffix not in COMPRESSED), "")
+    start = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
+    if suffix not in SUFFIXES and start.startswith(b"{"):
+        return "jsonl"
+    if suffix == ".json" and start.startswith(b"["):
+        raise StorageError(f"{path} is a JSON array; write one object per line: jq -c '.[]'")
+    return SUFFIXES.get(suffix, "csv")
+
+
+def _suffixes_of(path: str | os.PathLike[str]) -> list[str]:
     """Return the last two suffixes, the outermost first."""
     return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
 
 
-def output_format(path: str | os.PathLike[str], format: FileFormat | None = None) -> tuple[FileFormat, Compression]:
-    """Return the format and compression for a file of this name, or refuse the name."""
+def _check_format(option: str, name: str) -> None:
+    if name not in FORMATS:
+        raise InputError(Option(option), f" is {name!r}; {did_you_mean(name, FORMATS)}")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def output_format(
+    path: str | os.PathLike[str], format: str | None = None, form: TableForm | None = None
+) -> tuple[str, str]:
+    """Return the format and compression for a file of this name, or refuse the name.
+
+    ``form`` is that of the input, if the result is to be written like it.
+    """
     if format is not None:
-        check_choice("format", format, FileFormat)
-    suffixes = suffixes_of(path)
+        _check_format("format", format)
+    suffixes = _suffixes_of(path)
+    if form is not None:
+        format = _format_alike(form, path, format or next(filter(None, map(SUFFIXES.get, suffixes)), form.format))
     compression = COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"
     suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
-    kind = format or (SUFFIXES.get(suffix) if suffix else "csv")
-    if kind is None:
+    name = format or (SUFFIXES.get(suffix) if suffix else "csv")
+    if name is None:
         compressed = f"for a compressed text file, add {' or '.join(COMPRESSED)}"
         raise InputError(
             f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}; {compressed}"
         )
-    if compression != "uncompressed" and kind in ("parquet", "arrow", "xlsx"):
-        raise InputError(f"{path}: {kind} files are already compressed; leave out {suffixes[0]!r}")
-    return kind, compression
+    if compression != "uncompressed" and not FORMATS[name].is_text:
+        raise InputError(f"{path}: {name} files are already compressed; leave out {suffixes[0]!r}")
+    return name, compression
+
+
+def _format_alike(form: TableForm, path: object, named: str) -> str:
+    """Return the format of a result in this form, or refuse a name that means another."""
+    if named != form.format and {named, form.format} != {"csv", "tsv"}:
+        raise InputError(
+            Option("like_input"),
+            f" writes {form.format}, as the input is, and {path} is to be {named}; name a file that ends in "
+            f"{form.suffix}, or leave out ",
+            Option("like_input"),
+        )
+    return form.format
+
+
+def write_to_file(
+    frame: Any,
+    file: Any,
+    target: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    schema: Any = None,
+    form: TableForm | None = None,
+) -> tuple[str, ...]:
+    """Write a polars table or lazy frame to an open file, and return what could not be kept.
+
+    ``target`` is what the user calls the file, and `Output` says what the others are.
+    """
+    polars, lazy = load_library("polars"), frame.lazy()
+    name, compression = output_format(target, format, form)
+    called = "stdout" if target == STANDARD else target
+    for column, kind in lazy.collect_schema().items():
+        if type(kind).__name__ in FORMATS[name].cannot_hold:
+            raise StorageError(
+                f"cannot write {called}: {name} files cannot hold column {shown(column)} ({kind}); write a .parquet or "
+                ".arrow file, or convert the column to text"
+            )
+    try:
+        return FORMATS[name].write(lazy, file, Output(compression, schema, form))
+    except (polars.exceptions.PolarsError, OSError) as problem:
+        if isinstance(problem, BrokenPipeError):
+            raise
+        raise StorageError(
+            f"cannot write {called} as {name} ({first_line(problem)}); free some space, or choose another location"
+        ) from problem
+
+
+def write_on_stdout(frame: Any, *, format: str | None, schema: Any, form: TableForm | None) -> tuple[str, ...]:
+    """Write a table to stdout; on a terminal, characters that would steer it are shown as escapes."""
+    name, on_terminal = output_format(STANDARD, format, form)[0], sys.stdout.isatty()
+    if on_terminal and not FORMATS[name].is_text:
+        raise InputError(f"{name} is not text, and stdout is a terminal; redirect it, or choose another format")
+    buffer = io.BytesIO()
+    notes = write_to_file(frame, buffer, STANDARD, format=format, schema=schema, form=form)
+    content = buffer.getvalue()
+    rest = memoryview(visible(content.decode(errors="replace")).encode() if on_terminal else content)
+    while rest:  # which may be accepted only in parts if stdout is not buffered (python -u)
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    return notes
+
+
+def as_polars(frame: Any) -> Any:
+    """Convert a pandas or pyarrow table to polars; a model returns rows in the library it was fitted with."""
+    import narwhals
+
+    opened = narwhals.from_native(frame, eager_only=True)
+    return frame if opened.implementation.is_polars() else opened.to_polars()
+
+
+# ---------------------------------------------------------------- the formats, whose libraries load when they are used
+
+
+def _read_text(format: str) -> Callable[[bytes, str, Reading, Collection[str]], TableFile]:
+    def read(content: bytes, path: str, reading: Reading, texts: Collection[str]) -> TableFile:
+        from fairmaxent.files.csv import read_csv
+
+        return read_csv(content, path, reading, texts, format)
+
+    return read
+
+
+def _write_text(separator: str) -> Callable[[Any, IO[bytes], Output], tuple[str, ...]]:
+    def write(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+        from fairmaxent.files.csv import write_csv
+
+        return write_csv(lazy, file, output.form or TableForm("csv", separator), compression=output.compression)
+
+    return write
+
+
+def _read_workbook(content: bytes, path: str, reading: Reading, texts: Collection[str]) -> TableFile:
+    from fairmaxent.files.excel import read_xlsx
+
+    return read_xlsx(content, path, reading, texts)
+
+
+def _write_workbook(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+    from fairmaxent.files.excel_writer import write_xlsx
+
+    notes = write_xlsx(lazy, file)
+    lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
+    return notes if output.form is None else (*notes, lost)
+
+
+def _read_typed(format: str) -> Callable[[bytes, str, Reading, Collection[str]], TableFile]:
+    def read(content: bytes, path: str, *_: object) -> TableFile:
+        from fairmaxent.files.parquet import read_typed
+
+        return TableFile(read_typed(content, format, path), form=TableForm(format))
+
+    return read
+
+
+def _write_parquet(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+    from fairmaxent.files.parquet import schema_record
+
+    # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
+    drawn = output.schema is not None
+    lazy.sink_parquet(file, metadata=schema_record(output.schema) if drawn else None, statistics=not drawn)
+    return ()
+
+
+def _write_arrow(lazy: Any, file: IO[bytes], _: Output) -> tuple[str, ...]:
+    lazy.sink_ipc(file)
+    return ()
+
+
+def _write_json_lines(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+    lazy.sink_ndjson(file, compression=output.compression, check_extension=False)
+    return ()
+
+
+_CSV = Format(
+    "csv",
+    (".csv", ".data", ".txt"),
+    _read_text("csv"),
+    _write_text(","),
+    is_text=True,
+    options=_OF_CELLS | {"delimiter", "encoding"},
+    cannot_hold=("Binary", "Duration"),
+)
+_ALL = (
+    _CSV,
+    replace(_CSV, name="tsv", suffixes=(".tab", ".tsv"), read=_read_text("tsv"), write=_write_text("\t")),
+    Format("parquet", (".parquet", ".pq"), _read_typed("parquet"), _write_parquet, magic=(b"PAR1",)),
+    Format(
+        "arrow",
+        (".arrow", ".feather", ".ipc"),
+        _read_typed("arrow"),
+        _write_arrow,
+        magic=(b"ARROW1", b"\xff\xff\xff\xff"),  # a file, or a stream
+    ),
+    Format(
+        "jsonl",
+        (".jsonl", ".ndjson"),
+        _read_typed("jsonl"),
+        _write_json_lines,
+        is_text=True,
+        cannot_hold=("Binary",),
+    ),
+    Format(
+        "xlsx",
+        (".xlsx",),
+        _read_workbook,
+        _write_workbook,
+        magic=(b"PK\x03\x04",),
+        options=_OF_CELLS | {"sheet"},
+        cannot_hold=("Duration",),
+    ),
+)
+FORMATS = {format.name: format for format in _ALL}
+SUFFIXES = {suffix: format.name for format in _ALL for suffix in format.suffixes}

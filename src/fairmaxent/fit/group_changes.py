@@ -108,7 +108,7 @@ class _GroupingChanges:
         known = weight.sum(axis=0) > 0
         ends = np.full((2, *weight.shape), np.nan)
         if self.fit.certificate.privacy is None:  # otherwise noise would make it far too short
-            ends[:, :, known] = share_interval(counts[known], self.confidence)
+            ends[:, :, known] = share_interval(counts[:, known], self.confidence)
         low, high = ends.reshape(2, *shape)
         return low, high
 

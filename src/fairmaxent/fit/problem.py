@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,10 @@ from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
 from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
-from fairmaxent.fairness.wishes import OtherOutcome
-from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
+from fairmaxent.fairness.wishes import OtherOutcome, Wanted
+from fairmaxent.fit.option_values import read_rates, read_rules
+from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
@@ -272,19 +273,18 @@ class Problem:
         empirical = self.empirical  # first: it refuses rules that leave no row of a level
         if self.measure.strata:
             self._refuse_nothing_to_compare()
-        empirical = self.empirical  # first: it refuses rules that leave nothing
-        wanted: dict[str, Any] = {
-            "groupings": groupings,
-            "representation": representation,
-            "statistical": statistical,
-            "favourable": self.measure.favourable,
-            "left_out": dict(self.measure.left_out),
-            "allowed": reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
-            "fill": HALF_A_ROW / self.table.size if may_fill else 0.0,
-            "describe": self.roles.describe_cell,
-            "values": None if self.values is None else self.values.counted,
-            "others": tuple(self._other_outcomes()),
-        }
+        wanted = Wanted(
+            groupings,
+            representation,
+            statistical,
+            self.measure.favourable,
+            self.roles.describe_cell,
+            left_out=dict(self.measure.left_out),
+            allowed=reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0)),
+            fill=HALF_A_ROW / self.table.size if may_fill else 0.0,
+            others=tuple(self._other_outcomes()),
+            values=None if self.values is None else self.values.counted,
+        )
         return self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
 
     def _other_outcomes(self) -> Iterator[OtherOutcome]:
@@ -304,29 +304,29 @@ class Problem:
     def closest_to(
         self,
         table: Reals,
-        wanted: Mapping[str, Any],
+        wanted: Wanted,
         *,
         outcome_shares: Reals | None,
         targets: Mapping[int, Reals] | None = None,
     ) -> FairTable:
         """The closest table to one of outcome, groups and strata, with what is wanted, in every stratum if there are.
 
-        ``wanted`` are options of `fair_table`. Without ``targets``, shares that are kept are those of the table.
+        Without ``targets``, shares that are kept are those of the table.
         """
         strata, shares, other_axes = self.roles.strata_axes, targets or {}, self.roles.other_axes
         if not strata:
             shares = {axis: share for axis, share in shares.items() if axis and axis not in other_axes}
-            return fair_table(table, shares=shares, outcome_shares=outcome_shares, **wanted)
-        left_out = {axis: level for axis, level in wanted["left_out"].items() if axis not in strata}
+            return fair_table(table, wanted, shares if outcome_shares is None else {**shares, 0: outcome_shares})
+        left_out = {axis: level for axis, level in wanted.left_out.items() if axis not in strata}
         return Stratified(
             empirical=table,
             data=table if targets is None else self.data_table,
             strata=len(strata),
             compared=self.compared_strata,
+            wanted=replace(wanted, left_out=left_out),
             targets=shares,
             outcome_is_free=outcome_shares is None,
             describe_stratum=partial(self.roles.describe_group, strata),
-            **{**wanted, "left_out": left_out},
         ).closest()
 
     @property

@@ -27,8 +27,10 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
     statistical_pair,
 )
+from fairmaxent.fairness.wishes import Wanted
+from fairmaxent.fit.plans import Relabel
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
-from fairmaxent.fit.request import Relabel, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse
@@ -347,16 +349,16 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
     left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
     fair = problem.closest_to(
         decided.reshape(shape)[made],
-        {
-            "groupings": problem.groupings,
-            "representation": (None,) * len(problem.groupings),
-            "statistical": problem.statistical,
-            "favourable": tuple(row for level, row in rows.items() if level in problem.measure.favourable),
-            "left_out": {axis: level for axis, level in left_out.items() if level is not None},
-            "allowed": reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
-            "fill": HALF_A_ROW / problem.table.size,
-            "describe": lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
-        },
+        Wanted(
+            problem.groupings,
+            (None,) * len(problem.groupings),
+            problem.statistical,
+            tuple(row for level, row in rows.items() if level in problem.measure.favourable),
+            lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
+            left_out={axis: level for axis, level in left_out.items() if level is not None},
+            allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
+            fill=HALF_A_ROW / problem.table.size,
+        ),
         outcome_shares=decided[made].sum(axis=1),
     ).table.reshape(len(made), number)
     shares = fair.sum(axis=0)

@@ -24,16 +24,17 @@ from fairmaxent.data.table import Counted, Table, match_rows, row_keys
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.files.atomic import write_whole
+from fairmaxent.files.write import write_whole
 from fairmaxent.fit.archive import path_of, to_archive
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred
 from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.relabel import with_labels
-from fairmaxent.fit.request import PaperRequest, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.stored_columns import check_domain
 from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.dual import Dual

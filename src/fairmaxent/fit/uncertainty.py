@@ -66,7 +66,7 @@ class TableSpans:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What :meth:`fairmaxent.Fit.uncertainty` returns: intervals of the data's table and of the fair table."""
+    """What :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns: intervals of the data's table and of the fair table."""
 
     before: TableSpans  # of the data
     after: TableSpans  # of the fair distribution

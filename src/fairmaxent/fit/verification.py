@@ -236,8 +236,8 @@ class Verification:
 def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
     """Check a model file, and say what was checked; nothing in the file is run.
 
-    Raises :class:`fairmaxent.StorageError` if the file is damaged, or if its certificate states something else than
-    follows from the rows and the distribution in it. A file that passes is consistent; who made it, and from which
+    Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its certificate states something else
+    than follows from the rows and the distribution in it. A file that passes is consistent; who made it, and from which
     table, it cannot prove: compare its SHA-256 with one that you trust.
     """
     fit = load(path, max_bytes=max_bytes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
-from fairmaxent.inspection.inspection import Inspection, inspect
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
+from fairmaxent.inspection.inspection import inspect
 from fairmaxent.inspection.proposals import Proposal
 
 __all__ = ["ColumnSummary", "GroupingRates", "Inspection", "Proposal", "inspect"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.text_table import cell_text, counted, text_table
+from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.fit.problem import compress
 from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy
@@ -105,9 +107,9 @@ class GroupingRates:
         )
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What was seen in a table, and what is proposed."""
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """What `inspect` saw in a table, and what it proposes; it changes nothing."""
 
     rows: int
     outcome: str | None
@@ -145,6 +147,46 @@ class Findings:
         """The role of a column, an empty text if it has none."""
         return "outcome" if name == self.outcome else "protected" * (name in self.protected)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        listed = ("columns", "proxies", "proposals")
+        plain = {
+            name: [vars(item) for item in value] if name in listed else value for name, value in vars(self).items()
+        }
+        groupings = [
+            {
+                "name": grouping.name,
+                "representation_rate": _rate_record(grouping.representation),
+                "statistical_rate": _rate_record(grouping.statistical),
+            }
+            for grouping in self.groupings
+        ]
+        hints = [{"kind": hint.kind, "columns": hint.columns, "text": str(hint)} for hint in self.hints]
+        spent = None if self.cost is None else self.cost.to_dict()
+        plain |= {"groupings": groupings, "hints": hints, "cost": spent}
+        plain["representation_rate"] = self.representation_rate
+        del plain["library"]
+        return plain
+
+    def to_frame(self) -> Any:
+        """The columns as a frame of the same library as the table."""
+        names = ("name", "kind", "values", "levels", "missing", "identifier")
+        table: dict[str, list[Any]] = {name: [getattr(column, name) for column in self.columns] for name in names}
+        table["role"] = [self.role_of(column.name) for column in self.columns]
+        return frames.new_frame(table, self.library)
+
+    def __repr__(self) -> str:
+        return inspection_text(self)
+
+
+def _rate_record(rate: Rate) -> Mapping[str, Any]:
+    return {
+        "value": rate.value,
+        "interval": rate.interval,
+        "worst": vars(rate.worst),
+        "groups": [vars(group) for group in rate.groups],
+    }
+
 
 Spelling = Callable[[Option], str]
 
@@ -154,12 +196,12 @@ _WIDTH, _LEVELS = 80, 16  # characters of a line, and at least of the levels in 
 _TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", "protected": "protected"}
 
 
-def inspection_text(inspection: Findings, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
+def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
     return "\n\n".join(part for part in _parts(inspection, spell, notes) if part)
 
 
-def _parts(inspection: Findings, spell: Spelling, notes: Sequence[str]) -> Iterator[str]:
+def _parts(inspection: Inspection, spell: Spelling, notes: Sequence[str]) -> Iterator[str]:
     yield f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
     yield _columns(inspection)
     yield _proposals(inspection, spell)
@@ -174,7 +216,7 @@ def _parts(inspection: Findings, spell: Spelling, notes: Sequence[str]) -> Itera
 # ---------------------------------------------------------------- columns, and what is proposed
 
 
-def _columns(inspection: Findings) -> str:
+def _columns(inspection: Inspection) -> str:
     head = ["column", "kind", "values", "levels", "missing", "role"]
     rows: list[list[object]] = [
         [
@@ -203,7 +245,7 @@ def _levels(column: ColumnSummary, room: int) -> str:
     return f"{whole}, …" if len(whole) + 3 <= room and ", " in shown[: room - 1] else cut(shown, room)
 
 
-def _proposals(inspection: Findings, spell: Spelling) -> str:
+def _proposals(inspection: Inspection, spell: Spelling) -> str:
     """What is proposed, with the reason; a question mark stands after what nobody should rely on."""
     rows = [
         [
@@ -217,7 +259,7 @@ def _proposals(inspection: Findings, spell: Spelling) -> str:
     return text_table(["proposed", "", "why"], rows) if rows else ""
 
 
-def _questions(inspection: Findings, spell: Spelling) -> Iterator[str]:
+def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
     if inspection.outcome is None:
         yield f"Which column is the outcome? No column stands out: choose it with {spell(Option('outcome'))}."
     elif not inspection.favourable:
@@ -240,7 +282,7 @@ def _reason(proposal: Proposal, spell: Spelling) -> str:
 # ---------------------------------------------------------------- rates and proxies
 
 
-def _rates(grouping: GroupingRates, inspection: Findings) -> str:
+def _rates(grouping: GroupingRates, inspection: Inspection) -> str:
     shares = {group.group: group for group in grouping.representation.groups}
     rows = [
         [
@@ -259,7 +301,7 @@ def _rates(grouping: GroupingRates, inspection: Findings) -> str:
     )
 
 
-def _headlines(grouping: GroupingRates, inspection: Findings) -> Iterator[str]:
+def _headlines(grouping: GroupingRates, inspection: Inspection) -> Iterator[str]:
     """The statistical rate and the outcome that it is about; if none is known as good, of every outcome if few."""
     rate, outcome = grouping.statistical, cell_text(inspection.outcome)
     by_outcome: dict[object, list[float]] = {}
@@ -278,7 +320,7 @@ def _interval(ends: Interval | None) -> str:
     return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
 
 
-def _proxies(inspection: Findings) -> str:
+def _proxies(inspection: Inspection) -> str:
     rows = []
     for name in inspection.protected:
         notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
@@ -291,7 +333,7 @@ def _proxies(inspection: Findings) -> str:
 # ---------------------------------------------------------------- notes
 
 
-def _notes(inspection: Findings, spell: Spelling, reading: Sequence[str]) -> Iterator[str]:
+def _notes(inspection: Inspection, spell: Spelling, reading: Sequence[str]) -> Iterator[str]:
     yield from reading
     yield from inspection.notes
     for hint in inspection.hints:
@@ -302,7 +344,7 @@ def _notes(inspection: Findings, spell: Spelling, reading: Sequence[str]) -> Ite
         yield f"no row has {'; '.join(empty[:_CELLS])}{more}"
 
 
-def _cost(inspection: Findings) -> str:
+def _cost(inspection: Inspection) -> str:
     cost = inspection.cost
     if cost is None:
         return ""

@@ -15,11 +15,10 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import tally
-from fairmaxent.data.text_table import counted
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
-from fairmaxent.inspection import vocabulary
-from fairmaxent.inspection.proposals import halves, known_levels
+from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain, words_for, words_in
 from fairmaxent.maxent.logspace import entropy
 
 # A column that predicts at least this share of a protected one is worth naming.
@@ -84,7 +83,6 @@ _LEAKS = 0.75  # a column that predicts so much of the outcome's entropy says it
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
-_WEIGHTS = frozenset({"weight", "weights", "fnlwgt", "pweight", "gewicht", "poids", "peso", "pondera", "wgt"})
 
 
 @dataclass(frozen=True)
@@ -222,8 +220,8 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
 
 def _same_as(level: str) -> str:
     """A key that levels share if they are probably the same: in small letters, without marks between letters."""
-    text = vocabulary.plain(level)
-    for number, words in enumerate(vocabulary.MEN_AND_WOMEN):
+    text = plain(level)
+    for number, words in enumerate(groups_of_words("men_and_women")):
         if text.rstrip(".") in words:
             return f"\0{number}"
     return _BETWEEN_LETTERS.sub("", text).rstrip(".,;:") or level
@@ -249,15 +247,15 @@ def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
 
 
 def _is_total(text: str) -> bool:
-    words = vocabulary.plain(text).rstrip(":").split()
-    return 0 < len(words) <= 2 and (words[0] in vocabulary.TOTALS or words[-1] in vocabulary.TOTALS)
+    words = plain(text).rstrip(":").split()
+    return len(words) <= 2 and not words_for("totals").isdisjoint(words)
 
 
 def _possible_weights(domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
     if weight is not None:
         return
     for attribute in domain.attributes:
-        named = _WEIGHTS & set(vocabulary.words_in(attribute.name))
+        named = words_for("weights").intersection(words_in(attribute.name))
         if named and attribute.kind == "numeric" and attribute.name not in roles:
             what = f"if {attribute.name!r} says how many people a row stands for, use "
             yield Hint("weights", (attribute.name,), (what, Option("weight", attribute.name)))

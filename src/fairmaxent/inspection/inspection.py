@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,46 +16,10 @@ from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import in_range, read_weights
 from fairmaxent.engines.reading import read_domain
-from fairmaxent.inspection.findings import ColumnSummary, Findings, GroupingRates, cost, inspection_text
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
-from fairmaxent.metrics.group_rates import Rate, representation_rate, statistical_rate
-
-
-@dataclass(frozen=True, repr=False)
-class Inspection(Findings):
-    """What `inspect` saw in a table, and what it proposes; it changes nothing."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
-        listed = ("columns", "proxies", "proposals")
-        plain = {
-            name: [vars(item) for item in value] if name in listed else value for name, value in vars(self).items()
-        }
-        groupings = [
-            {
-                "name": grouping.name,
-                "representation_rate": _rate_record(grouping.representation),
-                "statistical_rate": _rate_record(grouping.statistical),
-            }
-            for grouping in self.groupings
-        ]
-        hints = [{"kind": hint.kind, "columns": hint.columns, "text": str(hint)} for hint in self.hints]
-        spent = None if self.cost is None else self.cost.to_dict()
-        plain |= {"groupings": groupings, "hints": hints, "cost": spent}
-        plain["representation_rate"] = self.representation_rate
-        del plain["library"]
-        return plain
-
-    def to_frame(self) -> Any:
-        """The columns as a frame of the same library as the table."""
-        names = ("name", "kind", "values", "levels", "missing", "identifier")
-        table: dict[str, list[Any]] = {name: [getattr(column, name) for column in self.columns] for name in names}
-        table["role"] = [self.role_of(column.name) for column in self.columns]
-        return frames.new_frame(table, self.library)
-
-    def __repr__(self) -> str:
-        return inspection_text(self)
+from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 
 
 def inspect(
@@ -174,12 +137,3 @@ def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:
     table = tally(roles.blocks.pool(codes)[:, 0], None, roles.blocks.levels[0])
     for cell in np.argwhere(table.reshape(roles.blocks.shape(0)) == 0):
         yield roles.describe_cell([int(level) for level in cell])
-
-
-def _rate_record(rate: Rate) -> Mapping[str, Any]:
-    return {
-        "value": rate.value,
-        "interval": rate.interval,
-        "worst": vars(rate.worst),
-        "groups": [vars(group) for group in rate.groups],
-    }

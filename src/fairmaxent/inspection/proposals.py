@@ -1,13 +1,18 @@
 """Which columns may be the outcome and the protected ones, and which outcome is the good one, each with the reason.
 
-Names, kinds, numbers of levels and positions suggest it. Nothing here is certain, so each says how sure it is.
+Names, kinds, numbers of levels and positions suggest it; the words that names are made of are in vocabulary.toml.
+Nothing here is certain, so each proposal says how sure it is.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +20,10 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import DEFAULT_BINS
-from fairmaxent.inspection import vocabulary
 
 Role = Literal["outcome", "favourable", "protected"]
 Confidence = Literal["likely", "guess", "candidate"]
+Meaning = Literal["good", "bad", "yes", "no", "high", "low"]
 
 # Points of a candidate for the outcome: from how many on it is proposed, and by how many it must lead.
 _LIKELY, _GUESS, _LEAD = 4.0, 3.5, 1.0
@@ -26,7 +31,17 @@ _CANDIDATE, _CANDIDATES = 2.0, 4
 _FEW_LEVELS = 5
 _MOST_GROUPS, _MOST_PROTECTED = 10, 3
 _ROWS_IN_CELL = 20
-_OUTCOMES = (vocabulary.GOOD_OUTCOMES, vocabulary.BAD_OUTCOMES, vocabulary.NEUTRAL_OUTCOMES)
+OPPOSITES: dict[Meaning, Meaning] = {
+    "good": "bad",
+    "bad": "good",
+    "yes": "no",
+    "no": "yes",
+    "high": "low",
+    "low": "high",
+}
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_LONG = 7  # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall", "default" in "defaulted"
+_OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, 
 def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
     """Points of a column as the outcome; None if it cannot be one."""
     levels = known_levels(attribute)
-    named = next((word for words in _OUTCOMES if (word := vocabulary.named_in(attribute.name, words))), None)
+    named = next((word for key in _OUTCOMES if (word := named_in(attribute.name, key))), None)
     if len(levels) < 2 or _is_protected(attribute, levels):
         return None
     if not attribute.is_value_coded or attribute.kind == "date" or len(levels) > DEFAULT_BINS:
@@ -95,7 +110,7 @@ def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
     elif len(levels) <= _FEW_LEVELS:
         points += 0.5
         reasons.append(f"only {len(levels)} values")
-    if any(vocabulary.meaning_of(level) in ("good", "bad") for level in levels):
+    if any(meaning_of(level) in ("good", "bad") for level in levels):
         points += 1.0
         reasons.append("values such as good or bad")
     if is_last:
@@ -137,14 +152,14 @@ def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[P
 
     Not more are proposed than the rows can bear: each combination of outcome and groups should have a few of them.
     """
-    known: list[Proposal] = []
+    proposals: list[Proposal] = []
     cells = 2 if outcome is None else len(known_levels(domain.attribute(outcome)))
-    columns = [one for one in domain.attributes if one.name != outcome and one.name not in domain.identifiers]
-    for attribute in sorted(columns, key=lambda one: not vocabulary.named_in(one.name, vocabulary.PROTECTED)):
+    columns = [column for column in domain.attributes if column.name not in (outcome, *domain.identifiers)]
+    for attribute in sorted(columns, key=lambda column: not named_in(column.name, "protected")):
         proposal = _protected(attribute)
         if proposal is None:
             continue
-        chosen = [one for one in known if one.confidence != "candidate"]
+        chosen = [earlier for earlier in proposals if earlier.confidence != "candidate"]
         grown = cells * len(known_levels(attribute))
         if proposal.confidence == "guess" and chosen:
             proposal = replace(proposal, confidence="candidate")
@@ -153,15 +168,15 @@ def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[P
                 proposal = replace(proposal, confidence="candidate", reason=f"{proposal.reason}, but few rows for all")
             else:
                 cells = grown
-        known.append(proposal)
-    return tuple(known)
+        proposals.append(proposal)
+    return tuple(proposals)
 
 
 def _protected(attribute: Attribute) -> Proposal | None:
     levels = known_levels(attribute)
-    named = vocabulary.named_in(attribute.name, vocabulary.PROTECTED)
-    maybe = vocabulary.named_in(attribute.name, vocabulary.MAYBE_PROTECTED)
-    by_value = attribute.kind == "categorical" and vocabulary.are_groups(levels)
+    named = named_in(attribute.name, "protected")
+    maybe = named_in(attribute.name, "maybe_protected")
+    by_value = attribute.kind == "categorical" and are_groups(levels)
     if len(levels) < 2 or not (named or maybe or by_value):
         return None
     reason = f"its name ({named or maybe!r})" if named or maybe else f"its values ({', '.join(levels[:3])})"
@@ -177,10 +192,9 @@ def _protected(attribute: Attribute) -> Proposal | None:
 
 def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
     """Whether a column is one that people are grouped by; "status" of "marital_status" makes it no outcome."""
-    named = (vocabulary.PROTECTED, vocabulary.MAYBE_PROTECTED)
-    if any(vocabulary.named_in(attribute.name, words) for words in named):
+    if any(named_in(attribute.name, key) for key in ("protected", "maybe_protected")):
         return True
-    return attribute.kind == "categorical" and vocabulary.are_groups(levels)
+    return attribute.kind == "categorical" and are_groups(levels)
 
 
 # ---------------------------------------------------------------- the good outcome
@@ -197,19 +211,19 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     values = attribute.values.to_list()
     for wanted, confidence, reason in _readings(attribute.name):
         good = [number for number, meaning in enumerate(meanings) if meaning == wanted]
-        if not good and len(levels) == 2 and meanings.count(vocabulary.OPPOSITES[wanted]) == 1:
-            other = meanings.index(vocabulary.OPPOSITES[wanted])
+        if not good and len(levels) == 2 and meanings.count(OPPOSITES[wanted]) == 1:
+            other = meanings.index(OPPOSITES[wanted])
             good, reason = [1 - other], f"{levels[other]!r} is the opposite"
         if 0 < len(good) < len(levels):
             return tuple(Proposal("favourable", values[number], reason, confidence) for number in good)
     return ()
 
 
-def _meanings(levels: Sequence[str]) -> list[vocabulary.Meaning | None]:
+def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
     """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
-    known = [vocabulary.meaning_of(level) for level in levels]
+    known = [meaning_of(level) for level in levels]
     return [
-        meaning if meaning is None or not _is_letter(level) or vocabulary.OPPOSITES[meaning] in known else None
+        meaning if meaning is None or not _is_letter(level) or OPPOSITES[meaning] in known else None
         for level, meaning in zip(levels, known, strict=True)
     ]
 
@@ -223,12 +237,12 @@ def _are_codes(levels: Sequence[str]) -> bool:
     return all(level.lstrip("-").isdigit() for level in levels) and set(levels) not in ({"0", "1"}, {"-1", "1"})
 
 
-def _readings(name: str) -> list[tuple[vocabulary.Meaning, Confidence, str]]:
+def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
     """Which levels are good, by what the name of the outcome says: of yes and no, and of high and low."""
-    bad = vocabulary.named_in(name, vocabulary.BAD_OUTCOMES)
-    good = vocabulary.named_in(name, vocabulary.GOOD_OUTCOMES)
-    money = vocabulary.named_in(name, vocabulary.MONEY)
-    clear: tuple[vocabulary.Meaning, Confidence, str] = ("good", "likely", "its name")
+    bad = named_in(name, "bad_outcomes")
+    good = named_in(name, "good_outcomes")
+    money = named_in(name, "money")
+    clear: tuple[Meaning, Confidence, str] = ("good", "likely", "its name")
     if bad is not None and good is None:
         return [
             clear,
@@ -239,3 +253,97 @@ def _readings(name: str) -> list[tuple[vocabulary.Meaning, Confidence, str]]:
     because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
     money_because = f"more {money} is better" if money is not None else "more is usually better"
     return [clear, ("yes", sure, because), ("high", "likely" if money else "guess", money_because)]
+
+
+# ---------------------------------------------------------------- words
+
+
+@cache
+def _file() -> dict[str, Any]:
+    import tomllib  # read when the first word is looked up
+
+    return tomllib.loads(resources.files("fairmaxent.inspection").joinpath("vocabulary.toml").read_text("utf-8"))
+
+
+@cache
+def words_for(key: str) -> frozenset[str]:
+    """The words of a part of the vocabulary, or those with a meaning."""
+    return frozenset((_file()["meanings"] | _file())[key].split())
+
+
+@cache
+def groups_of_words(key: str) -> tuple[frozenset[str], ...]:
+    """The words of a part of the vocabulary that lists them in groups."""
+    return tuple(frozenset(group.split()) for group in _file()[key])
+
+
+def plain(text: str) -> str:
+    """Return a text without accents, in small letters, with single spaces.
+
+    >>> plain("  Männlich "), plain("CREDIT  risk")
+    ('mannlich', 'credit risk')
+    """
+    folded = unicodedata.normalize("NFKD", text)
+    kept = "".join(mark for mark in folded if not unicodedata.combining(mark))
+    return " ".join(kept.casefold().split())
+
+
+def words_in(name: str) -> list[str]:
+    """Return the words that the name of a column is made of.
+
+    >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
+    (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
+    """
+    folded = "".join(mark for mark in unicodedata.normalize("NFKD", name) if not unicodedata.combining(mark))
+    return [word.casefold() for word in _WORD.findall(folded)]
+
+
+def named_in(name: str, key: str) -> str | None:
+    """Return the first word of a part of the vocabulary that a name holds; long words may be part of longer ones.
+
+    >>> named_in("loan_default", "bad_outcomes"), named_in("Kreditausfall", "bad_outcomes")
+    ('default', 'ausfall')
+    >>> named_in("bracelet", "protected")
+    """
+    words, vocabulary = words_in(name), words_for(key)
+    exact = next((word for word in words if word in vocabulary), None)
+    if exact is not None:
+        return exact
+    return next((part for word in words for part in sorted(vocabulary) if len(part) >= _LONG and part in word), None)
+
+
+def meaning_of(level: str) -> Meaning | None:
+    """Return what a level says about having an outcome; None if it says nothing known.
+
+    >>> [meaning_of(level) for level in ("Approved", "not approved", ">50K", "Fully Paid", "b")]
+    ['good', 'bad', 'high', 'good', None]
+    """
+    text = plain(level)
+    if text.startswith(("<", "≤", "under ", "below ", "up to ")):
+        return "low"
+    if text.startswith((">", "≥", "over ", "above ", "more than ")):
+        return "high"
+    words = re.findall(r"-?\w+", text.replace("_", " "))
+    whole = _meaning_of_word("".join(words)) if len(words) <= 2 else None
+    if whole is not None:
+        return whole
+    negated = bool(words) and words[0] in words_for("negations")
+    meanings = {meaning for word in words[negated:] if (meaning := _meaning_of_word(word)) is not None}
+    if len(words) < 2 or len(meanings) != 1:
+        return None
+    meaning = meanings.pop()
+    return OPPOSITES[meaning] if negated else meaning
+
+
+def _meaning_of_word(word: str) -> Meaning | None:
+    return next((meaning for meaning in OPPOSITES if word in words_for(meaning)), None)
+
+
+def are_groups(levels: Collection[str]) -> bool:
+    """Whether levels are those by which people are often grouped, such as female and male.
+
+    >>> are_groups(["Female", "Male"]), are_groups(["M", "F"]), are_groups(["a", "b"]), are_groups(["f"])
+    (True, True, False, False)
+    """
+    words = {plain(level) for level in levels}
+    return len(words) > 1 and any(len(words & group) > 1 and words <= group for group in groups_of_words("groups"))

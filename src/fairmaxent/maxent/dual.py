@@ -18,12 +18,28 @@ _PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """The dual and its derivatives at one λ."""
+class SearchPoint:
+    """A function and its gradient at one λ, as a search for its minimum sees them."""
 
     multipliers: Reals
     value: float
-    gradient: Reals  # E[φ] − θ
+    gradient: Reals
+
+    @property
+    def residual(self) -> float:
+        """max |gradient|: how far the worst feature is from its target."""
+        return float(np.max(np.abs(self.gradient), initial=0.0))
+
+    @property
+    def distance(self) -> float:
+        """√Σ gradient²: in contrast to the residual, every feature counts."""
+        return float(np.linalg.norm(self.gradient))
+
+
+@dataclass(frozen=True, eq=False)
+class Point(SearchPoint):
+    """The dual and its derivatives at one λ; the gradient is E[φ] − θ."""
+
     tilted: Tilted
     features: Features
 
@@ -36,11 +52,6 @@ class Point:
     def variance(self) -> Reals:
         """Var[φ] of each feature: the diagonal of the Hessian."""
         return self.features.variance(self.tilted.levels)
-
-    @property
-    def residual(self) -> float:
-        """max |gradient|: how far the worst feature is from its target."""
-        return float(np.max(np.abs(self.gradient), initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,16 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from math import e, log
-from typing import Protocol
+from operator import attrgetter
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import InputError, SolverError
-from fairmaxent.maxent.dual import Dual, Point
+from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 
 # Below this residual a solver that can make no further progress has met the limits of float64, not a problem.
 ROUNDING = 1e-9
@@ -55,6 +57,7 @@ class Solver(Protocol):
 
 
 Step = Callable[[Point], Point | None]
+Product = Callable[[Reals], Reals]  # of a matrix with a vector
 
 _SHORT = 0.3  # of the slope that is left after a step that was too short
 
@@ -96,8 +99,19 @@ def _way(start: float, now: float, tolerance: float) -> float:
     return max(0.0, math.log(start / now) / math.log(start / max(tolerance, 1e-300)))
 
 
-def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
-    """Halve the step until the dual falls enough (Armijo), or the residual clearly falls.
+P = TypeVar("P", bound=SearchPoint)
+
+
+def backtrack(
+    at: Callable[[Reals], P],
+    point: P,
+    direction: Reals,
+    *,
+    trials: int = 60,
+    size: Callable[[P], float] = attrgetter("residual"),
+    falls: float = 0.9,
+) -> P | None:
+    """Halve the step until the dual falls enough (Armijo), or the size of its gradient does; None: neither does.
 
     Close to the optimum the dual changes by less than its rounding error while the gradient still improves.
 
@@ -107,16 +121,40 @@ def backtrack(dual: Dual, point: Point, direction: Reals) -> Point | None:
     slope = float(point.gradient @ direction)
     rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
     length = 1.0
-    for _ in range(60):
-        trial = dual.at(point.multipliers + length * direction)
-        if trial.residual <= 0.9 * point.residual and trial.value <= point.value + rounding:
+    for _ in range(trials):
+        trial = at(point.multipliers + length * direction)
+        if size(trial) <= falls * size(point) and trial.value <= point.value + rounding:
             short = float(trial.gradient @ direction) < _SHORT * slope
-            farther = dual.at(point.multipliers + 2 * length * direction) if short else trial
-            return farther if farther.residual < trial.residual else trial
+            farther = at(point.multipliers + 2 * length * direction) if short else trial
+            return farther if size(farther) < size(trial) else trial
         if trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding:
             return trial
         length *= 0.5
     return None
+
+
+def conjugate_gradients(product: Product, gradient: Reals, precondition: Product, *, enough: float, most: int) -> Reals:
+    """Solve Hd = −g up to ``enough``, seeing H only through its products with vectors.
+
+    Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is flat; there
+    we stop with what we have, a descent direction already.
+    """
+    residual, direction = -gradient, np.zeros(len(gradient))
+    search = precondition(residual)
+    power = float(residual @ search)
+    for _ in range(most):
+        curved = product(search)
+        curvature = float(search @ curved)
+        if curvature <= 1e-12 * power:
+            return direction if direction.any() else search
+        direction = direction + (power / curvature) * search
+        residual = residual - (power / curvature) * curved
+        if float(np.linalg.norm(residual)) <= enough:
+            break
+        scaled = precondition(residual)
+        previous, power = power, float(residual @ scaled)
+        search = scaled + (power / previous) * search
+    return direction
 
 
 @dataclass(frozen=True)
@@ -133,11 +171,11 @@ class Newton:
         def step(point: Point) -> Point | None:
             nonlocal last
             if last is not None and last.finishes(point, self.tolerance):
-                following, last = backtrack(dual, point, last.direction(point)), None
+                following, last = backtrack(dual.at, point, last.direction(point)), None
                 if following is not None:
                     return following
             last = _Last(regularised(point.hessian()), point.residual)
-            return backtrack(dual, point, last.direction(point))
+            return backtrack(dual.at, point, last.direction(point))
 
         return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
@@ -215,13 +253,13 @@ class ThinnedNewton:
             nonlocal model
             if model.steps >= self.refresh:
                 model = _Curvature(_inverse(point, thinned))
-            following = backtrack(dual, point, -model.solve(point.gradient))
+            following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is None and model.steps:  # what was learned far away misleads here
                 model = _Curvature(_inverse(point, thinned))
-                following = backtrack(dual, point, -model.solve(point.gradient))
+                following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is None and point.residual > _ENDED:  # features repeat each other but for a few rows
                 model = _Curvature(np.asarray(np.linalg.inv(regularised(point.hessian()))))
-                following = backtrack(dual, point, -model.solve(point.gradient))
+                following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
                 model.learn(following.multipliers - point.multipliers, following.gradient - point.gradient)
             return following
@@ -286,35 +324,16 @@ class NewtonCG:
         """Minimise from λ = 0."""
 
         def step(point: Point) -> Point | None:
-            return backtrack(dual, point, self._direction(dual, point))
+            return backtrack(dual.at, point, self._direction(dual, point))
 
         return iterate(dual, step, method="newton-cg", tolerance=self.tolerance, max_iterations=self.max_iterations)
 
     def _direction(self, dual: Dual, point: Point) -> Reals:
-        """Solve Hd = −g by conjugate gradients, preconditioned as if blocks were independent.
-
-        Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is
-        flat; there we stop with what we have, a descent direction already.
-        """
-        levels = point.tilted.levels
-        residual = -point.gradient
-        enough = min(0.1, point.residual**0.5) * float(np.linalg.norm(residual))
-        direction = np.zeros(dual.size)
-        search = dual.features.precondition(levels, residual)
-        power = float(residual @ search)
-        for _ in range(self.max_products):
-            curved = _hessian_product(dual, point, search)
-            curvature = float(search @ curved)
-            if curvature <= 1e-12 * power:
-                return direction if direction.any() else search
-            direction = direction + (power / curvature) * search
-            residual = residual - (power / curvature) * curved
-            if float(np.linalg.norm(residual)) <= enough:
-                break
-            scaled = dual.features.precondition(levels, residual)
-            previous, power = power, float(residual @ scaled)
-            search = scaled + (power / previous) * search
-        return direction
+        """Solve Hd = −g, preconditioned as if blocks were independent."""
+        product = partial(_hessian_product, dual, point)
+        precondition = partial(dual.features.precondition, point.tilted.levels)
+        enough = min(0.1, point.residual**0.5) * point.distance
+        return conjugate_gradients(product, point.gradient, precondition, enough=enough, most=self.max_products)
 
 
 def _hessian_product(dual: Dual, point: Point, vector: Reals) -> Reals:

@@ -1,1 +1,42 @@
-"""Metrics: how frames, predictions and models treat groups, with confidence intervals."""
+"""Metrics: how groups differ in a frame, in predictions, or in a fit, with intervals and the groups behind a number.
+
+A new metric is a function of a module here, and its name in the table below.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairmaxent.metrics.definitions import (
+        conditional_demographic_disparity,
+        equal_opportunity,
+        equalised_odds,
+        representation_rate,
+        statistical_rate,
+    )
+    from fairmaxent.metrics.group_calibration import calibration
+    from fairmaxent.metrics.scorer import FairScorer, fair_scorer
+
+__all__ = [
+    "FairScorer",
+    "calibration",
+    "conditional_demographic_disparity",
+    "equal_opportunity",
+    "equalised_odds",
+    "fair_scorer",
+    "representation_rate",
+    "statistical_rate",
+]
+
+# Loaded when first asked for, so that importing the package costs nothing.
+_HOMES = {"calibration": "group_calibration", "fair_scorer": "scorer", "FairScorer": "scorer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'fairmaxent.metrics' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"fairmaxent.metrics.{_HOMES.get(name, 'definitions')}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

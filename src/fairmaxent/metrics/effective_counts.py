@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.table import tally
 
 # The spread of weights that a few rows show is mixed with that of all rows, as if this many rows had shown it.
@@ -67,15 +67,9 @@ class EffectiveCounts:
         """The sum of 1 / (count + 1) over rows with and without the outcome: near zero if there are many of both."""
         return np.asarray(1 / (self.positives + 1) + 1 / (self.negatives + 1))
 
-    def __getitem__(self, groups: Any) -> EffectiveCounts:
-        """The counts of some groups."""
-        return EffectiveCounts(self.positives[..., groups], self.negatives[..., groups], self.weight_ratio[..., groups])
-
-    def of_outcomes(self, codes: int | list[int]) -> EffectiveCounts:
-        """The counts of one outcome, or of some of them (axis −2)."""
-        return EffectiveCounts(
-            self.positives[..., codes, :], self.negatives[..., codes, :], self.weight_ratio[..., codes, :]
-        )
+    def __getitem__(self, index: Any) -> EffectiveCounts:
+        """The counts of some outcomes and groups: an index of each array."""
+        return EffectiveCounts(self.positives[index], self.negatives[index], self.weight_ratio[index])
 
     def scaled(self, factor: Reals) -> EffectiveCounts:
         """As many times the rows, at the same rates."""
@@ -123,6 +117,11 @@ class WeightSums:
         if (weights == 1).all():
             return cls(rows, rows, rows)
         return cls(tally(cells, weights, size).reshape(shape), tally(cells, weights**2, size).reshape(shape), rows)
+
+    @classmethod
+    def of_positives(cls, positive: Mask, group: Codes, weights: Reals, count: int) -> WeightSums:
+        """Add up the rows that have an outcome, and those that have not, in each of so many groups."""
+        return cls.of((~positive).astype(np.intp), group, weights, (2, count))
 
     def outcomes_against_others(self) -> EffectiveCounts:
         """Effective counts of each outcome against the other outcomes of the same group."""

@@ -1,50 +1,41 @@
-"""Rates of a frame, of predictions, or of a fitted distribution, with intervals and the groups behind them.
+"""Rates of groups: the table that every metric fills, outcome × groups, and the worst ratio between two groups of it.
 
-Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; this module takes the groups from the user's
-columns and reports which of them make a rate low.
+Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; here are the groups that make a rate low.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import GroupsOption, WithinOption, read_within
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level
-from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.fairness.rates import first_smallest
-from fairmaxent.metrics.effective_counts import WeightSums
-from fairmaxent.metrics.grouped_table import GroupedTable, by_count, by_mean
-from fairmaxent.metrics.groups import (
-    Levels,
-    compared_weights,
-    favourable_codes,
-    groupings_of,
-    groups_of,
-    is_distribution,
-    levels_of,
-    open_rows,
-    outcome_column,
-    probabilities_of,
-    refuse_protected,
-    source_of,
+from fairmaxent.data.weights import effective_rows
+from fairmaxent.errors import LevelError, Option
+from fairmaxent.fairness.rates import (
+    WorstPair,
+    first_smallest,
+    group_shares,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
 )
+from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
+from fairmaxent.metrics.groups import GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import (
+    ComparedRates,
     Interval,
     check_confidence,
     interval_text,
-    ratio_interval,
+    ratio_ends,
     share_interval,
+    widened,
 )
-from fairmaxent.metrics.row_strata import StratumLevels, refuse_roles, strata_of, stratum_text
+
+_TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class GroupRate:
     """
 
     columns: tuple[str, ...]
-    group: tuple[object, ...]
+    group: Label
     outcome: object
     rate: float
     count: int | None
@@ -69,8 +60,8 @@ class Pair:
 
     columns: tuple[str, ...]
     outcome: object
-    lowest: tuple[object, ...]
-    highest: tuple[object, ...]
+    lowest: Label
+    highest: Label
     stratum: StratumLevels = ()
 
 
@@ -127,7 +118,7 @@ class Rate(Number):
         return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
 
 
-def group_text(group: tuple[object, ...]) -> str:
+def group_text(group: Label) -> str:
     """Name a group by its levels."""
     return " × ".join(map(value_text, group))
 
@@ -146,159 +137,153 @@ def pair_text(pair: Pair) -> str:
     return f"{' × '.join(pair.columns)}, {groups}{about}{stratum_text(pair.stratum)}"
 
 
-def representation_rate(
-    data: Any,
-    protected: str | Sequence[str],
-    *,
-    groups: GroupsOption = "each",
-    within: WithinOption = None,
-    weight: Any = None,
-    missing: MissingOption = "ignore",
-    domain: Domain | None = None,
-    confidence: float = 0.95,
-) -> Rate:
-    """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
+# ---------------------------------------------------------------- the table that is compared
 
-    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
-    counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
-    compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
-    or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
-    are compared instead of values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those of their
-    own stratum, and the worst stratum counts.
+
+@dataclass(frozen=True, eq=False)
+class GroupedTable:
+    """A table of outcome × groups for one grouping and stratum, and the rows that it is estimated from."""
+
+    rows: GroupedRows
+    outcomes: Sequence[object]
+    favourable: Sequence[int]  # codes of the outcomes that are compared
+    table: Reals
+    effective: EffectiveCounts  # of each favourable outcome (axis 0) in each group
+
+    @classmethod
+    def of_shares(cls, rows: GroupedRows) -> GroupedTable:
+        """Add up the weights of each group."""
+        sums = WeightSums.of(np.zeros_like(rows.group), rows.group, rows.weights, (1, len(rows.labels)))
+        return cls(rows, [None], [0], sums.weight, sums.groups_against_others())
+
+    @classmethod
+    def of_outcomes(cls, rows: GroupedRows, favourable: object) -> GroupedTable:
+        """Add up the weights of each outcome in each group."""
+        codes, outcomes = rows.levels
+        sums = WeightSums.of(codes, rows.group, rows.weights, (len(outcomes), len(rows.labels)))
+        chosen = favourable_codes(outcomes, favourable)
+        if favourable is None:  # an outcome that nobody compared has is left out, such as missing
+            chosen = [code for code in chosen if sums.weight[code].any()]
+        return cls(rows, outcomes, chosen, sums.weight, sums.outcomes_against_others()[chosen, :])
+
+    @classmethod
+    def of_positives(cls, rows: GroupedRows, positive: Mask, outcome: object) -> GroupedTable:
+        """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
+        sums = WeightSums.of_positives(positive, rows.group, rows.weights, len(rows.labels))
+        return cls(rows, [outcome, None], [0], sums.weight, sums.outcomes_against_others()[[0], :])
+
+    @classmethod
+    def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> GroupedTable:
+        """Add up the probabilities of an outcome in each group."""
+        if ((chance == 0) | (chance == 1)).all():
+            return cls.of_positives(rows, chance == 1, outcome)
+        group, weight, size = rows.group, rows.weights, len(rows.labels)
+        mass, positive = (tally(group, weight * value, size) for value in (1.0, chance))
+        mean = positive / np.maximum(mass, np.finfo(float).tiny)
+        squares, deviations = (tally(group, weight**2 * value, size) for value in (1.0, (chance - mean[group]) ** 2))
+        sizes = _sizes_of_means(mean, effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2)
+        effective = EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis])
+        return cls(rows, [outcome, None], [0], np.stack([positive, mass - positive]), effective)
+
+    @property
+    def is_of_shares(self) -> bool:
+        """Whether group shares P(g) are compared; otherwise rates P(y | g) are."""
+        return len(self.outcomes) == 1 and self.outcomes[0] is None
+
+    @property
+    def rates(self) -> Reals:
+        """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
+        if self.is_of_shares:
+            shares = group_shares(self.table, (1,))
+            return np.where(shares > 0, shares, np.nan)[np.newaxis]
+        return outcome_rates(self.table, (1,))[self.favourable]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether fewer than two groups of a stratum have a rate."""
+        return bool(self.rows.stratum and np.count_nonzero(~np.isnan(self.rates[0])) < 2)
+
+    def worst_pair(self) -> WorstPair:
+        """The lowest and the highest group, for the worst of the favourable outcomes."""
+        if self.is_of_shares:
+            return representation_pair(self.table, (1,))
+        return statistical_pair(self.table, (1,), self.favourable)
+
+    def comparisons(self) -> Iterator[ComparedRates]:
+        """The groups that have a rate, for each favourable outcome."""
+        for number, row in enumerate(self.rates):
+            # The rates of the second of two outcomes follow from those of the first.
+            repeats = number == 1 and len(self.outcomes) == 2
+            yield ComparedRates(self.effective[number, ~np.isnan(row)], are_shares=self.is_of_shares, repeats=repeats)
+
+    def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
+        """The groups with a rate, each with its interval unless the table is exact; with no confidence, the others."""
+        rates, counts = self.rates, self.rows.counts
+        ends = None if counts is None or confidence is None else share_interval(self.effective, confidence)
+        for row, column in np.argwhere(np.isnan(rates) == (confidence is None)).tolist():
+            yield GroupRate(
+                self.rows.columns,
+                self.rows.labels[column],
+                self.outcomes[self.favourable[row]],
+                float(rates[row, column]),
+                None if counts is None else int(counts[column]),
+                None if ends is None else (float(ends[0][row, column]), float(ends[1][row, column])),
+                self.rows.stratum,
+            )
+
+
+def _sizes_of_means(mean: Reals, rows: Reals, variance: Reals) -> Reals:
+    """Number of labels whose mean would have the same error as that of probabilities, which vary less than labels.
+
+    The variance is linearised (Taylor), and widened like Student's t because it is estimated from few rows.
     """
-    data = source_of(data)
-    parts = []
-    for columns in groupings_of(protected, groups):
-        refuse_roles(within, None, columns)
-        rows = open_rows(data, (*columns, *read_within(within)), weight)
-        levels = None if rows.exact else domain
-        row_groups = groups_of(rows.frame, columns, levels)
-        weights = compared_weights(rows.weights, row_groups, missing)
-        for stratum in strata_of(rows, within, levels, missing):
-            group, labels = stratum.of(row_groups)
-            sums = WeightSums.of(np.zeros_like(group), group, weights[stratum.rows], (1, len(labels)))
-            counts = None if rows.exact else np.bincount(group, minlength=len(labels))
-            effective = sums.groups_against_others()
-            parts.append(GroupedTable(columns, labels, [None], [0], sums.weight, counts, effective, stratum.levels))
-    return compare(parts, confidence)
-
-
-def statistical_rate(
-    data: Any,
-    outcome: Any,
-    protected: str | Sequence[str],
-    *,
-    favourable: object = None,
-    as_probability: bool = False,
-    groups: GroupsOption = "each",
-    within: WithinOption = None,
-    weight: Any = None,
-    missing: MissingOption = "ignore",
-    domain: Domain | None = None,
-    confidence: float = 0.95,
-) -> Rate:
-    """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
-
-    `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
-    the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
-    for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
-    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`. With a recorded
-    decision as the outcome and the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
-    """
-    data = source_of(data)
-    exact = is_distribution(data)
-    if exact and (as_probability or not isinstance(outcome, str)):
-        raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
-    parts = []
-    for columns in groupings_of(protected, groups):
-        refuse_protected(outcome, columns)
-        refuse_roles(within, outcome, columns)
-        rows = open_rows(data, (outcome, *columns, *read_within(within)) if exact else columns, weight)
-        values = outcome_column(rows.frame, outcome)
-        levels = None if exact else domain
-        row_groups = groups_of(rows.frame, columns, levels)
-        strata = strata_of(rows, within, levels, missing)
-        if as_probability:
-            weights = compared_weights(rows.weights, row_groups, missing)
-            chance = probabilities_of(values)
-            parts += [by_mean(weights, chance, row_groups, columns, favourable, stratum) for stratum in strata]
-        else:
-            outcomes = levels_of(values, levels)
-            weights = compared_weights(rows.weights, row_groups, missing, outcomes, favourable)
-            _refuse_nobody(outcomes, weights, favourable)
-            weighted = replace(rows, weights=weights)
-            parts += [by_count(weighted, outcomes, row_groups, columns, favourable, stratum) for stratum in strata]
-    return compare(parts, confidence)
-
-
-def _refuse_nobody(levels: Levels, weights: Reals, favourable: object) -> None:
-    """Refuse a favourable outcome that no row has."""
-    codes, outcomes = levels
-    chosen = favourable_codes(outcomes, favourable)
-    if favourable is not None and not tally(codes, weights, len(outcomes))[chosen].all():
-        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
+    freedom = rows - 1
+    widened = variance * (rows / np.maximum(rows - 1, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)
+    return np.maximum(rows, mean * (1 - mean) / np.maximum(widened, 1e-300))
 
 
 # ---------------------------------------------------------------- comparing
 
 
-def compare(parts: list[GroupedTable], confidence: float) -> Rate:
+def worst_ratio(tables: Iterator[GroupedTable] | Sequence[GroupedTable], confidence: float) -> Rate:
     """Take the worst pair over all groupings, strata and favourable outcomes."""
     check_confidence(confidence)
-    parts = [part for part in parts if part.table.any() or not part.stratum]
-    _refuse_no_rows(parts)
-    alone = [part for part in parts if part.stratum and np.count_nonzero(~np.isnan(part.rates[0])) < 2]
-    parts = [part for part in parts if part not in alone]
-    if not parts:
+    tables = [table for table in tables if table.table.any() or not table.rows.stratum]
+    _refuse_no_rows(tables)
+    alone = [table for table in tables if table.is_alone]
+    tables = [table for table in tables if not table.is_alone]
+    if not tables:
         raise LevelError(
             "no stratum has rows of more than one group, so there is nothing to compare; compare within other columns, "
             "or leave ",
             Option("within"),
             " out",
         )
-    pairs = [part.worst_pair() for part in parts]
+    pairs = [table.worst_pair() for table in tables]
     worst = first_smallest([pair.rate for pair in pairs])
-    part, pair = parts[worst], pairs[worst]
-    lowest, highest = part.groups[pair.lowest[0]], part.groups[pair.highest[0]]
-    outcome = None if pair.outcome is None else part.outcomes[pair.outcome]
-    comparisons = [compared for part in parts for compared in part.comparisons()]
+    table, pair = tables[worst], pairs[worst]
+    lowest, highest = (table.rows.labels[group[0]] for group in (pair.lowest, pair.highest))
+    outcome = None if pair.outcome is None else table.outcomes[pair.outcome]
+    interval = None
+    if not table.rows.exact:
+        comparisons = [compared for table in tables for compared in table.comparisons()]
+        interval = widened(ratio_ends(comparisons, confidence), pair.rate)
     return Rate(
         pair.rate,
-        ratio_interval(comparisons, pair.rate, confidence) if part.counts is not None else None,
-        Pair(part.columns, outcome, lowest, highest, part.stratum),
-        tuple(group for part in parts for group in _group_rates(part, confidence)),
+        interval,
+        Pair(table.rows.columns, outcome, lowest, highest, table.rows.stratum),
+        tuple(group for table in tables for group in table.group_rates(confidence)),
         (
-            *(group for part in parts for group in _left_out(part)),
-            *(group for part in alone for group in _group_rates(part, confidence)),
+            *(group for table in tables for group in table.group_rates(None)),
+            *(group for table in alone for group in table.group_rates(confidence)),
         ),
     )
 
 
-def _refuse_no_rows(parts: list[GroupedTable]) -> None:
+def _refuse_no_rows(tables: Sequence[GroupedTable]) -> None:
     """Refuse groupings of which no row that counts has a group, or none an outcome beside it."""
-    empty = next((part for part in parts if not part.table.any()), None)
+    empty = next((table for table in tables if not table.table.any()), None)
     if empty is not None:
-        names = " × ".join(map(repr, empty.columns))
+        names = " × ".join(map(repr, empty.rows.columns))
         what = f"a group of {names}" if empty.is_of_shares else f"both an outcome and a group of {names}"
         raise LevelError(f"no row has {what}, so there is nothing to compare; name other columns, or fill their gaps")
-
-
-def _left_out(part: GroupedTable) -> Iterator[GroupRate]:
-    """The groups without a rate."""
-    for row, column in np.argwhere(np.isnan(part.rates)):
-        label = part.outcomes[part.favourable[row]]
-        count = part.count(int(column))
-        yield GroupRate(part.columns, part.groups[column], label, math.nan, count, None, part.stratum)
-
-
-def _group_rates(part: GroupedTable, confidence: float) -> Iterator[GroupRate]:
-    """The groups with a rate, each with its interval unless the table is exact."""
-    values = part.rates
-    low, high = share_interval(part.effective, confidence)
-    for row, outcome in enumerate(part.favourable):
-        for column in np.flatnonzero(~np.isnan(values[row])):
-            count = part.count(int(column))
-            ends = None if part.counts is None else (float(low[row, column]), float(high[row, column]))
-            label = part.outcomes[outcome]
-            rate = float(values[row, column])
-            yield GroupRate(part.columns, part.groups[column], label, rate, count, ends, part.stratum)

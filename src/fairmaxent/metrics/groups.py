@@ -1,9 +1,9 @@
-"""The input of every metric: rows with weights, the groups they belong to, and the levels of their outcome."""
+"""What every metric compares: rows with weights, their groups and strata, and the levels of their outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -14,7 +14,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.roles import GroupsOption, read_columns
+from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
 from fairmaxent.data.table import row_keys
 from fairmaxent.data.weights import check_weights, in_range, read_weights
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
@@ -25,7 +25,43 @@ from fairmaxent.fairness.measure import MissingOption
 MISSING = "".join(("miss", "ing"))
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
-Groups = tuple[Codes, list[tuple[object, ...]]]  # group of each row, and the groups' labels
+Label = tuple[object, ...]  # of a group: its level of each column
+StratumLevels = tuple[tuple[str, object], ...]  # column and value
+Stratum = tuple[StratumLevels, Any]  # and its rows: all of them, if nothing is compared within strata
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows with their groups by some columns: all rows, or those of one stratum."""
+
+    columns: tuple[str, ...]
+    labels: list[Label]  # of the groups
+    group: Codes  # of each row
+    weights: Reals  # of each row; 0: not compared
+    levels: Levels  # of the outcome
+    exact: bool  # the cells of a marginal: nothing is estimated from a sample
+    strata: Sequence[Stratum]
+    stratum: StratumLevels = ()
+    rows: Any = ...  # which of all rows they are
+
+    @property
+    def counts(self) -> Codes | None:
+        """Rows of each group; None: nothing is estimated from rows."""
+        return None if self.exact else np.bincount(self.group, minlength=len(self.labels))
+
+    def only(self, rows: Any) -> GroupedRows:
+        """Some of the rows, in the same groups."""
+        levels = self.levels[0][rows], self.levels[1]
+        return replace(self, group=self.group[rows], weights=self.weights[rows], levels=levels, rows=rows)
+
+    def parts(self) -> Iterator[GroupedRows]:
+        """The rows of each stratum; groups that no row of it has are no groups there."""
+        for levels, rows in self.strata:
+            part = replace(self.only(rows), stratum=levels)
+            if levels:
+                present, group = np.unique(part.group, return_inverse=True)
+                part = replace(part, group=group, labels=[self.labels[code] for code in present])
+            yield part
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,46 +69,149 @@ class MeasuredRows:
     """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
 
     frame: nw.DataFrame[Any]
-    weights: Reals
-    exact: bool  # the cells of a marginal: nothing is estimated from a sample
+    weights: Reals  # 0: not compared
+    exact: bool
+    levels: Levels  # of the outcome
 
 
-def groupings_of(protected: str | Sequence[str], groups: GroupsOption) -> list[tuple[str, ...]]:
-    """Columns whose levels, or intersections of levels, are compared with each other."""
-    check_choice("groups", groups, GroupsOption)
-    names = tuple(read_columns("protected", protected))
-    if not names or len(set(names)) != len(names):
-        raise ColumnError(f"protected is {list(names)}; name at least one column, and each column once")
-    return [names] if groups == "joint" else [(name,) for name in names]
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Which groups of which rows are compared: the options that the metrics share."""
+
+    protected: str | Sequence[str]
+    groups: GroupsOption
+    weight: Any
+    missing: MissingOption
+    domain: Domain | None
+    within: WithinOption = None
+    outcome: Any = None  # a column, or one value per row; None: shares are compared
+    favourable: object = None
+
+    def __post_init__(self) -> None:
+        """Refuse columns with two roles."""
+        check_choice("missing", self.missing, MissingOption)
+        protected = [name for columns in self.groupings for name in columns]
+        outcome = [self.outcome] if isinstance(self.outcome, str) else []
+        if outcome and self.outcome in protected:
+            raise ColumnError(
+                f"column {self.outcome!r} is both the outcome and protected; remove it from one of the two"
+            )
+        for name in read_within(self.within):
+            if name in (*outcome, *protected):
+                raise ColumnError(
+                    Option("within"), f" names {name!r}, which is the outcome or protected; name another column"
+                )
+
+    @property
+    def groupings(self) -> list[tuple[str, ...]]:
+        """Columns whose levels, or intersections of levels, are compared with each other."""
+        check_choice("groups", self.groups, GroupsOption)
+        names = tuple(read_columns("protected", self.protected))
+        if not names or len(set(names)) != len(names):
+            raise ColumnError(f"protected is {list(names)}; name at least one column, and each column once")
+        return [names] if self.groups == "joint" else [(name,) for name in names]
+
+    # ------------------------------------------------------------ rows
+
+    def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
+        """The rows of a frame, or the cells of a fit's exact marginals, by each grouping in turn."""
+        source = getattr(data, "distribution", None)
+        source = source if _is_distribution(source) else data
+        if not _is_distribution(source):
+            rows = self.open(data, outcome_is="predictions" if by_levels else None)
+            yield from (self.group(rows, columns) for columns in self.groupings)
+        elif self.outcome is None or (isinstance(self.outcome, str) and by_levels):
+            exact = replace(self, domain=None)
+            yield from (exact.group(exact._open_marginal(source, columns), columns) for columns in self.groupings)
+        else:
+            raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
+
+    def open(self, data: Any, *, outcome_is: str | None) -> MeasuredRows:
+        """Open a frame with its weights and the levels of its outcome; a distribution has no rows to be predicted.
+
+        ``outcome_is`` is what messages call the outcome of rows; None: it has no levels.
+        """
+        if _is_distribution(data) or _is_distribution(getattr(data, "distribution", None)):
+            raise InputError(
+                "a fitted distribution has no rows to predict; pass a frame, e.g. of people who were not used for the "
+                "fit"
+            )
+        frame, weight = frames.open_frame(data), self.weight
+        weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
+        weights = np.ones(len(frame)) if weights is None else in_range(weights)
+        return self._with_levels(frame, weights, outcome_is, exact=False)
+
+    def _open_marginal(self, distribution: Any, columns: tuple[str, ...]) -> MeasuredRows:
+        if self.weight is not None:
+            raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
+        outcome = () if self.outcome is None else (self.outcome,)
+        marginal = frames.open_frame(distribution.marginal((*outcome, *columns, *read_within(self.within))))
+        frame = _with_gaps(marginal, getattr(distribution, "domain", None))
+        return self._with_levels(
+            frame, frames.to_numbers(frames.column(frame, "probability")), "predictions", exact=True
+        )
+
+    def _with_levels(
+        self, frame: nw.DataFrame[Any], weights: Reals, outcome_is: str | None, *, exact: bool
+    ) -> MeasuredRows:
+        """Rows with the levels of their outcome; those with a missing outcome count only if that is compared."""
+        if self.outcome is None or outcome_is is None:
+            return MeasuredRows(frame, weights, exact, (np.zeros(len(frame), dtype=np.intp), [None]))
+        codes, outcomes = levels = levels_of(outcome_column(frame, self.outcome, what=outcome_is), self.domain)
+        last = len(outcomes) - 1
+        # Whoever calls missing favourable wants to compare it.
+        wanted = self.favourable is not None and last in favourable_codes(outcomes, self.favourable)
+        if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
+            weights = np.where(codes == last, 0.0, weights)
+        return MeasuredRows(frame, weights, exact, levels)
+
+    # ------------------------------------------------------------ groups and strata
+
+    def group(self, rows: MeasuredRows, columns: tuple[str, ...]) -> GroupedRows:
+        """Rows by the groups of some columns; those of a missing group count only if that is compared."""
+        group, labels = _groups_of(rows.frame, columns, self.domain)
+        weights = rows.weights
+        if self.missing == "ignore":
+            named = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)
+            weights = np.where(named[group], weights, 0.0)
+        return GroupedRows(columns, labels, group, weights, rows.levels, rows.exact, self._strata_of(rows))
+
+    def _strata_of(self, rows: MeasuredRows) -> list[Stratum]:
+        """The strata that are compared; those of missing values are only if that is asked for."""
+        named = read_within(self.within)
+        if not named:
+            return [((), ...)]
+        stratum, labels = _groups_of(rows.frame, list(named), self.domain)
+        chosen = [code for code, label in enumerate(labels) if self._is_meant(label, list(named.values()))]
+        if not chosen:
+            raise LevelError(
+                Option("within"), f" is {self.within!r}, but no row is in such a stratum; name another level"
+            )
+        order = np.argsort(stratum, kind="stable")
+        starts = np.searchsorted(stratum[order], np.arange(len(labels) + 1))
+        parts = [(labels[code], order[starts[code] : starts[code + 1]]) for code in chosen]
+        if rows.exact:  # cells of a marginal that have no probability are nobody's
+            parts = [(label, part[rows.weights[part] > 0]) for label, part in parts]
+        return [(tuple(zip(named, label, strict=True)), part) for label, part in parts if len(part)]
+
+    def _is_meant(self, label: Label, named: Sequence[object]) -> bool:
+        """Whether a stratum is one of those that were asked for: any, or one of the values named for each column."""
+        return all(
+            (level is not MISSING or self.missing == "compare")
+            if values is None
+            else any(code_of([level], value) == 0 for value in listed(values))
+            for level, values in zip(label, named, strict=True)
+        )
 
 
-def source_of(data: Any) -> Any:
-    """Return the distribution of a fit; anything else is returned unchanged."""
-    inner = getattr(data, "distribution", None)
-    return inner if is_distribution(inner) else data
+def stratum_text(levels: StratumLevels) -> str:
+    """A stratum in words, to be put after what is compared; nothing if there is none."""
+    return " within " + ", ".join(f"{column} = {value_text(value)}" for column, value in levels) if levels else ""
 
 
-def is_distribution(data: Any) -> bool:
+def _is_distribution(data: Any) -> bool:
     """Whether the data's type has a method `marginal`; a frame may have a column of that name."""
     return callable(getattr(type(data), "marginal", None))
-
-
-def refuse_protected(outcome: Any, columns: Sequence[str]) -> None:
-    """Refuse an outcome that is one of the protected columns."""
-    if isinstance(outcome, str) and outcome in columns:
-        raise ColumnError(f"column {outcome!r} is both the outcome and protected; remove it from one of the two")
-
-
-def open_rows(data: Any, columns: Sequence[str], weight: Any) -> MeasuredRows:
-    """Open a frame with its weights, or the exact marginal of the columns."""
-    if is_distribution(data):
-        if weight is not None:
-            raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
-        frame = _with_gaps(frames.open_frame(data.marginal(columns)), getattr(data, "domain", None))
-        return MeasuredRows(frame, frames.to_numbers(frames.column(frame, "probability")), exact=True)
-    frame = frames.open_frame(data)
-    weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-    return MeasuredRows(frame, np.ones(len(frame)) if weights is None else in_range(weights), exact=False)
 
 
 def _with_gaps(marginal: nw.DataFrame[Any], domain: Domain | None) -> nw.DataFrame[Any]:
@@ -84,13 +223,17 @@ def _with_gaps(marginal: nw.DataFrame[Any], domain: Domain | None) -> nw.DataFra
     )
 
 
-def open_sample(data: Any, weight: Any) -> MeasuredRows:
-    """Open a frame with its weights; a distribution has no rows that could be predicted."""
-    if is_distribution(source_of(data)):
-        raise InputError(
-            "a fitted distribution has no rows to predict; pass a frame, e.g. of people who were not used for the fit"
-        )
-    return open_rows(data, (), weight)
+def _groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> tuple[Codes, list[Label]]:
+    """Group of each row and the groups' labels; only intersections that occur are groups."""
+    levels = [levels_of(frames.column(frame, name), domain) for name in columns]
+    codes = np.column_stack([column for column, _ in levels])
+    keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
+    return group, list(zip(*labels_by_column, strict=True))
+
+
+# ---------------------------------------------------------------- values of rows
 
 
 def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predictions") -> frames.Column:
@@ -132,44 +275,20 @@ def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     return codes, labels
 
 
-def groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> Groups:
-    """Group of each row and the groups' labels; only intersections that occur are groups."""
-    levels = [levels_of(frames.column(frame, name), domain) for name in columns]
-    codes = np.column_stack([column for column, _ in levels])
-    keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
-    return group, list(zip(*labels_by_column, strict=True))
-
-
-def compared_weights(
-    weights: Reals, groups: Groups, missing: MissingOption, outcomes: Levels | None = None, favourable: object = None
-) -> Reals:
-    """Weights without the rows that are not compared: those of a missing group, or with a missing outcome."""
-    check_choice("missing", missing, MissingOption)
-    if missing == "compare":
-        return weights
-    group, labels = groups
-    known = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)[group]
-    if outcomes is not None and outcomes[1][-1] is MISSING and not _names_missing(favourable, outcomes[1]):
-        known &= outcomes[0] != len(outcomes[1]) - 1
-    return np.asarray(np.where(known, weights, 0.0))
-
-
-def _names_missing(favourable: object, outcomes: list[object]) -> bool:
-    """Whether missing, the last of the outcomes, is called favourable; whoever does so wants to compare it."""
-    return favourable is not None and len(outcomes) - 1 in favourable_codes(outcomes, favourable)
-
-
 def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
     """Codes of the favourable levels; None means every level."""
     if favourable is None:
         return list(range(len(outcomes)))
-    wanted = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
-    wanted = [MISSING if frames.is_missing(value) else value for value in wanted]
+    wanted = [MISSING if frames.is_missing(value) else value for value in listed(favourable)]
     if not wanted:
         raise LevelError(Option("favourable"), " is empty; name an outcome level, or pass None for every level")
-    return sorted({_known_code(outcomes, value) for value in wanted})
+    codes = set()
+    for value in wanted:
+        code = code_of(outcomes, value)
+        if code is None:
+            raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
+        codes.add(code)
+    return sorted(codes)
 
 
 def one_favourable(outcomes: list[object], favourable: object) -> int:
@@ -181,11 +300,9 @@ def one_favourable(outcomes: list[object], favourable: object) -> int:
     return codes[0]
 
 
-def _known_code(outcomes: list[object], value: object) -> int:
-    code = code_of(outcomes, value)
-    if code is None:
-        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
-    return code
+def listed(values: object) -> list[object]:
+    """Values as a list; a single one may come alone."""
+    return list(values) if isinstance(values, list | tuple | set | frozenset) else [values]
 
 
 def code_of(levels: list[object], value: object) -> int | None:

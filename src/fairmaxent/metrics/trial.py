@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.table import tally
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import smallest_over_largest
-from fairmaxent.metrics.scorecard import area_under_curve, predict_outcomes
 
 REPLICATES = 400
 CONFIDENCE = 0.95
@@ -239,6 +240,40 @@ class Trial:
         ]
         return np.asarray(np.mean(areas, axis=0))
 
+
+# ---------------------------------------------------------------- predictions of a model
+
+
+def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
+    """Predict the likeliest outcome.
+
+    With two outcomes, one of them favourable, this one is predicted if its probability is above `threshold`.
+    """
+    if chances.shape[1] == 2 and len(favourable) == 1:
+        (wanted,) = favourable
+        return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
+    if threshold != 0.5:
+        raise InputError(
+            Option("threshold"),
+            f" decides between two outcomes, one of them favourable, but there are {chances.shape[1]} outcomes here, "
+            f"{len(favourable)} of them favourable; leave it at 0.5",
+        )
+    return np.asarray(chances.argmax(axis=1))
+
+
+def area_under_curve(positive: Mask, score: Reals, weights: Reals) -> float:
+    """Chance that a positive row scores above a negative one, a tie counting half; NaN if either kind is missing.
+
+    >>> area_under_curve(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]), np.ones(4))
+    0.875
+    """
+    _, rank = np.unique(score, return_inverse=True)
+    positives, negatives = (tally(rank, weights * rows, 0) for rows in (positive, ~positive))
+    pairs = positives.sum() * negatives.sum()
+    return float(positives @ (np.cumsum(negatives) - negatives / 2) / pairs) if pairs > 0 else np.nan
+
+
+# ---------------------------------------------------------------- replicates of people
 
 _FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
 

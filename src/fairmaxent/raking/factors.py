@@ -22,16 +22,18 @@ J. N. K. Rao, C. F. J. Wu, "Resampling inference with complex survey data", JASA
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InfeasibleError, InputError, Option, SolverError
+from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
 from fairmaxent.raking.conflict import conflict_error, find_conflict, forced_cells
-from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem, expanded
+from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem
 from fairmaxent.raking.survey import Survey
 
 TOLERANCE = 1e-14
@@ -49,7 +51,7 @@ _LEAST_SHARE = 1e-12  # of a level that is wanted at zero
 
 @dataclass(frozen=True, eq=False)
 class RakingSolution:
-    """The last point of a search, and whether the margins are met there."""
+    """The last point of a search."""
 
     point: RakingPoint
     steps: int
@@ -74,7 +76,9 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
         hessian = point.hessian() if dual.size <= DENSE_LEVELS else None
         following = None
         while following is None and damping <= _MOST_DAMPING:
-            following = _tried(point, _direction(point, hessian, damping))
+            direction = _direction(point, hessian, damping)
+            if float(point.gradient @ direction) < 0:  # which it is not if it is not a number
+                following = backtrack(dual.at, point, direction, trials=3, size=attrgetter("distance"), falls=0.99)
             damping = damping * 100 if following is None else max(damping / 100, _LEAST_DAMPING)
         if following is None:
             break
@@ -84,55 +88,22 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
 
 def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Reals:
     """−(H + μ diag t)⁻¹ g."""
-    added = damping * np.maximum(point.dual.wanted, _LEAST_SHARE)
-    if hessian is None:
-        return _direction_by_products(point, added)
+    scale = np.maximum(point.dual.wanted, _LEAST_SHARE)  # about the diagonal of H
+    added = damping * scale
+    if hessian is None:  # the closer the point, the more precise the step, so that the last are as good as Newton's
+        return conjugate_gradients(
+            lambda vector: point.times_hessian(vector) + added * vector,
+            point.gradient,
+            lambda vector: vector / scale,
+            enough=min(1e-3, point.distance) * point.distance,
+            most=_MOST_PRODUCTS,
+        )
     damped = hessian.copy()
     damped[np.diag_indices(len(damped))] += added
     try:
         return np.asarray(-np.linalg.solve(damped, point.gradient))
     except np.linalg.LinAlgError:
         return np.full(len(added), np.nan)
-
-
-def _direction_by_products(point: RakingPoint, added: Reals) -> Reals:
-    """The same by conjugate gradients: H is never formed, only multiplied with vectors.
-
-    The closer the point, the more precise the step, so that the last steps are as good as Newton's.
-    """
-    scale = np.maximum(point.dual.wanted, _LEAST_SHARE)  # about the diagonal of H
-    direction, rest = np.zeros(len(added)), -point.gradient
-    scaled = rest / scale
-    search, product = scaled, float(rest @ scaled)
-    enough = product * min(1e-2, point.distance) ** 2
-    for _ in range(_MOST_PRODUCTS):
-        image = point.times_hessian(search) + added * search
-        curvature = float(search @ image)
-        if curvature <= 0 or product <= enough:
-            break
-        direction = direction + product / curvature * search
-        rest = rest - product / curvature * image
-        scaled = rest / scale
-        product, before = float(rest @ scaled), product
-        search = scaled + product / before * search
-    return direction
-
-
-def _tried(point: RakingPoint, direction: Reals) -> RakingPoint | None:
-    """Take the step, or half of it, or twice: the dual must fall enough, or its gradient; None: neither does."""
-    slope = float(point.gradient @ direction)
-    if not slope < 0:  # also if it is not a number
-        return None
-    rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
-    for length in (1.0, 0.5, 0.25):
-        trial = point.dual.at(point.multipliers + length * direction)
-        falls = trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding
-        if falls or (trial.distance <= 0.99 * point.distance and trial.value <= point.value + rounding):
-            # A share that has to vanish falls by a factor e with each of Newton's steps, so a longer one is tried.
-            short = float(trial.gradient @ direction) < 0.3 * slope
-            farther = point.dual.at(point.multipliers + 2 * length * direction) if short else trial
-            return farther if farther.distance < trial.distance else trial
-    return None
 
 
 def check_solved(solution: RakingSolution) -> RakingPoint:
@@ -148,33 +119,26 @@ def check_solved(solution: RakingSolution) -> RakingPoint:
 _PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
 
 
-def solve_relaxed(problem: RakingProblem, start: Reals | None = None) -> RakingSolution:
+def solve_relaxed(problem: RakingProblem) -> RakingPoint:
     """Meet the margins that must be met, and come as close as possible to the others."""
     dual = _with_total(problem.dual())
-    solution = None
+    missable = np.zeros(dual.size)
+    for number in problem.relaxed:
+        missable[problem.blocks.slices[number]] = 1.0
+    point = dual.at(np.zeros(dual.size))
     for price in _PRICES:
-        solution = solve(replace(dual, slack=_slack(problem, dual, price)), start)
-        start = solution.point.multipliers
-    assert solution is not None
-    return solution
+        point = solve(replace(dual, slack=missable / price), point.multipliers).point
+    return point
 
 
 def _with_total(dual: RakingDual) -> RakingDual:
     """Add the total as a margin of one level, because the weights must add up to it even if all margins are missed."""
-    sizes = (*dual.blocks.levels, 1)
     return replace(
         dual,
-        blocks=Blocks(sizes, tuple((number,) for number in range(len(sizes)))),
+        blocks=Blocks.rooted((*dual.blocks.levels, 1), (0,)),
         codes=np.asfortranarray(np.column_stack([dual.codes, np.zeros(len(dual.codes), dtype=dual.codes.dtype)])),
         wanted=np.append(dual.wanted, 1.0),
     )
-
-
-def _slack(problem: RakingProblem, dual: RakingDual, price: float) -> Reals:
-    slack = np.zeros(dual.size)
-    for number in problem.relaxed:
-        slack[problem.blocks.slices[number]] = 1 / price
-    return slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +153,11 @@ class Factors:
 def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     """Find the factors of the cells, or say which margins contradict each other."""
     exact = replace(problem, relaxed=frozenset())
-    if _every_level_has_cells(exact):
-        solution = solve(exact.dual(), start)
+    dual = exact.dual()
+    if np.all((dual.level_sums(dual.masses) > 0) | (dual.wanted <= 0)):  # Newton's method has a chance
+        solution = solve(dual, start)
         if solution.converged:
-            return Factors(expanded(solution.point.factors, exact.used), solution.point.multipliers)
+            return Factors(_expanded(solution.point.factors, exact.used), solution.point.multipliers)
     conflict = find_conflict(exact)
     if conflict is None:
         return Factors(_on_the_boundary(exact), None)
@@ -202,14 +167,7 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     conflict = find_conflict(exact.restricted(kept)) if kept else None
     if conflict is not None:
         raise conflict_error(exact.restricted(kept), conflict)
-    solution = solve_relaxed(problem)
-    return Factors(expanded(solution.point.factors, problem.used), None, missed=True)
-
-
-def _every_level_has_cells(problem: RakingProblem) -> bool:
-    """Whether Newton's method has a chance: each wanted level has a cell that may get weight."""
-    reached = np.concatenate(problem.level_sums(np.where(problem.used, problem.masses, 0.0)))
-    return bool(np.all((reached > 0) | (problem.wanted <= 0)))
+    return Factors(_expanded(solve_relaxed(problem).factors, problem.used), None, missed=True)
 
 
 def _on_the_boundary(problem: RakingProblem) -> Reals:
@@ -225,7 +183,14 @@ def _on_the_boundary(problem: RakingProblem) -> Reals:
         wanted = np.maximum(problem.wanted - fixed, 0.0)
         rest = RakingDual(problem.blocks, np.asfortranarray(codes[free]), masses[free], wanted, problem.bounds)
         factors[free] = check_solved(solve(rest)).factors
-    return expanded(factors, kept)
+    return _expanded(factors, kept)
+
+
+def _expanded(factors: Reals, used: Mask) -> Reals:
+    """Factors of all cells, zero for those that get no weight."""
+    result = np.zeros(len(used))
+    result[used] = factors
+    return result
 
 
 _TRIES = 2  # draws for each replicate wanted, before it is given up

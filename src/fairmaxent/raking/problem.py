@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, Option
+from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.priors.packs import pair_weights
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.margins import MarginTarget
@@ -130,7 +130,7 @@ class RakingDual:
         if self.slack is not None:
             value += float(self.slack @ multipliers**2) / 2
             gradient += self.slack * multipliers
-        return RakingPoint(self, multipliers, value, gradient, factors)
+        return RakingPoint(multipliers, value, gradient, self, factors)
 
     def level_sums(self, shares: Reals) -> Reals:
         """Sum shares of cells by the levels of each margin."""
@@ -138,24 +138,11 @@ class RakingDual:
 
 
 @dataclass(frozen=True, eq=False)
-class RakingPoint:
-    """The dual and its derivatives at one λ."""
+class RakingPoint(SearchPoint):
+    """The dual and its derivatives at one λ; the gradient is achieved − wanted (+ λ/ρ)."""
 
     dual: RakingDual
-    multipliers: Reals
-    value: float
-    gradient: Reals  # achieved − wanted (+ λ/ρ)
     factors: Reals  # g of each cell
-
-    @property
-    def residual(self) -> float:
-        """max |gradient|: how far the worst level is from its wanted share."""
-        return float(np.abs(self.gradient).max())
-
-    @property
-    def distance(self) -> float:
-        """√Σ gradient²: in contrast to the residual, every level counts."""
-        return float(np.linalg.norm(self.gradient))
 
     @property
     def curvature(self) -> Reals:
@@ -189,7 +176,7 @@ class RakingProblem:
     @cached_property
     def blocks(self) -> Blocks:
         """One block per margin."""
-        return Blocks(tuple(len(margin.wanted) for margin in self.margins), _each(len(self.margins)))
+        return Blocks.rooted([len(margin.wanted) for margin in self.margins], (0,))
 
     @cached_property
     def codes(self) -> Codes:
@@ -224,22 +211,7 @@ class RakingProblem:
         merged = tuple(replace(margin, cells=margin.cells[first]) for margin in chosen)
         return RakingProblem(merged, tally(cell.reshape(-1), self.masses, len(first)), self.bounds)
 
-    def level_sums(self, shares: Reals) -> list[Reals]:
-        """Sum shares of the cells by the levels of each margin."""
-        return [tally(margin.cells, shares, len(margin.wanted)) for margin in self.margins]
-
     def describe(self, level: int) -> str:
         """Name a level by its position among the levels of all margins."""
         number = next(number for number, part in enumerate(self.blocks.slices) if level < part.stop)
         return self.margins[number].describe(level - self.blocks.slices[number].start)
-
-
-def _each(count: int) -> tuple[tuple[int], ...]:
-    return tuple((number,) for number in range(count))
-
-
-def expanded(factors: Reals, used: NDArray[np.bool_]) -> Reals:
-    """Factors of all cells, zero for those that get no weight."""
-    result = np.zeros(len(used))
-    result[used] = factors
-    return result

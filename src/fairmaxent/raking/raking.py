@@ -222,7 +222,7 @@ class Raking:
         return join_weights(
             lazy,
             domain,
-            Blocks(domain.sizes, tuple((index,) for index in range(len(domain.sizes)))),
+            Blocks.rooted(domain.sizes, (0,)),
             survey.table,
             self.factors * self._per_row,
             weight=survey.weight,
@@ -251,8 +251,8 @@ def rake(
 ) -> Raking:
     """Find weights that give a table known margins, and otherwise change as little as possible.
 
-    Raises :class:`fairmaxent.ConflictError` if no weights meet the margins; it names the smallest set of margins that
-    contradict each other.
+    Raises :class:`fairmaxent.errors.ConflictError` if no weights meet the margins; it names the smallest set of margins
+    that contradict each other.
 
     Parameters
     ----------

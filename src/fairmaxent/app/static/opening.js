@@ -7,7 +7,7 @@ import { drawReading } from "./reading.js";
 export function drawOpen(section, { examples, most, opened, unread, forms, openFile, openDemo, readAgain, busy }) {
   const id = newId("file");
   const input = h("input", {
-    type: "file", id, class: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz,.zst",
+    type: "file", id, class: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz",
     onchange: () => input.files.length && openFile(input.files[0]),
   });
   const drop = h("div", { class: "drop" },

@@ -1,0 +1,138 @@
+"""How documents write numbers and names."""
+
+from __future__ import annotations
+
+import math
+
+_READABLE = 1e15  # longer numbers are written with an exponent
+
+# In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
+_SLACK = 1e-6
+
+
+def percent(share: float | None) -> str:
+    """Write a share, with more digits if it is small; a dash if there is none.
+
+    >>> percent(0.2), percent(0.0002), percent(1e-7), percent(0.0), percent(None)
+    ('20.0%', '0.02%', '<0.01%', '0.0%', '–')
+    >>> percent(1 / 16), percent(1 / 16 - 1e-12), percent(1 / 16 + 1e-12)
+    ('6.3%', '6.3%', '6.3%')
+    """
+    if share is None:
+        return "–"
+    if 0 < share < 0.0001:
+        return "<0.01%"
+    digits = 2 if 0 < share < 0.001 else 1
+    return f"{rounded(100 * share, digits):.{digits}f}%"
+
+
+def rounded(value: float, digits: int) -> float:
+    """Round as people do, a half away from zero, so that equal values computed in two ways look equal.
+
+    >>> rounded(6.25, 1), rounded(-6.25, 1), rounded(6.2499999999, 1), rounded(6.24, 1)
+    (6.3, -6.3, 6.3, 6.2)
+    """
+    step = 10.0**digits
+    return math.copysign(math.floor(abs(value) * step + 0.5 + _SLACK) / step, value)
+
+
+def times(multiple: float) -> str:
+    """Write a multiple, with a digit after the point if it is small.
+
+    >>> times(2.345), times(924.4), times(3e124)
+    ('2.3', '924', '3e+124')
+    """
+    if multiple >= _READABLE:
+        return f"{multiple:.0e}"
+    digits = 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"
+
+
+def nats(distance: float) -> str:
+    """Write a distance; a zero has no sign, whatever rounding made of it.
+
+    >>> nats(0.25), nats(-1e-17)
+    ('0.2500', '0.0000')
+    """
+    return f"{round(distance, 4) + 0.0:.4f}"
+
+
+def more(count: int, what: str) -> str:
+    """Count what is not shown.
+
+    >>> more(1, "level"), more(2, "level")
+    ('1 more level', '2 more levels')
+    """
+    return f"{count:,} more {what}{'s' if count != 1 else ''}"
+
+
+def points(before: float | None, after: float | None) -> str:
+    """Write a change of a share in percentage points, with its sign.
+
+    >>> points(0.25, 0.5), points(0.5, 0.25)
+    ('+25.0', '−25.0')
+    """
+    if before is None or after is None:
+        return "–"
+    change = rounded(100 * (after - before), 1)
+    return f"{change:+.1f}".replace("-", "−") if change else "0.0"
+
+
+def factor(multiple: float) -> str:
+    """Write how many times as large a share is; below ten with two digits.
+
+    >>> factor(0.2234), factor(1.0), factor(2.24), factor(1240.3)
+    ('0.22', '1.0', '2.2', '1,240')
+    """
+    digits = 2 if multiple < 0.995 else 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"
+
+
+def short_name(name: str, most: int) -> str:
+    """Cut long names of columns and levels in their middle; of "column = level", each side for itself.
+
+    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
+    ('reli…dent = none at all', 'sex = f, age = 9')
+    """
+    if len(name) <= most:
+        return name
+    pairs = [pair.partition(" = ") for pair in name.split(", ")]
+    room = max(most // len(pairs), 12)
+    return ", ".join(
+        f"{_middle_cut(column, room * 2 // 5)} = {_middle_cut(level, room * 3 // 5)}"
+        if level
+        else _middle_cut(column, room)
+        for column, _, level in pairs[: max(most // 12, 1)]
+    )
+
+
+def _middle_cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 3 // 5
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a long text after a sentence, or else after a word.
+
+    >>> shortened("It is short.", 20), shortened("First this. Then that, and more.", 20)
+    ('It is short.', 'First this. …')
+    >>> shortened("one two three four", 12)
+    'one two …'
+    """
+    if len(text) <= most:
+        return text
+    room = text[: most - 1]
+    stop = room.rfind(". ")
+    kept = room[: stop + 1] if stop >= most // 3 else room[: max(room.rfind(" "), most // 3)]
+    return f"{kept} …"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,236 @@
+"""Tables written as Excel workbooks, row by row: numbers and dates with their types, texts never as formulas or links.
+
+The file depends on the table only, not on when it is written.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+from xml.sax.saxutils import escape
+
+from fairmaxent.data.frames import load_library
+from fairmaxent.errors import LimitError, cut
+
+MOST_SHEET_ROWS = 1_048_576
+"""How many rows a sheet can have."""
+LONGEST_SHEET_CELL = 32_767
+"""How many characters a cell can have."""
+
+MOST_SHEET_COLUMNS = 16_384
+"""How many columns a sheet can have."""
+
+_BATCH = 10_000  # rows
+_FIRST_STYLE = 164  # the first number of a format that is not built in
+_EPOCH = dt.datetime(1899, 12, 30)
+_FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or not at all
+_MOST_WHOLE = 10**15  # beyond this, Excel shows zeros in place of digits
+_SHOWN_AS = {"date": "yyyy-mm-dd", "moment": "yyyy-mm-dd hh:mm:ss", "time": "hh:mm:ss"}  # each is a style
+# What XML cannot hold, a carriage return, which it would change, and what looks like such an escape already.
+_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+
+
+def write_xlsx(frame: Any, file: IO[bytes]) -> tuple[str, ...]:
+    """Write a polars table or lazy frame to an open file, and return what could not be written as it was."""
+    table = frame.lazy().collect()
+    check_sheet_rows(len(table))
+    if table.width > MOST_SHEET_COLUMNS:
+        raise LimitError(f"a sheet has at most {MOST_SHEET_COLUMNS:,} columns; write the table as CSV or Parquet")
+    kinds = [_kind(column) for column in table]
+    as_text = [not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)]
+    kinds = ["text" if changed else kind for kind, changed in zip(kinds, as_text, strict=True)]
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in _FIXED.items():
+            archive.writestr(_entry(name), _DECLARATION + text)
+        with archive.open(_entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
+            for text in _sheet(table, kinds):
+                sheet.write(text.encode())
+    changed = ", ".join(repr(cut(name)) for name in itertools.compress(table.columns, as_text))
+    return (f"a sheet cannot hold the numbers or dates of {changed}, so they were written as text",) if changed else ()
+
+
+def check_sheet_rows(rows: int) -> None:
+    """Refuse more rows than fit in a sheet below a header."""
+    if rows >= MOST_SHEET_ROWS:
+        raise LimitError(
+            f"a sheet has at most {MOST_SHEET_ROWS:,} rows, and {rows:,} below a header are too many; write the table "
+            "as CSV or Parquet"
+        )
+
+
+# ---------------------------------------------------------------- cells
+
+
+def _kind(column: Any) -> str:
+    """How the cells of a column are written."""
+    polars = load_library("polars")
+    dtype = column.dtype
+    if dtype == polars.Boolean:
+        return "truth"
+    if dtype.is_integer() or dtype.is_float():
+        return "number"
+    if dtype == polars.Date:
+        return "date"
+    if dtype == polars.Datetime and dtype.time_zone is None:
+        return "moment"
+    return "time" if dtype == polars.Time else "text"
+
+
+def _fits(column: Any, kind: str) -> bool:
+    """Whether a sheet can hold all values of a column to the last digit."""
+    if kind == "number" and column.dtype.is_integer():
+        return not ((column >= _MOST_WHOLE) | (column <= -_MOST_WHOLE)).any()
+    if kind == "number":
+        return not column.is_infinite().any()
+    if kind in ("text", "truth", "time") or not column.drop_nulls().len():
+        return True
+    if kind == "moment" and (column.dt.microsecond() % 1000 != 0).any():
+        return False
+    return bool(column.dt.date().min() >= _FIRST_DAY)
+
+
+def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
+    """The beginning and the end of each cell of a column as XML, and what stands between; None for a missing value."""
+    if kind == "text":
+        texts = [None if text is None else _text(text, column.name) for text in _as_text(column).to_list()]
+        return _TEXT_START, _TEXT_END, texts
+    write = _WRITE[kind]
+    values = [None if value is None or value != value else write(value) for value in column.to_list()]
+    style = f' s="{[*_SHOWN_AS].index(kind) + 1}"' if kind in _SHOWN_AS else ' t="b"' if kind == "truth" else ""
+    return f'"{style}><v>', "</v></c>", values
+
+
+def _as_text(column: Any) -> Any:
+    polars = load_library("polars")
+    if column.dtype == polars.Datetime:
+        return column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
+    return column.cast(polars.String)
+
+
+def _days(value: dt.date) -> str:
+    if not isinstance(value, dt.datetime):
+        return str((value - _EPOCH.date()).days)
+    gap = value - _EPOCH
+    return repr(gap.days + _fraction(value.time()))
+
+
+def _fraction(value: dt.time) -> float:
+    seconds = value.hour * 3600 + value.minute * 60 + value.second
+    return (seconds * 1_000_000 + value.microsecond) / 86_400_000_000
+
+
+_WRITE: dict[str, Callable[[Any], str]] = {
+    "truth": lambda value: "1" if value else "0",
+    "number": repr,
+    "date": _days,
+    "moment": _days,
+    "time": lambda value: repr(_fraction(value)),
+}
+
+
+def _text(text: str, name: str) -> str:
+    if len(text) > LONGEST_SHEET_CELL:
+        raise LimitError(
+            f"a cell of a sheet has at most {LONGEST_SHEET_CELL:,} characters, and one in column {cut(name)!r} has "
+            f"{len(text):,}; write the table as CSV or Parquet"
+        )
+    return escape(_escaped(text))
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
+
+
+# ---------------------------------------------------------------- sheet
+
+
+def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
+    yield _SHEET_START
+    letters = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
+    names = [_text(name, name) for name in table.columns]
+    yield _row(1, [f"{start}1{_TEXT_START}{name}{_TEXT_END}" for start, name in zip(letters, names, strict=True)])
+    number = 2
+    for piece in table.iter_slices(_BATCH):
+        held = [_cells(column, kind) for column, kind in zip(piece, kinds, strict=True)]
+        yield "".join(_rows(held, letters, number))
+        number += len(piece)
+    yield "</sheetData></worksheet>"
+
+
+def _rows(held: Sequence[tuple[str, str, list[str | None]]], letters: Sequence[str], first: int) -> Iterator[str]:
+    around = [(letter, start, end) for letter, (start, end, _) in zip(letters, held, strict=True)]
+    for number, row in enumerate(zip(*(values for _, _, values in held), strict=True), first):
+        cells = [
+            f"{letter}{number}{start}{value}{end}"
+            for (letter, start, end), value in zip(around, row, strict=True)
+            if value is not None
+        ]
+        yield _row(number, cells)
+
+
+def _row(number: int, cells: Sequence[str]) -> str:
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+def _letters(column: int) -> str:
+    """The name of a column, counted from 0.
+
+    >>> _letters(0), _letters(25), _letters(26)
+    ('A', 'Z', 'AA')
+    """
+    letters = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o600 << 16
+    return entry
+
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_STYLES = {_FIRST_STYLE + index: code for index, code in enumerate(_SHOWN_AS.values())}
+_FORMATS = "".join(f'<numFmt numFmtId="{number}" formatCode="{code}"/>' for number, code in _STYLES.items())
+_LOOKS = "".join(
+    f'<xf numFmtId="{number}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>' for number in _STYLES
+)
+_FIXED = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="xml" ContentType="application/xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>'
+    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_TYPE}.worksheet+xml"/>'
+    f'<Override PartName="/xl/styles.xml" ContentType="{_TYPE}.styles+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    f'<Relationship Id="rId1" Type="{_DOCUMENT}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    f'<Relationship Id="rId1" Type="{_DOCUMENT}/worksheet" Target="worksheets/sheet1.xml"/>'
+    f'<Relationship Id="rId2" Type="{_DOCUMENT}/styles" Target="styles.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_DOCUMENT}"><sheets>'
+    '<sheet name="Table" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts count="{len(_STYLES)}">{_FORMATS}</numFmts>'
+    '<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
+    '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
+    '</fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
+    '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
+    f'<cellXfs count="{len(_STYLES) + 1}"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>{_LOOKS}'
+    '</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
+}
+_SHEET_START = f'{_DECLARATION}<worksheet xmlns="{_MAIN}"><sheetData>'
+_TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"

@@ -1,0 +1,270 @@
+"""Reading a file: what may be said about how it is read, its bytes, and the table that it becomes.
+
+A pipe can be read only once, so nothing looks into a file before this does, unless it is a regular file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, get_args
+
+from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
+from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean, spelled
+from fairmaxent.options import documented, option
+
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
+
+STANDARD = "-"  # stdin or stdout
+Decimal = Literal[",", "."]
+DateOrder = Literal["dmy", "mdy"]
+Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are options
+
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_GZIP_CHUNK = 1 << 16  # becomes at most a thousand times as large
+_LEAST_MEMORY = 3  # bytes of memory that each byte of a table takes, whatever its format
+_GZIP_FORMAT = 31  # what zlib calls a window of 15 bits inside a gzip file
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a file becomes a table; what is not given is detected."""
+
+    input_format: str | None = option(
+        None, doc="By default taken from the first bytes, then from the suffix, else CSV."
+    )
+    sheet: str | int | None = option(
+        None,
+        text="sheet",
+        label="Sheet",
+        help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
+        doc="Name or number of the sheet of a workbook; by default the first that holds a table.",
+    )
+    skip_lines: int | None = option(
+        None,
+        text="whole",
+        least=0,
+        label="Lines above the header",
+        help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
+        doc="How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else "
+        "can be meant.",
+    )
+    skip_last: int | None = option(
+        None,
+        text="whole",
+        least=0,
+        label="Rows to leave out at the end",
+        help="How many rows to leave out at the end, such as sums and remarks.",
+        doc="How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.",
+    )
+    delimiter: str | None = option(
+        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default.", doc="Of a CSV."
+    )
+    encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
+    decimal: Decimal | None = option(
+        None,
+        choices=(",", "."),
+        label="Decimal mark",
+        help="Decimal mark of a CSV; detected by default.",
+        doc="Decimal mark of numbers in text. By default a point; if the comma does not separate cells, also a comma, "
+        "in a column whose cells are all such numbers.",
+    )
+    date_order: DateOrder | None = option(
+        None,
+        choices=get_args(DateOrder),
+        label="Order of dates",
+        help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
+        doc='Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as '
+        "dates if one of its days, or another column, shows the order.",
+    )
+    missing: Sequence[str] = option(
+        (),
+        text="texts",
+        metavar="TEXT",
+        label="Marks of missing values",
+        help="Text of a cell that means missing; repeatable. Replaces the default: "
+        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        page_help="Text of a cell that means missing; several are separated by commas. They replace the default: "
+        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        doc="Cells of a CSV or a sheet that stand for a missing value; by default `MISSING`.",
+    )
+    columns: Sequence[str] | None = option(
+        None,
+        text="columns",
+        label="Names of the columns",
+        help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
+        doc="Names of the columns, for a CSV or a sheet without a header.",
+    )
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """What a result can keep of the form of its input: the format, and how a CSV is written."""
+
+    format: str
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    has_mark: bool = False  # it begins with the mark of its encoding (BOM)
+
+    @property
+    def is_office(self) -> bool:
+        """Whether an office would miss it in a result written as programs do; no program writes a workbook unasked."""
+        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8" and not self.has_mark
+        return self.format == "xlsx" or not plain
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of a file in this form."""
+        return f".{self.format}"
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table that was read, and what the user should know about how it was read."""
+
+    frame: Any  # a polars DataFrame, or a LazyFrame if it is not in memory
+    remarks: tuple[Remark, ...] = ()
+    whole: Any = None  # the same table with the columns that were left out; None: no column was
+    form: TableForm = TableForm("parquet")  # how it is written, so that a result can be written like it
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The columns that were left out."""
+        if self.whole is None:
+            return ()
+        kept = self.frame.collect_schema().names()
+        return tuple(name for name in self.whole.collect_schema().names() if name not in kept)
+
+    @property
+    def may_end_in_sum(self) -> bool:
+        """Whether the last row looks like a sum or a remark, and was read as data."""
+        return any(Option("skip_last", 1) in remark for remark in self.remarks if not isinstance(remark, str))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks as sentences, with options as Python spells them."""
+        return self.notes_spelled(str)
+
+    def notes_spelled(self, spell: Callable[[Option], str]) -> tuple[str, ...]:
+        """The remarks as sentences, with their options spelled by ``spell``."""
+        return tuple(remark if isinstance(remark, str) else spelled(remark, spell) for remark in self.remarks)
+
+
+# ---------------------------------------------------------------- bytes
+
+
+def read_content(path: str | os.PathLike[str]) -> bytes:
+    """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
+    content = _raw(path)
+    return _from_gzip(content, path) if content.startswith(_GZIP) else content
+
+
+def _raw(path: str | os.PathLike[str]) -> bytes:
+    try:
+        if path == STANDARD:
+            if sys.stdin is None:
+                raise StorageError("stdin is closed; name a file, or pass the table through a pipe")
+            return _read_stream(sys.stdin.buffer, "stdin")
+        with open(path, "rb") as file:
+            kind = os.fstat(file.fileno())
+            if stat.S_ISREG(kind.st_mode):
+                need_memory(_LEAST_MEMORY * kind.st_size, f"reading {path}", "take a part of the rows")
+                return file.read()
+            if stat.S_ISCHR(kind.st_mode) and not file.isatty():
+                raise StorageError(f"{path} is a device, not a file; pass a table")
+            return _read_stream(file, path)
+    except IsADirectoryError as problem:
+        raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, StorageError | LimitError):
+            raise
+        raise StorageError(f"cannot read {path}: {reason_of(problem)}; {_nearby(Path(path))}") from problem
+
+
+def _read_stream(stream: BinaryIO, name: object) -> bytes:
+    """Read a stream, whose size is not known, up to the limit of memory."""
+    chunk = stream.read(_CHUNK)
+    if chunk and not chunk.strip(b"\0"):
+        raise StorageError(f"{name} is not a table: it begins with {len(chunk):,} zeros; pass a table, e.g. a CSV file")
+    buffer, most = io.BytesIO(), memory_limit() / _LEAST_MEMORY
+    while chunk:
+        buffer.write(chunk)
+        if buffer.tell() > most:
+            raise LimitError(
+                f"{name} does not end within {memory_text(most)}, and each byte of a table takes at least "
+                f"{_LEAST_MEMORY} of memory; take a part of the rows, or raise the limit with ",
+                Option("max_memory"),
+            )
+        chunk = stream.read(_CHUNK)
+    return buffer.getvalue()
+
+
+def reason_of(problem: OSError | ValueError) -> str:
+    """Return what the system says, without the path; a ValueError means a null character in the path."""
+    return str(getattr(problem, "strerror", None) or problem)
+
+
+def _nearby(path: Path) -> str:
+    """Suggest what a mistyped path may have meant."""
+    with contextlib.suppress(OSError, ValueError):
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        hint = did_you_mean(path.name, names)
+        if not path.exists() and hint.startswith("did you mean"):
+            return hint
+    return "check the path and its permissions"
+
+
+# ---------------------------------------------------------------- decompression
+
+
+def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
+    """Refuse a compressed file that would become too large: a few bytes can stand for many."""
+    by_size = max(FREELY_INFLATED, MOST_INFLATION * len(content))
+    most = min(by_size, memory_limit() / _LEAST_MEMORY)
+    if size <= most:
+        return
+    by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
+    raise LimitError(
+        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
+        "which is beyond the limit; ",
+        *(by_memory if most < by_size else (remedy,)),
+    )
+
+
+def _from_gzip(content: bytes, path: object) -> bytes:
+    """Decompress a gzip file, which may have several members; zeros may follow the last."""
+    buffer = io.BytesIO()
+    try:
+        for part in _gzip_parts(content):
+            buffer.write(part)
+            check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
+    except zlib.error as problem:
+        raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
+    return buffer.getvalue()
+
+
+def _gzip_parts(content: bytes) -> Iterator[bytes]:
+    """Decompress a piece at a time; a file can have many members, so what follows one must not be copied each time."""
+    member, rest = None, b""
+    for start in range(0, len(content), _GZIP_CHUNK):
+        rest += content[start : start + _GZIP_CHUNK]
+        while rest := rest if member else rest.lstrip(b"\0"):
+            member = member or zlib.decompressobj(wbits=_GZIP_FORMAT)
+            yield member.decompress(rest)
+            rest = member.unused_data
+            if not member.eof:
+                break
+            member = None
+    if member is not None:
+        raise zlib.error("its end is missing")

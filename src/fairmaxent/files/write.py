@@ -1,0 +1,370 @@
+"""Files that appear complete or not at all: each is written beside its target, flushed to disk, then given its name.
+
+Of several files, all are complete before the first gets its name. Files that hold people's rows can be read by their
+owner only, unless asked otherwise; a file that is replaced keeps its permissions.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from fairmaxent.errors import InputError, LimitError, Option, StorageError
+from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
+from fairmaxent.files.reading import STANDARD, TableForm, reason_of
+
+Name = str | os.PathLike[str]
+
+_BEGINNING = ".fairmaxent-"  # of the names of temporary files
+# What a file system answers that has no hard links, or no permissions.
+_UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
+
+# ---------------------------------------------------------------- temporary files
+
+# Held while one is made; whoever ends the process takes it, so that nothing appears after the last was removed.
+MAKING = threading.RLock()
+_unfinished: dict[Path, int] = {}  # and the process that made it: a forked one must not remove it
+
+
+def new_temporary(parent: Path, suffix: str = "", *, folder_mode: int | None = None) -> Path:
+    """Make an empty file that only its owner can read, or a folder; it goes when the process ends, if not before."""
+    path = parent / f"{_BEGINNING}{os.urandom(8).hex()}{suffix}"
+    with MAKING:
+        _unfinished[path] = os.getpid()  # first: an interrupt can come at any point
+        if folder_mode is None:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        else:
+            os.mkdir(path, folder_mode)
+    return path
+
+
+def remove(path: Path) -> None:
+    """Remove a temporary file, or a folder with everything in it, if it is still there."""
+    for _ in range(2):  # a failure may pass
+        with contextlib.suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                import shutil  # slow to import
+
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            _unfinished.pop(path, None)
+            return
+
+
+@atexit.register
+def remove_all() -> None:
+    """Remove everything unfinished of this process, which is about to end."""
+    for path, process in list(_unfinished.items()):
+        if process == os.getpid():
+            remove(path)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what other processes left unfinished in a folder that none of them writes to any more."""
+    for path in folder.glob(f"{_BEGINNING}*"):
+        remove(path)
+
+
+@contextlib.contextmanager
+def private_folder(parent: Path) -> Iterator[Path]:
+    """A folder that only its owner can look into, and that is gone at the end."""
+    folder = new_temporary(parent, folder_mode=0o700)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+# ---------------------------------------------------------------- one file
+
+
+def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
+    """Write a file completely or not at all, and replace an existing one.
+
+    ``readable``: other users may read it, if the umask allows.
+    """
+    with write_errors(path):
+        target = _target_of(path)
+        temporary = new_temporary(_folder_for(target), target.suffix)
+        try:
+            with open_temporary(temporary) as file:
+                file.write(content)
+            _complete(temporary, target, readable=readable)
+            _give_name(temporary, target, force=True)
+        finally:
+            remove(temporary)
+
+
+def open_temporary(path: Path) -> IO[bytes]:
+    """Open a temporary file for writing."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb")
+
+
+@contextlib.contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn the system's errors into one that names the file that was to be written."""
+    try:
+        yield
+    except (StorageError, LimitError):
+        raise
+    except (OSError, ValueError) as problem:
+        raise StorageError(f"cannot write {path}: {reason_of(problem)}; choose another location") from problem
+
+
+def _target_of(path: Name) -> Path:
+    """Follow links, so that the file is replaced and not the link to it."""
+    return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
+
+
+def _folder_for(target: Path) -> Path:
+    """The target's own folder, or the system's folder for temporary files if the target is a device or a pipe."""
+    import tempfile  # slow to import
+
+    return Path(tempfile.gettempdir()) if _is_special(target) else target.parent
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe, which is written to and not replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _complete(temporary: Path, target: Path, *, readable: bool) -> None:
+    """Flush a file to disk, with the permissions it is to have; a device or a pipe gets the content now."""
+    with temporary.open("rb") as file:
+        if _is_special(target):
+            import shutil  # slow to import
+
+            with target.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        _set_permissions(temporary, target, 0o666 if readable else 0o600)
+        os.fsync(file.fileno())
+
+
+def _set_permissions(temporary: Path, target: Path, mode: int) -> None:
+    """Give the permissions of what is replaced, or else this mode as far as the umask allows."""
+    allowed = target.stat().st_mode & 0o777 if target.exists() else mode & ~_umask()
+    try:
+        os.chmod(temporary, allowed)
+    except OSError as problem:
+        if problem.errno not in _UNSUPPORTED:
+            raise
+
+
+def _umask() -> int:
+    """The umask, which can only be read by setting it: to one that lets no file of another thread be too open."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _give_name(temporary: Path, target: Path, *, force: bool) -> None:
+    """Put a complete file or folder in its place; without ``force``, only if nothing else has the name."""
+    if _is_special(target):
+        return
+    if force:
+        os.replace(temporary, target)
+    elif temporary.is_dir():
+        os.rename(temporary, target)  # fails if the folder is there and not empty
+    else:
+        _give_new_name(temporary, target)
+    with contextlib.suppress(OSError):  # so that a power cut cannot take the name; some file systems cannot say
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _give_new_name(temporary: Path, target: Path) -> None:
+    """Give a file a name that nothing else has, whatever has happened since that was checked."""
+    try:
+        try:
+            os.link(temporary, target)
+        except OSError as problem:
+            if problem.errno not in _UNSUPPORTED:
+                raise
+            # Without hard links: take the name with an empty file, and replace that.
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+            try:
+                os.replace(temporary, target)
+            except BaseException:
+                os.unlink(target)
+                raise
+    except FileExistsError as problem:
+        raise StorageError(
+            f"{target} was made by another program in the meantime, and is left as it is; use ",
+            Option("force"),
+            " to replace it, or name another file",
+        ) from problem
+
+
+# ---------------------------------------------------------------- several files
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """A target, and where its content is written until it is complete."""
+
+    target: Path
+    temporary: Path
+    readable: bool
+    is_folder: bool
+
+
+class Staging:
+    """Files and folders, all of which are complete before the first gets its name.
+
+    The targets are checked at the start. Each is then written to the path that `path_for` returns, beside its target.
+    Without ``force`` a name that another program has taken in the meantime is refused. Only the user can read the
+    results, except those named in ``readable``.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Name],
+        *,
+        folders: Sequence[Name] = (),
+        force: bool = False,
+        readable: Sequence[Name] = (),
+    ) -> None:
+        named = [target for target in targets if target != STANDARD]
+        # Links are followed once: somebody may put another one there before the end.
+        paths = [*(_checked_file(name, force=force) for name in named), *map(_checked_folder, folders)]
+        repeated = next((path for path in paths if paths.count(path) > 1), None)
+        if repeated is not None or list(targets).count(STANDARD) > 1:
+            raise InputError(f"{repeated or 'stdout'} would be written twice; give each output its own name")
+        self._force = force
+        self._staged: dict[Path, _Staged] = {}
+        shared = set(map(Path, readable))
+        try:
+            for number, (name, path) in enumerate(zip(map(Path, [*named, *folders]), paths, strict=True)):
+                self._staged[name] = _stage(path, readable=name in shared, is_folder=number >= len(named))
+        except BaseException:
+            self._remove()
+            raise
+
+    def path_for(self, target: Name) -> Path:
+        """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
+        return self._staged[Path(target)].temporary
+
+    def write_table(
+        self,
+        frame: Any,
+        target: Name,
+        *,
+        format: str | None = None,
+        schema: Any = None,
+        form: TableForm | None = None,
+    ) -> tuple[str, ...]:
+        """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
+
+        ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
+        ``form`` is the form of a file that was read, for a result in the same form; what could not be kept is returned.
+        """
+        if target == STANDARD:
+            return write_on_stdout(frame, format=format, schema=schema, form=form)
+        with write_errors(Path(target)), open_temporary(self.path_for(target)) as file:
+            return write_to_file(frame, file, target, format=format, schema=schema, form=form)
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
+        try:
+            if kind is None:
+                self._publish()
+            elif isinstance(problem, OSError | StorageError):
+                self._name_targets(problem)
+        finally:
+            self._remove()
+
+    def _publish(self) -> None:
+        for each in self._staged.values():
+            with write_errors(each.target):
+                if not each.temporary.stat().st_size:
+                    raise StorageError(f"cannot write {each.target}: there is nothing to write; report this as a bug")
+                if each.is_folder:
+                    _set_permissions(each.temporary, each.target, 0o777 if each.readable else 0o700)
+                else:
+                    _complete(each.temporary, each.target, readable=each.readable)
+        for each in self._staged.values():
+            with write_errors(each.target):
+                _give_name(each.temporary, each.target, force=self._force and not each.is_folder)
+
+    def _name_targets(self, problem: OSError | StorageError) -> None:
+        """Let an error name the file that was asked for, and not the temporary one, which is gone when it is read."""
+        names = {str(each.temporary): str(each.target) for each in self._staged.values()}
+        if isinstance(problem, StorageError):
+            parts = [_replaced(part, names) if isinstance(part, str) else part for part in problem.parts]
+            StorageError.__init__(problem, *parts)
+        elif isinstance(problem.filename, str | os.PathLike):
+            problem.filename = _replaced(str(problem.filename), names)
+
+    def _remove(self) -> None:
+        for each in self._staged.values():
+            remove(each.temporary)
+
+
+def _stage(path: Path, *, readable: bool, is_folder: bool) -> _Staged:
+    parent = _folder_for(path)
+    mode = (0o777 if readable else 0o700) if is_folder else None  # the workers of a cluster may be other users
+    try:
+        return _Staged(path, new_temporary(parent, path.suffix, folder_mode=mode), readable, is_folder)
+    except (OSError, ValueError) as problem:
+        raise StorageError(f"cannot write in {parent}: {reason_of(problem)}; choose another location") from problem
+
+
+def _replaced(text: str, names: Mapping[str, str]) -> str:
+    for name, other in names.items():
+        text = text.replace(name, other)
+    return text
+
+
+def _checked_file(target: Name, *, force: bool) -> Path:
+    """Refuse a target that cannot be written, before any work."""
+    with write_errors(Path(target)):
+        path = _target_of(target)
+        if path.is_dir() or os.fspath(target).endswith("/"):
+            raise StorageError(f"{path} is a folder; name a file in it")
+        if path.is_symlink():  # links were followed, so this one has no end
+            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
+        if not path.parent.is_dir():
+            raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+        if path.exists() and not _is_special(path) and not force:
+            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
+        return path
+
+
+def _checked_folder(target: Name) -> Path:
+    """Refuse anything that exists already, except an empty folder; return its absolute path, valid in any process."""
+    try:
+        folder = Path(os.path.realpath(target))
+        entry = next(folder.iterdir(), None) if folder.exists() else None
+    except (OSError, ValueError) as problem:
+        raise StorageError(f"cannot write into {target}: {reason_of(problem)}; name a new folder") from problem
+    if entry is not None:
+        raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
+    if os.path.ismount(folder):
+        raise StorageError(f"{target} is a mounted volume; name a new folder in it")
+    return folder
+
+
+def write_table(
+    frame: Any, path: Name, *, format: str | None = None, form: TableForm | None = None, force: bool = False
+) -> tuple[str, ...]:
+    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets format and compression.
+
+    ``form``, of a table that was read, writes the table in the same form; what could not be kept is returned.
+    """
+    output_format(path, format, form)
+    with Staging([path], force=force) as staging:
+        return staging.write_table(frame, path, format=format, form=form)

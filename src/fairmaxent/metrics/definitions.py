@@ -1,0 +1,373 @@
+"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted distribution, and what they compare.
+
+For an outcome y, true outcomes Y, predictions Ŷ and a group g, the *true positive rate* is P(Ŷ = y | Y = y, g) and the
+*false positive rate* is P(Ŷ = y | Y ≠ y, g). Equal opportunity and equalised odds were introduced by M. Hardt, E. Price
+and N. Srebro (2016), Equality of Opportunity in Supervised Learning.
+
+The *demographic disparity* of a group is its share of the people without the favourable outcome, minus its share of
+those with it (Wachter, Mittelstadt and Russell, 2021): above 0, the group is overrepresented among those turned away.
+Within strata, it is the mean over the strata, weighted by their sizes, so that it is 0 if the outcome does not depend
+on the group in any stratum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.roles import GroupsOption, WithinOption
+from fairmaxent.data.table import tally
+from fairmaxent.errors import InputError, LevelError, did_you_mean_level
+from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.metrics.group_rates import (
+    GroupedTable,
+    Number,
+    Rate,
+    group_text,
+    left_out_text,
+    pair_text,
+    worst_ratio,
+)
+from fairmaxent.metrics.groups import (
+    Comparison,
+    GroupedRows,
+    Label,
+    MeasuredRows,
+    StratumLevels,
+    code_of,
+    favourable_codes,
+    levels_of,
+    one_favourable,
+    outcome_column,
+    probabilities_of,
+    stratum_text,
+)
+from fairmaxent.metrics.intervals import Interval, interval_text
+
+# ---------------------------------------------------------------- shares and rates of groups
+
+
+def representation_rate(
+    data: Any,
+    protected: str | Sequence[str],
+    *,
+    groups: GroupsOption = "each",
+    within: WithinOption = None,
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Rate:
+    """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
+
+    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
+    counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
+    compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
+    or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
+    are compared instead of values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those of their
+    own stratum, and the worst stratum counts.
+    """
+    compared = Comparison(protected, groups, weight, missing, domain, within=within)
+    parts = (part for rows in compared.grouped(data) for part in rows.parts())
+    return worst_ratio(map(GroupedTable.of_shares, parts), confidence)
+
+
+def statistical_rate(
+    data: Any,
+    outcome: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object = None,
+    as_probability: bool = False,
+    groups: GroupsOption = "each",
+    within: WithinOption = None,
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Rate:
+    """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
+
+    `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
+    the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
+    for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
+    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`. With a recorded
+    decision as the outcome and the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
+    """
+    compared = Comparison(
+        protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
+    )
+    tables: list[GroupedTable] = []
+    chance: Reals | None = None
+    for rows in compared.grouped(data, by_levels=not as_probability):
+        if as_probability:
+            if chance is None:
+                chance = probabilities_of(outcome_column(frames.open_frame(data), outcome))
+            tables += [GroupedTable.of_means(part, chance[part.rows], favourable) for part in rows.parts()]
+        else:
+            _refuse_nobody(rows, favourable)
+            tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
+    return worst_ratio(tables, confidence)
+
+
+def _refuse_nobody(rows: GroupedRows, favourable: object) -> None:
+    """Refuse a favourable outcome that no row has."""
+    codes, outcomes = rows.levels
+    chosen = favourable_codes(outcomes, favourable)
+    if favourable is not None and not tally(codes, rows.weights, len(outcomes))[chosen].all():
+        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
+
+
+# ---------------------------------------------------------------- predictions that are right and wrong
+
+
+@dataclass(frozen=True)
+class Odds(Number):
+    """The worse of two ratios, of true and of false positive rates, with its confidence interval."""
+
+    value: float
+    interval: Interval | None
+    true_positive: Rate
+    false_positive: Rate
+
+    @property
+    def difference(self) -> float:
+        """The larger of the two rates' largest differences between groups."""
+        return max(self.true_positive.difference, self.false_positive.difference)
+
+    def __str__(self) -> str:
+        kind, worse = min(
+            (("true", self.true_positive), ("false", self.false_positive)), key=lambda rate: rate[1].value
+        )
+        left_out = left_out_text([*self.true_positive.left_out, *self.false_positive.left_out])
+        return f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives, {pair_text(worse.worst)}{left_out}"
+
+
+def equal_opportunity(
+    frame: Any,
+    outcome: Any,
+    predictions: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object,
+    as_probability: bool = False,
+    threshold: float = 0.5,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Rate:
+    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g); `difference` has the difference.
+
+    `outcome` is what happened and `predictions` is what a model predicts: each a column of the frame, or an array with
+    one value per row. With ``as_probability`` the predictions are probabilities of the favourable outcome, which is
+    predicted if its probability is above `threshold`. `favourable` is a level, a list of levels, or None for every
+    level, each compared on its own; probabilities refer to a single level. A group without rows of that outcome has no
+    such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
+    """
+    cut = _cut(threshold, as_probability=as_probability)
+    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
+    predicted = _Predicted.of(compared, frame, predictions, cut)
+    return worst_ratio(predicted.positives(true=True), confidence)
+
+
+def equalised_odds(
+    frame: Any,
+    outcome: Any,
+    predictions: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object,
+    as_probability: bool = False,
+    threshold: float = 0.5,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Odds:
+    """Worst ratio between two groups of the true positive rate or of the false positive rate, P(Ŷ = y | Y ≠ y, g).
+
+    The value is the smaller of the two worst ratios, and `difference` is the larger of the two largest differences. The
+    result also holds both rates: `true_positive`, which is the equal opportunity, and `false_positive`. The options are
+    as in `equal_opportunity`.
+    """
+    cut = _cut(threshold, as_probability=as_probability)
+    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
+    predicted = _Predicted.of(compared, frame, predictions, cut)
+    true, false = (predicted.positives(true=true) for true in (True, False))
+    worse = worst_ratio([*true, *false], confidence)
+    return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
+
+
+def _cut(threshold: float, *, as_probability: bool) -> float | None:
+    """The probability above which an outcome is predicted; None: predictions are outcomes already."""
+    if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
+        raise InputError(f"threshold is {threshold!r}; it must be a probability, at least 0 and below 1, e.g. 0.5")
+    if not as_probability and threshold != 0.5:
+        raise InputError(
+            "threshold only applies to probabilities; pass them with as_probability=True, or leave threshold out"
+        )
+    return threshold if as_probability else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicted:
+    """Rows in their groups, and for each outcome that is compared, by its code: who is predicted to have it."""
+
+    groupings: list[GroupedRows]
+    predictions: dict[int, Mask]
+
+    @classmethod
+    def of(cls, compared: Comparison, frame: Any, predictions: Any, cut: float | None) -> _Predicted:
+        """Open a frame, and read predictions of its outcome."""
+        rows = compared.open(frame, outcome_is="outcomes")
+        predicted = _read_predictions(compared, rows, predictions, cut)
+        return cls([compared.group(rows, columns) for columns in compared.groupings], predicted)
+
+    def positives(self, *, true: bool) -> list[GroupedTable]:
+        """True positives among the rows with an outcome, or false positives among the rows without it."""
+        tables = []
+        for rows in self.groupings:
+            for code, predicted in self.predictions.items():
+                among = (rows.levels[0] == code) == true
+                tables.append(GroupedTable.of_positives(rows.only(among), predicted[among], rows.levels[1][code]))
+        tables = [table for table in tables if table.table.any()]
+        if not any(np.count_nonzero(one.table.any(axis=0)) >= min(2, len(one.rows.labels)) for one in tables):
+            kind, rows_with = ("true", "with") if true else ("false", "without")
+            raise LevelError(
+                f"{kind} positive rates cannot be compared: fewer than two groups have rows {rows_with} the favourable "
+                "outcome. Add rows, or merge groups."
+            )
+        return tables
+
+
+def _read_predictions(compared: Comparison, rows: MeasuredRows, predictions: Any, cut: float | None) -> dict[int, Mask]:
+    """The rows that are predicted to have each favourable outcome, by its code."""
+    outcomes = rows.levels[1]
+    column = outcome_column(rows.frame, predictions)
+    if cut is not None:
+        return {one_favourable(outcomes, compared.favourable): probabilities_of(column) > cut}
+    # Under the outcome's name, so that a domain reads predictions by the same levels.
+    name = outcome_column(rows.frame, compared.outcome).name
+    predicted, levels = levels_of(column.alias(name), compared.domain)
+    if all(code_of(outcomes, value) is None for value in levels):
+        raise LevelError(
+            f"no prediction is an outcome of the rows: the predictions are {_some(levels)}, and the outcomes are "
+            f"{_some(outcomes)}. Spell predictions like the outcomes, or pass as_probability=True."
+        )
+    # An outcome that nobody is predicted to have has no code among the predictions.
+    codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, compared.favourable)}
+    return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
+
+
+def _some(values: list[object]) -> str:
+    shown = ", ".join(repr(value) for value in values[:3])
+    return f"{shown} and others" if len(values) > 3 else shown
+
+
+# ---------------------------------------------------------------- who is among those turned away
+
+
+@dataclass(frozen=True)
+class GroupDisparity:
+    """One group's disparity: over all strata together, and in each stratum in which there is one."""
+
+    columns: tuple[str, ...]
+    group: Label
+    value: float
+    strata: tuple[tuple[StratumLevels, float], ...]
+
+
+@dataclass(frozen=True)
+class Disparity(Number):
+    """The largest disparity of a group, which is 0 if there is none, and that of every group.
+
+    Strata in which everybody or nobody has the favourable outcome count with 0, and are listed in `left_out`.
+    """
+
+    value: float
+    groups: tuple[GroupDisparity, ...]
+    left_out: tuple[StratumLevels, ...]
+
+    @property
+    def worst(self) -> GroupDisparity:
+        """The group with the largest disparity."""
+        return max(self.groups, key=lambda group: group.value)
+
+    def __str__(self) -> str:
+        names = ", ".join(stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out)
+        alike = f"; everybody or nobody has the outcome in {names}" if names else ""
+        return f"{self.value:.3f}: {' × '.join(self.worst.columns)}, {group_text(self.worst.group)}{alike}"
+
+
+def conditional_demographic_disparity(
+    data: Any,
+    outcome: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object,
+    within: WithinOption = None,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+) -> Disparity:
+    """Share of a group among those without the favourable outcome, minus its share among those with it.
+
+    `favourable` is the one good level of the `outcome`, which is a column, or an array with one prediction per row.
+    With `within`, which is as in :func:`fairmaxent.debias`, this is taken in each stratum and averaged by the size of
+    the strata; without it, it is the plain demographic disparity. The other options are as in `statistical_rate`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"sex": ["F", "F", "M", "M"], "hired": ["no", "no", "no", "yes"]})
+    >>> print(conditional_demographic_disparity(people, "hired", "sex", favourable="yes"))
+    0.667: sex, F
+    """
+    compared = Comparison(
+        protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
+    )
+    disparities: list[GroupDisparity] = []
+    left_out: dict[StratumLevels, None] = {}
+    for rows in compared.grouped(data):
+        by_group, strata = _disparities(rows, one_favourable(rows.levels[1], favourable))
+        disparities += by_group
+        left_out |= dict.fromkeys(strata)
+    return Disparity(max(group.value for group in disparities), tuple(disparities), tuple(left_out))
+
+
+def _disparities(rows: GroupedRows, favourable: int) -> tuple[list[GroupDisparity], list[StratumLevels]]:
+    """The disparity of each group that has weight, and the strata in which there is none."""
+    size = len(rows.labels)
+    sizes, table = np.zeros(len(rows.strata)), np.full((len(rows.strata), size), np.nan)
+    for number, (_, of_stratum) in enumerate(rows.strata):
+        part = rows.only(of_stratum)
+        accepted = part.levels[0] == favourable
+        away, taken = (tally(part.group, np.where(among, part.weights, 0.0), size) for among in (~accepted, accepted))
+        sizes[number] = away.sum() + taken.sum()
+        if away.any() and taken.any():
+            table[number] = away / away.sum() - taken / taken.sum()
+    if np.isnan(table).all():
+        raise LevelError("everybody or nobody has the favourable outcome, so there is nothing to compare")
+    means = sizes @ np.nan_to_num(table) / sizes.sum()
+    levels = [levels for levels, _ in rows.strata]
+    differ = ~np.isnan(table).any(axis=1)
+    by_group = [
+        GroupDisparity(
+            rows.columns,
+            rows.labels[code],
+            float(means[code]),
+            tuple((levels[at], float(table[at, code])) for at in np.flatnonzero(differ) if levels[at]),
+        )
+        for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0)
+    ]
+    return by_group, [levels[at] for at in np.flatnonzero(~differ)]

@@ -1,0 +1,263 @@
+"""A scorer for model selection: how good a model is, less what it falls short of a wanted fairness.
+
+scikit-learn calls a scorer as ``scorer(estimator, X, y)`` on people that the estimator has not learned from; the larger
+the score, the better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.roles import GroupsOption
+from fairmaxent.errors import (
+    ColumnError,
+    DependencyError,
+    InputError,
+    LevelError,
+    Option,
+    check_choice,
+    did_you_mean,
+)
+from fairmaxent.fairness.rates import check_rate
+from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
+from fairmaxent.metrics.groups import code_of, listed, outcome_column
+
+FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
+
+
+def fair_scorer(
+    protected: Any = None,
+    *,
+    favourable: object,
+    rate: float = 0.8,
+    base: str | Callable[..., float] | None = "accuracy",
+    metric: FairnessMetric = "statistical_rate",
+    penalty: float = 1.0,
+    groups: GroupsOption = "each",
+) -> FairScorer:
+    """Make a scorer for scikit-learn that rewards good models whose predictions are fair enough.
+
+    The score is that of `base`, minus `penalty` times what the fairness of the predictions falls short of `rate`. A
+    model that is fair enough therefore gets the score of `base`. Use it as ``GridSearchCV(..., scoring=scorer)``.
+
+    Parameters
+    ----------
+    protected
+        The columns whose groups are compared. Either columns of X, by name, or by position if X is an array; or, if X
+        does not have them, a pandas series or table with the index of the complete X; or None, if they come as
+        `sensitive_features` by metadata routing.
+    favourable
+        The outcome level or levels that are compared; None: every level.
+    rate
+        The fairness that is wanted, above 0 and at most 1.
+    base
+        What makes a model good: the name of one of scikit-learn's scorers, or a scorer. If a model that predicts the
+        same for everybody should not win, use one that punishes it, e.g. ``"balanced_accuracy"``. None: the score is
+        the fairness itself.
+    metric
+        How fairness is measured: the ``"statistical_rate"`` of the predictions, their ``"equal_opportunity"`` or their
+        ``"equalised_odds"``, each the worst ratio between two groups. If a model predicts an outcome for nobody, all
+        groups are treated the same way: the statistical rate is 1.
+    penalty
+        How much of the base score one point of missing fairness costs.
+    groups
+        Compare each protected column on its own (``"each"``), or their intersections (``"joint"``).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> X = pd.DataFrame({"sex": ["F", "F", "M", "M"]})
+    >>> y = pd.Series([0, 1, 0, 1])
+    >>> fair_scorer("sex", favourable=1)(DummyClassifier().fit(X, y), X, y)
+    0.5
+    """
+    check_choice("metric", metric, FairnessMetric)
+    check_choice("groups", groups, GroupsOption)
+    if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
+        raise InputError(Option("penalty"), f" is {penalty!r}; it must be a number, 0 or more")
+    return FairScorer(
+        protected=protected,
+        favourable=favourable,
+        rate=check_rate(Option("rate"), rate),
+        base=base,
+        metric=metric,
+        penalty=penalty,
+        groups=groups,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FairScorer:
+    """What :func:`fairmaxent.metrics.fair_scorer` returns; scikit-learn calls it with a fitted model, X and y."""
+
+    protected: Any = field(repr=False)
+    favourable: object
+    rate: float
+    base: str | Callable[..., float] | None
+    metric: FairnessMetric
+    penalty: float
+    groups: GroupsOption
+    # What metadata routing should pass on; sensitive features have no other use, so they always are.
+    requests: tuple[tuple[str, Any], ...] = field(default=(("sensitive_features", True),), repr=False)
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
+    ) -> float:
+        """The score of a fitted model on these people."""
+        fairness = self.fairness(estimator, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
+        if self.base is None:
+            return fairness
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        score = float(_scorer(self.base)(estimator, X, y, **weighted))
+        return score - self.penalty * max(0.0, self.rate - fairness)
+
+    def fairness(
+        self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
+    ) -> float:
+        """The fairness alone."""
+        people = _people(X, self.protected, sensitive_features)
+        frame = nw.from_native(people, eager_only=True)
+        predictions = outcome_column(frame, estimator.predict(X))
+        outcomes = outcome_column(frame, _flat(y), what="outcomes")
+        options: dict[str, Any] = {
+            "groups": self.groups,
+            "weight": None if sample_weight is None else np.asarray(sample_weight),
+        }
+        if self.metric == "statistical_rate":
+            return min(
+                _rate_of(people, predictions, list(frame.columns), level, options)
+                for level in _levels([outcomes, predictions], self.favourable)
+            )
+        measure = {"equal_opportunity": equal_opportunity, "equalised_odds": equalised_odds}[self.metric]
+        return float(measure(people, outcomes, predictions, list(frame.columns), favourable=self.favourable, **options))
+
+    # ------------------------------------------------------------ metadata routing of scikit-learn
+
+    def set_score_request(self, **requests: Any) -> FairScorer:
+        """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""
+        unknown = requests.keys() - {"sample_weight", "sensitive_features"}
+        if unknown:
+            raise InputError(
+                f"a scorer cannot use {sorted(unknown)[0]!r}; request 'sample_weight' or 'sensitive_features'"
+            )
+        return replace(self, requests=tuple((dict(self.requests) | requests).items()))
+
+    def get_metadata_routing(self) -> Any:
+        """Tell scikit-learn what to pass on."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        for name, alias in (("sample_weight", None), *self.requests):
+            request.score.add_request(param=name, alias=alias)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        """Asked by scikit-learn's searches when metadata routing is off."""
+        return True
+
+
+def _scorer(base: str | Callable[..., float]) -> Callable[..., float]:
+    try:
+        from sklearn.metrics import get_scorer
+    except ImportError as error:
+        raise DependencyError(
+            "fair_scorer needs scikit-learn, which is not installed; pip install scikit-learn"
+        ) from error
+    scorer: Callable[..., float] = get_scorer(base)
+    return scorer
+
+
+def _rate_of(people: Any, predictions: frames.Column, names: list[str], level: object, options: Any) -> float:
+    """The statistical rate of one outcome; an outcome that nobody is predicted to have treats all the same way."""
+    _, predicted = factorize(predictions)
+    if code_of(predicted.to_list(), level) is None:
+        return 1.0
+    return float(statistical_rate(people, predictions, names, favourable=level, **options))
+
+
+def _levels(columns: Sequence[frames.Column], favourable: object) -> list[object]:
+    """The outcomes that are compared, each known among the outcomes or the predictions."""
+    known = [value for column in columns for value in factorize(column)[1].to_list()]
+    if favourable is None:
+        return list(dict.fromkeys(known))
+    levels = listed(favourable)
+    for level in levels or [None]:
+        if level is None or code_of(known, level) is None:
+            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, dict.fromkeys(known))}")
+    return levels
+
+
+# ---------------------------------------------------------------- the protected columns
+
+
+def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
+    """The protected columns of these people as a table."""
+    if sensitive_features is not None:
+        return _as_table(sensitive_features, X)
+    if protected is None:
+        raise InputError(
+            "no protected column; name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features by "
+            "metadata routing: sklearn.set_config(enable_metadata_routing=True)"
+        )
+    if hasattr(protected, "loc"):
+        return _by_index(protected, X)
+    names: Any = [protected] if isinstance(protected, str | int | np.integer) else protected
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        raise ColumnError(
+            Option("protected"),
+            f" is a {type(protected).__name__}; pass names or positions of columns of X, or a pandas series or table",
+        )
+    if nw.dependencies.is_into_dataframe(X):
+        frame = frames.open_frame(X)
+        columns = [frame.columns[name] if isinstance(name, int | np.integer) else name for name in names]
+        return frames.build({name: frames.column(frame, name) for name in columns})
+    array = np.asarray(X)
+    wrong = [name for name in names if isinstance(name, str) or not -array.shape[1] <= name < array.shape[1]]
+    if wrong:
+        raise ColumnError(f"X is an array of {array.shape[1]} columns; name a position instead of {wrong[0]!r}")
+    return frames.load_library("pandas").DataFrame({f"x{name}": array[:, name] for name in names})
+
+
+def _by_index(protected: Any, X: Any) -> Any:
+    """The rows of a pandas series or table that belong to X, by their index."""
+    index = getattr(X, "index", None)
+    if index is None:
+        raise InputError(
+            Option("protected"), " is looked up by the index of X, but X is no pandas table; pass names or positions"
+        )
+    if not protected.index.is_unique or not index.isin(protected.index).all():
+        raise InputError(
+            Option("protected"), " must have every index of X once; take it from the same table as X, before splitting"
+        )
+    return _as_table(protected.loc[index], X)
+
+
+def _as_table(columns: Any, X: Any) -> Any:
+    """One column or several as a table, with names that are text."""
+    pandas = frames.load_library("pandas")
+    if nw.dependencies.is_into_series(columns):
+        series = nw.from_native(columns, series_only=True)
+        return frames.build({str(series.name or "sensitive_feature"): series})
+    if nw.dependencies.is_into_dataframe(columns):
+        return columns
+    array = np.asarray(columns)
+    if len(array) != len(X):
+        raise InputError(f"{len(array)} sensitive features for {len(X)} rows; pass one per row")
+    parts = array.reshape(len(array), -1).T
+    return pandas.DataFrame({f"sensitive_feature{number}": part for number, part in enumerate(parts)})
+
+
+def _flat(y: Any) -> Any:
+    """A y as one column; scikit-learn also takes tables of one column."""
+    if nw.dependencies.is_into_dataframe(y):
+        return next(nw.from_native(y, eager_only=True).iter_columns()).to_native()
+    return y

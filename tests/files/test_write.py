@@ -1,0 +1,293 @@
+"""Every write, every name and every flush of an output fails once: nothing is lost, half-written or left behind."""
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from clifiles import ROLES, biased_table
+from fairmaxent import debias
+from fairmaxent.cli.group import group
+from fairmaxent.errors import StorageError
+from fairmaxent.files import write
+from fairmaxent.files.write import Staging, write_table, write_whole
+from faults import REASONS, Faults, all_or_nothing
+
+TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
+
+
+def seen(folder):
+    """Names, contents and permissions of everything in a folder."""
+    return {
+        str(path.relative_to(folder)): (stat.S_IMODE(path.stat().st_mode), path.is_file() and path.read_bytes())
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Make new folders, each with the same files: old results, and something else."""
+    numbers = itertools.count()
+
+    def make(*, old=True):
+        folder = tmp_path / str(next(numbers))
+        folder.mkdir()
+        (folder / "mine.txt").write_text("precious")
+        for name in ("fair.csv", "model.fme") if old else ():
+            (folder / name).write_text(f"old {name}")
+            (folder / name).chmod(0o640)
+        return folder
+
+    return make
+
+
+def test_a_file_alone(folders):
+    assert all_or_nothing(folders, lambda folder: write_whole(folder / "fair.csv", b"new" * 1000), seen) > 5
+    assert all_or_nothing(folders, lambda folder: write_whole(folder / "new.csv", b"new" * 1000), seen) > 5
+
+
+THREE = ("fair.csv", "model.fme", "report.html")
+
+
+def write_three(folder, *, force):
+    names = [folder / name for name in THREE]
+    with Staging(names, force=force, readable=names[2:]) as staging:
+        staging.write_table(TABLE, names[0])
+        write_whole(staging.path_for(names[1]), b"model")
+        write_whole(staging.path_for(names[2]), b"report")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_of_parts(folders, exists):
+    fit = debias(biased_table(), "income", "sex")
+
+    def make():
+        folder = folders()
+        if exists:
+            (folder / "parts").mkdir(mode=0o750)
+        return folder
+
+    run = lambda folder: fit.write_sample(60, folder / "parts", size=20, random_state=1)  # noqa: E731
+    assert all_or_nothing(make, run, seen) > 15
+
+
+@pytest.mark.slow
+def test_each_command_that_writes(folders, monkeypatch):
+    def make():
+        folder = folders()
+        biased_table().write_csv(folder / "data.csv")
+        biased_table().write_parquet(folder / "data.parquet")
+        (folder / "saved.fme").write_bytes(saved)
+        return folder
+
+    debias(biased_table(), "income", "sex").save(folders() / "saved.fme")
+    saved = next(path for path in folders().parent.rglob("saved.fme")).read_bytes()
+    outputs = ["-o", "fair.csv", "--model", "model.fme", "--report", "new.json", "--force", "--seed", "1"]
+    for typed in (
+        ["debias", "data.csv", *ROLES, *outputs],
+        ["debias", "data.parquet", *ROLES, *outputs],
+        ["debias", "data.csv", *ROLES, "--mode", "weights", "-o", "new.parquet"],
+        ["debias", "data.csv", *ROLES, "--mode", "top-up", "-o", "new.jsonl.gz", "--seed", "1"],
+        ["sample", "saved.fme", "-n", "50", "-o", "fair.csv", "--force", "--seed", "1"],
+        ["report", "saved.fme", "-o", "new.md", "--no-trade-off"],
+        ["inspect", "data.csv", *ROLES, "--write-config", "new.toml"],
+    ):
+
+        def run(folder, typed=typed):
+            monkeypatch.chdir(folder)
+            result = CliRunner().invoke(group, typed)
+            assert result.exit_code in (0, 5), result.stderr
+            if result.exit_code:
+                assert result.stderr.count("\n") == 1
+                raise StorageError(result.stderr)
+
+        assert all_or_nothing(make, run, seen) > 5
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_of_three_files_each_is_complete_or_not_there(folders, force):
+    """Wherever it fails, each name has the old content or the new one, and what is new was named in order."""
+    calm = folders(old=force)
+    with pytest.MonkeyPatch.context() as patch:
+        calls = Faults(patch).calls
+        write_three(calm, force=force)
+    new, failed = seen(calm), 0
+    for failing in range(1, len(calls) + 1):
+        folder = folders(old=force)
+        old = seen(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            Faults(patch, failing, REASONS[failing % len(REASONS)])
+            with contextlib.suppress(StorageError):
+                write_three(folder, force=force)
+                failed -= 1
+            failed += 1
+        changed = [seen(folder).get(name) != old.get(name) for name in THREE]
+        assert changed == sorted(changed, reverse=True), failing
+        for name, content in seen(folder).items():
+            assert content in (old.get(name), new[name]), (failing, name)
+    assert failed > 10
+
+
+@pytest.mark.process
+def test_a_temporary_file_goes_with_the_process(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from fairmaxent.files.write import new_temporary; "
+        "new_temporary(Path(sys.argv[1])); new_temporary(Path(sys.argv[1]), folder_mode=0o700); "
+        "print(len(list(Path(sys.argv[1]).iterdir())))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ended.stdout == "2\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_hard_links_names_are_still_not_taken_twice(folders, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    folder = folders(old=False)
+    with Staging([folder / "new.csv"]) as staging:
+        staging.path_for(folder / "new.csv").write_text("new")
+    assert (folder / "new.csv").read_text() == "new"
+    with pytest.raises(StorageError, match="made by another program"), Staging([folder / "b.csv"]) as staging:  # noqa: PT012
+        staging.path_for(folder / "b.csv").write_text("new")
+        (folder / "b.csv").write_text("theirs")
+    assert (folder / "b.csv").read_text() == "theirs"
+    assert sorted(seen(folder)) == ["b.csv", "mine.txt", "new.csv"]
+
+
+def test_the_folder_is_flushed_after_the_file_has_its_name(tmp_path, monkeypatch):
+    flushed, real = [], os.fsync
+
+    def fsync(descriptor):
+        flushed.append((os.readlink(f"/proc/self/fd/{descriptor}"), sorted(os.listdir(tmp_path))))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_whole(tmp_path / "model.fme", b"content")
+    where, names = flushed[-1]
+    assert where == str(tmp_path)
+    assert "model.fme" in names
+
+
+def test_a_name_taken_in_the_meantime_is_left_alone(tmp_path):
+    targets = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    taken = r"b\.csv was made by another program.*force=True"
+    with pytest.raises(StorageError, match=taken), Staging(targets) as staging:  # noqa: PT012
+        for target in targets:
+            staging.path_for(target).write_text("ours")
+        targets[1].write_text("theirs")
+    assert seen(tmp_path).keys() == {"a.csv", "b.csv"}
+    assert targets[1].read_text() == "theirs"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_made_in_the_meantime_is_not_followed(folders, force):
+    folder = folders(old=False)
+    before = seen(folder)
+    target = folder / "fair.csv"
+    refused = contextlib.nullcontext() if force else pytest.raises(StorageError, match="made by another program")
+    with refused, Staging([target], force=force) as staging:
+        target.symlink_to("mine.txt")
+        staging.path_for(target).write_text("new")
+    assert seen(folder)["mine.txt"] == before["mine.txt"]
+    assert target.is_symlink() is not force
+
+
+def test_a_folder_filled_in_the_meantime_is_left_alone(tmp_path):
+    fit = debias(biased_table(), "income", "sex")
+
+    def meddle(*_):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / "parts" / "theirs").write_text("theirs")
+
+    with pytest.raises(StorageError, match="cannot write"):
+        fit.write_sample(10, tmp_path / "parts", progress=meddle)
+    assert seen(tmp_path).keys() == {"parts", "parts/theirs"}
+
+
+def test_a_failure_while_drawing_leaves_no_folder(tmp_path):
+    def stop(*now):
+        if now[1] > 0.5:
+            raise RuntimeError("stopped")
+
+    fit = debias(biased_table(), "income", "sex")
+    with pytest.raises(RuntimeError, match="stopped"):
+        fit.write_sample(100, tmp_path / "parts", size=10, progress=stop)
+    assert seen(tmp_path) == {}
+
+
+def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        fit = debias(biased_table(), "income", "sex")
+        fit.save(tmp_path / "model.fme")
+        fit.save(tmp_path / "shared.fme", readable_by_others=True)
+        fit.write_sample(10, tmp_path / "parts")
+        fit.write_sample(10, tmp_path / "shared", readable_by_others=True)
+        write_whole(tmp_path / "report.html", b"", readable=True)
+    finally:
+        os.umask(mask)
+    modes = {name: oct(mode) for name, (mode, _) in seen(tmp_path).items()}
+    assert modes == {
+        "model.fme": "0o600",
+        "shared.fme": "0o644",
+        "parts": "0o700",
+        "parts/part-00000.parquet": "0o600",
+        "shared": "0o755",
+        "shared/part-00000.parquet": "0o644",
+        "report.html": "0o644",
+    }
+
+
+def test_staging_for_a_pipe_is_private(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with Staging([tmp_path / "pipe"]) as staging:
+        staging.write_table(TABLE, tmp_path / "pipe")
+        hidden = staging.path_for(tmp_path / "pipe")
+        assert hidden.parent == tmp_path
+        assert stat.S_IMODE(hidden.stat().st_mode) == 0o600
+    assert os.read(reader, 100) == b"a,b\n1,x\n2,y\n3,\n"
+    os.close(reader)
+    assert not hidden.exists()
+
+
+def test_a_mounted_volume_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path)
+    with pytest.raises(StorageError, match="is a mounted volume; name a new folder in it"):
+        Staging([], folders=[tmp_path])
+
+
+def test_a_full_disk_is_said_of_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(write, "open_temporary", full)
+    target = tmp_path / "model.fme"
+    with pytest.raises(StorageError) as problem, Staging([target]) as staging:
+        write_whole(staging.path_for(target), b"x")
+    expected = f"cannot write {target}: No space left on device; choose another location"
+    assert str(problem.value) == problem.value.spelled(str) == expected
+    with pytest.raises(NotADirectoryError) as lost, Staging([target]) as staging:
+        (staging.path_for(target) / "x").read_bytes()
+    assert lost.value.filename == str(target / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
+def test_a_full_disk_is_said_of_the_table_that_was_asked_for(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "open_temporary", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
+    with pytest.raises(StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"):
+        write_table(pl.DataFrame({"x": range(10_000)}), tmp_path / f"fair.{suffix}")
+    assert list(tmp_path.iterdir()) == []
