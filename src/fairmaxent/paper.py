@@ -24,7 +24,7 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import check_share
 from fairmaxent.fit.plans import PaperRequest
-from fairmaxent.fit.problem import Problem, compress
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -74,7 +74,7 @@ def fit(
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of_paper(roles, compress(roles, codes), request)
+    problem = Problem.of_paper(roles, roles.compress(codes), request)
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)

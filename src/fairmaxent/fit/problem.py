@@ -18,7 +18,7 @@ from fairmaxent.data.arrays import Codes, Mask, Positions, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Table, tally
+from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
@@ -110,8 +110,7 @@ def _refuse_other_targets(request: Request, roles: Roles) -> None:
         )
 
 
-# A cell without rows that must have mass counts as half a row.
-HALF_A_ROW = 0.5
+HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +221,7 @@ class Problem:
         )
         if self.largest_weight is None:
             return fair
-        limited = capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals())
-        return replace(fair, table=limited)
+        return replace(fair, table=capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals()))
 
     def relabelled_table(self) -> FairTable:
         """t(y, z) for relabelling, which changes who has an outcome, but not how much a row counts.
@@ -271,8 +269,7 @@ class Problem:
         may_fill: bool,
     ) -> FairTable:
         empirical = self.empirical  # first: it refuses rules that leave no row of a level
-        if self.measure.strata:
-            self._refuse_nothing_to_compare()
+        self._refuse_nothing_to_compare()
         wanted = Wanted(
             groupings,
             representation,
@@ -347,7 +344,7 @@ class Problem:
             yield group_counts(self.measure.groups_compared(self.empirical, axes), axes, self.measure.strata)
 
     def _refuse_nothing_to_compare(self) -> None:
-        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True):
+        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
             if not (groups > 1).any():
                 columns, strata = self.roles.grouping_name(grouping), " × ".join(self.roles.strata_names)
                 raise LevelError(
@@ -402,8 +399,3 @@ class Problem:
                 f" leaves a single level, {column.labels[int(np.argmax(share))]!r}; at least two are "
                 "needed to compare. Use those rows alone, or give another level a share.",
             )
-
-
-def compress(roles: Roles, codes: Codes, weight: Reals | None = None) -> Table:
-    """Distinct rows of attribute codes, as block codes."""
-    return Table.compress(roles.blocks.pool(codes), roles.blocks.levels, weight)
