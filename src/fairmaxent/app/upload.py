@@ -146,6 +146,13 @@ def _answer(path: str, folder: Path, reading: Reading, texts: Sequence[str]) -> 
     return {"stays": False, "remarks": [_packed(remark) for remark in table.remarks], "form": asdict(table.form)}
 
 
+def reply(asked: dict[str, Any]) -> None:
+    """Read the file that is asked for, and leave the answer in the folder for it."""
+    folder = Path(asked["folder"])
+    said = _answer(asked["path"], folder, Reading(**asked["reading"]), asked["texts"])
+    (folder / _ANSWER).write_text(json.dumps(said))
+
+
 def _main() -> None:
     load_library("polars")
     load_library("fairmaxent.files.csv")
@@ -154,9 +161,7 @@ def _main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (asked["most"], asked["most"]))
-    folder = Path(asked["folder"])
-    said = _answer(asked["path"], folder, Reading(**asked["reading"]), asked["texts"])
-    (folder / _ANSWER).write_text(json.dumps(said))
+    reply(asked)
 
 
 if __name__ == "__main__":
