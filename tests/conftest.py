@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.fit import pipeline
+from fairmaxent.fit import estimating, pipeline
 from fairmaxent.fit.estimate import NotEstimated
 from mixed import TABLES
 
@@ -22,6 +23,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Fixtures that start processes: a browser, workers, Java, the documentation's builder.
 STARTING = {"chromium", "cluster", "spark", "site"}
 
+# Folders whose tests try models out, and files that compare numbers with those shown or recorded.
+TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
+EXACT = {"test_docs.py", "test_version_2.py"}
+
+REMEDY = estimating._remedy
 ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 
 
@@ -62,6 +68,30 @@ def _no_estimates_unasked():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "estimated_by_default", not_estimated)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_models(request):
+    """Models that are tried out are small, and what might help them is not tried out, where no test is about it.
+
+    Gradient boosting, our choice of a model, has a fifth of its trees then.
+    """
+    if request.path.name in EXACT or request.path.parent.name not in TRYING:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimating, "_remedy", lambda *_: ("none", None))
+        if importlib.util.find_spec("sklearn") is not None:
+            from sklearn.ensemble import HistGradientBoostingClassifier
+
+            patch.setitem(HistGradientBoostingClassifier.__init__.__kwdefaults__, "max_iter", 20)
+        yield
+
+
+@pytest.fixture
+def remedies(monkeypatch):
+    """What might help a model is tried out, as everywhere but in tests."""
+    monkeypatch.setattr(estimating, "_remedy", REMEDY)
 
 
 @pytest.fixture

@@ -405,9 +405,10 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
 
 def test_relabelled_rows_come_with_weights(frame, parts):
     X, y = parts
-    sampler = FairMaxEnt("z0", relabel="predictions", favourable="o1", random_state=0)
+    options = {"relabel": Relabel(parity="predictions", labeller="tree", student="tree"), "favourable": "o1"}
+    sampler = FairMaxEnt("z0", random_state=0, **options)
     rows, labels, weights = sampler.fit_weigh(X, y)
-    fit = fairmaxent.debias(frame, "y", "z0", relabel="predictions", favourable="o1", random_state=0)
+    fit = fairmaxent.debias(frame, "y", "z0", random_state=0, **options)
     expected = fit.weigh(frame[[*X.columns, "y"]])
     assert_frame_equal(rows, expected[X.columns])
     assert_series_equal(labels, expected["y"])
@@ -442,11 +443,10 @@ def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
 
 
 def test_relabelled_rows_are_drawn(frame, parts):
-    sampler = FairMaxEnt("z0", relabel="probabilities", favourable="o1", random_state=0)
+    options = {"relabel": Relabel(labeller="tree"), "favourable": "o1"}
+    sampler = FairMaxEnt("z0", random_state=0, **options)
     rows, labels = clone(sampler).fit_resample(*parts)
-    drawn = fairmaxent.debias(frame, "y", "z0", relabel="probabilities", favourable="o1").sample(
-        len(frame), random_state=0
-    )
+    drawn = fairmaxent.debias(frame, "y", "z0", **options).sample(len(frame), random_state=0)
     assert_frame_equal(rows, drawn[rows.columns])
     assert_series_equal(labels, drawn["y"])
 

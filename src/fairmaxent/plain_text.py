@@ -6,7 +6,12 @@ nobody sees. All text passes through here before it reaches a terminal or a repo
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 # Control characters but tab and line feed, marks that change the direction of text, invisible ones, lone surrogates.
 # The joiners U+200C and U+200D stay, because Persian, Hindi and emoji need them.
@@ -46,6 +51,27 @@ def escaped_json(text: str) -> str:
     '"\\u007f\\udb40\\udc41"'
     """
     return _STEERING.sub(_json_escape, text)
+
+
+def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False) -> Any:
+    """The value as JSON can hold it: records become objects, what is no number (infinite, NaN) null unless ``exact``.
+
+    What has no form in JSON is written by ``text``.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_json(item, text, exact=exact) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item, text, exact=exact) for item in value]
+    if isinstance(value, float):
+        return float(value) if exact or math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else text(value)
+
+
+def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) -> str:
+    """Plain JSON, with the same characters escaped."""
+    return escaped_json(json.dumps(plain_json(value, text), indent=indent, ensure_ascii=False, allow_nan=False))
 
 
 def escaped_toml(text: str) -> str:

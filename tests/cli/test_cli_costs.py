@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROWS, biased_table
 from fairmaxent.cli.group import group
-from fairmaxent.fit.share_text import percent
+from fairmaxent.document.words import percent
 
 COLUMNS = ["sex", "race", "job", "age", "income"]
 UNSEEDED = ["--outcome", "income", "--favourable", ">50K", "--representation-rate", "1", "--estimate", "none"]

@@ -25,8 +25,8 @@ def test_rates_and_shares_of_decisions_are_shown(folder):
     assert result.exit_code == 0, result.output
     record = json.loads(CliRunner().invoke(group, [*asked, "--relabel", "predictions", "--seed", "1", "--json"]).stdout)
     known = record["certificate"]["decisions"]
-    assert "decisions of rooted tree about new people" in result.stdout
+    assert "decisions of rooted tree about people it did not learn from" in result.stdout
     for share in known["shares"]:
         assert f"{share['share']:.4f}" in result.stdout
     plain = CliRunner().invoke(group, [*asked, "--seed", "1"])
-    assert "about new people" not in plain.stdout
+    assert "it did not learn from" not in plain.stdout

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
-from fairmaxent.evaluation.success import Risk
+from fairmaxent.evaluation.attacks import Risk
 
 REAL, NEW, CONTROL = (biased_table(seed) for seed in (1, 2, 3))
 QUICK = ("--attacks", "100")
@@ -74,7 +74,7 @@ def test_rows_that_copy_nobody_need_another_remedy(monkeypatch):
     result = fairmaxent.evaluate(REAL, NEW, control=CONTROL, attacks=100)
     surely = Risk.of(60, 100, (20, 100), confidence=0.95)
     flagged = replace(result, risks=replace(result.risks, singling_out=surely))
-    monkeypatch.setattr("fairmaxent.evaluation.pipeline.evaluate", lambda *_, **__: flagged)
+    monkeypatch.setattr("fairmaxent.evaluation.evaluation.evaluate", lambda *_, **__: flagged)
     shown = run("real.csv", "new.csv", "--control", "control.csv")
     assert shown.output.startswith("Do not treat")
     assert shown.output.splitlines()[-1].startswith("Next: round or drop columns with rare values")

@@ -13,15 +13,19 @@ import pytest
 from evaluation_tables import people, with_gaps
 
 from fairmaxent.evaluation import singling_out
-from fairmaxent.evaluation.copied_rows import copied_rows
+from fairmaxent.evaluation.attacks import (
+    Attacked,
+    Risk,
+    SuccessRate,
+    copied_rows,
+    inference,
+    linkability,
+    membership,
+)
 from fairmaxent.evaluation.fidelity import fidelity
-from fairmaxent.evaluation.inference import inference
-from fairmaxent.evaluation.linkability import linkability
-from fairmaxent.evaluation.membership import membership
 from fairmaxent.evaluation.nearest import nearest, shuffled
 from fairmaxent.evaluation.pooled import pool
 from fairmaxent.evaluation.singling_out import Ranges, at_size
-from fairmaxent.evaluation.success import Risk, SuccessRate
 
 TABLES = {
     "real": with_gaps(people(60, 1), 11),
@@ -91,7 +95,7 @@ def test_links_and_guesses_are_counted_from_them(pooled):
     for name in ("real", "control"):
         rows = shuffled(pooled, name, rng, 30)
         near = nearest(pooled, rows, candidates, parts=[(0, 1, 2), (3, 4, 5)], others=range(6))
-        attacked.append((rows, near))
+        attacked.append(Attacked(rows, candidates, near))
         linked.append(sum(one == other for one, other in near.by_parts))
         hits = np.zeros((len(rows), 6))
         for at, row in enumerate(rows):
@@ -100,9 +104,9 @@ def test_links_and_guesses_are_counted_from_them(pooled):
                 close = secret in NUMBERS and None not in (truth, guess) and abs(truth - guess) <= 0.05 * abs(guess)
                 hits[at, k] = truth == guess or close
         right.append(hits)
-    risk = linkability(attacked[0][1], attacked[1][1], confidence=0.9)
+    risk = linkability(attacked, confidence=0.9)
     assert (risk.rate, risk.control_rate) == (linked[0] / 30, linked[1] / 30)
-    found = inference(pooled, range(6), candidates, attacked, confidence=0.9)
+    found = inference(pooled, range(6), attacked, confidence=0.9)
     assert found.average.rate == pytest.approx(right[0].mean())
     for k, name in enumerate(NAMES):
         one = found.by_column[name]
@@ -265,6 +269,24 @@ def test_rates_are_those_of_wilson():
         for end in (rate.value - rate.error, rate.value + rate.error):
             gap = (end - successes / attempts) ** 2 - 1.959964**2 * end * (1 - end) / attempts
             assert gap == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(0.4, 0.2), (0.6, 0.5), (0.3, 0.05)])
+def test_the_errors_of_both_rates_are_carried_on(inside, outside):
+    """To first order: each error times the slope of the risk (a − c) / (1 − c), by finite differences."""
+
+    def risk(attack, control):
+        return (attack - control) / (1 - control)
+
+    errors, step = (0.01, 0.02), 1e-6
+    slopes = [
+        (risk(inside + step, outside) - risk(inside - step, outside)) / (2 * step),
+        (risk(inside, outside + step) - risk(inside, outside - step)) / (2 * step),
+    ]
+    found = Risk.beyond(SuccessRate(inside, errors[0]), SuccessRate(outside, errors[1]), 100)
+    assert found.value == pytest.approx(risk(inside, outside))
+    expected = math.hypot(*(slope * error for slope, error in zip(slopes, errors, strict=True)))
+    assert (found.high - found.low) / 2 == pytest.approx(expected)
 
 
 @pytest.mark.slow

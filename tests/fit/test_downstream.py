@@ -163,6 +163,7 @@ def warnings_of(certificate):
     return [line for line in certificate.warnings if "a model is trained on them" in line]
 
 
+@pytest.mark.usefixtures("remedies")
 def test_relabelling_helps_and_the_warning_says_how_much():
     frame = hiring(5)
     reweighed = debias(frame, "y", "z", **QUICK).certificate
@@ -181,6 +182,7 @@ def test_relabelling_helps_and_the_warning_says_how_much():
     assert "expected of LogisticRegression trained on the weights" in str(levelled)
 
 
+@pytest.mark.usefixtures("remedies")
 def test_where_nothing_surely_helps_no_remedy_is_named():
     """Columns of pure noise: whatever a model decides is chance, and so is what another table changes about it."""
     rng = np.random.default_rng(3)

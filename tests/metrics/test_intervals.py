@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.coverage import FULL, LEAST, MOST, SIMULATIONS, WEIGHTS, Cell, cells, simulate
 
-from fairmaxent import equalised_odds, representation_rate, statistical_rate
+from fairmaxent.metrics import equalised_odds, representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.intervals import (
     ComparedRates,
@@ -186,6 +187,21 @@ def test_the_interval_of_a_difference_is_that_of_two_shares():
     low, high = difference_ends([doubtful], 0.95)
     assert low == 0
     assert high > 0.3
+
+
+def test_no_difference_goes_beyond_exact_intervals_that_hold_together():
+    """Of three groups, each exact interval has the cube root of the confidence; other variance is added to a pair."""
+    seen, rows, expected, added = (1, 4, 9), (5, 10, 12), (0.3, 0.35, 0.5), (0.0, 0.001, 0.004)
+    compared = ComparedSurpluses(counted(seen, np.array(rows)), np.array(expected), np.array(added))
+    ends = [stats.binomtest(k, n).proportion_ci(0.95 ** (1 / 3)) for k, n in zip(seen, rows, strict=True)]
+    apart = [
+        ends[one].high
+        - expected[one]
+        - (ends[other].low - expected[other])
+        + stats.norm.ppf(0.975) * np.sqrt(added[one] + added[other])
+        for one, other in itertools.permutations(range(3), 2)
+    ]
+    assert compared.farthest(0.95) == pytest.approx(max(apart))
 
 
 def test_the_metrics_have_the_intervals_of_their_counts():

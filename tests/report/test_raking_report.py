@@ -54,7 +54,7 @@ def test_html_shows_margins_and_costs_and_nothing_from_the_data_as_markup(tmp_pa
 
 def test_markdown_escapes_what_would_be_markup(tmp_path):
     text = report(tmp_path, ".md")
-    assert r"\<script\>alert(1)\</script\> \| \*x\*" in text
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt; \| \*x\*" in text
     assert "| F | 2 | 50.00% | 45.00% | 45.00% |" in text
 
 

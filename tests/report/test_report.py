@@ -12,9 +12,8 @@ from scipy.stats import chi2_contingency
 import fairmaxent
 from fairmaxent.fit import certificate
 from fairmaxent.report import build_report, trade_off
-from fairmaxent.report.associations import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
-from fairmaxent.report.html import to_html
-from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.shares import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
+from fairmaxent.report.writer import html_report, markdown_report
 from mixed import TABLES
 from tables import as_table, random_frame, rates_of
 
@@ -177,8 +176,8 @@ def test_pairs_are_ranked_by_what_is_more_than_chance():
     for shift in known.shifts:
         assert abs(shift.after - shift.before) > shift.chance
     assert not any({shift.first, shift.second} & {"part", "kind"} for shift in known.shifts)
-    assert "part, kind" not in to_markdown(report)
-    assert f"| y, sex | {real.before:.3f} | {real.after:.3f} | {real.chance:.3f} |" in to_markdown(report)
+    assert "part, kind" not in markdown_report(report)
+    assert f"| y, sex | {real.before:.3f} | {real.after:.3f} | {real.chance:.3f} |" in markdown_report(report)
 
 
 def test_no_pair_may_have_changed():
@@ -186,7 +185,7 @@ def test_no_pair_may_have_changed():
     fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=None, base_share=0, estimate=None)
     report = build_report(fit, trade_off=False)
     assert report.associations.shifts == ()
-    for text in (to_markdown(report), to_html(report)):
+    for text in (markdown_report(report), html_report(report)):
         assert "No pair changed by more than that." in text
 
 
@@ -218,7 +217,7 @@ def test_a_level_that_did_not_change_is_not_among_those_that_changed_most():
     fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=None, base_share=0, estimate=None)
     report = build_report(fit, trade_off=False)
     assert report.moves == ()
-    for text in (to_markdown(report), to_html(report)):
+    for text in (markdown_report(report), html_report(report)):
         assert "No level of any column changed its share of the rows by a tenth of a percentage point." in text
         assert "Change, points" not in text
     changed = build_report(
@@ -421,7 +420,7 @@ def test_the_map_has_no_columns_of_very_many_levels(tmp_path):
     report = build_report(fairmaxent.load(tmp_path / "fit"), trade_off=False)
     assert report.associations.names == ("y", "sex")
     assert report.associations.left_out == len(many)
-    assert "or that have more than 1,000 levels, are left out" in to_html(report)
+    assert "or that have more than 1,000 levels, are left out" in html_report(report)
 
 
 def test_the_map_of_a_wide_table_keeps_what_tells_most():

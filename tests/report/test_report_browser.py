@@ -1,15 +1,12 @@
 """Four reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
 
-axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python or
-axe-playwright-python.
+axe-core is taken from where `appserver` finds it.
 """
 
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -20,13 +17,13 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from appserver import axe_core
 from fairmaxent import DependencyError, Estimate, Relabel
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, browser, build_report
 from fairmaxent.report.first_page import first_page
-from fairmaxent.report.html import to_html
-from fairmaxent.report.pdf import to_pdf
 from fairmaxent.report.source import WrittenFile
+from fairmaxent.report.writer import html_report
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 TABLES = ("two groups", "five groups", "relabelled", "weights", "long names")
@@ -40,18 +37,6 @@ def chromium():
         return browser.find_browser()
     except DependencyError as problem:
         pytest.skip(str(problem))
-
-
-def axe_core():
-    named = os.environ.get("AXE_CORE")
-    if named:
-        return Path(named).read_text(encoding="utf-8")
-    for package in ("axe_playwright_python", "axe_core_python"):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            if (Path(folder) / "axe.min.js").is_file():
-                return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
-    pytest.skip("axe-core is not here: pip install axe-core-python, or set AXE_CORE to its axe.min.js")
 
 
 def people(groups, shares, rows=1500, column="sex", outcome="hired", levels=("yes", "no")):
@@ -139,14 +124,14 @@ axe.run(document).then(result => done({
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", TABLES)
 def test_axe_finds_nothing(reports, name, dark, width):
-    result = measured(to_html(reports[name]), width, f"{axe_core()};{RUN_AXE}", dark=dark)
+    result = measured(html_report(reports[name]), width, f"{axe_core()};{RUN_AXE}", dark=dark)
     assert (result["dark"], result["width"]) == (dark, width)
     assert result["passes"] > 15
     assert result["violations"] == []
 
 
 def test_axe_would_find_something(reports):
-    broken = to_html(reports["weights"]).replace("--soft: #55606e", "--soft: #bbbbbb")
+    broken = html_report(reports["weights"]).replace("--soft: #55606e", "--soft: #bbbbbb")
     violations = measured(broken, 1200, f"{axe_core()};{RUN_AXE}")["violations"]
     assert [name for name, _ in violations] == ["color-contrast"]
 
@@ -167,7 +152,7 @@ done({ cut: cut, width: document.documentElement.scrollWidth, room: room });
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_phone_cuts_nothing(reports, name):
-    page = to_html(reports[name])
+    page = html_report(reports[name])
     result = measured(page, 430, CUT.replace("PAPER", "false"))
     assert result["cut"] == []
     assert result["width"] <= 430
@@ -176,7 +161,9 @@ def test_a_phone_cuts_nothing(reports, name):
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("name", TABLES)
 def test_paper_cuts_nothing(reports, name, paper):
-    printed = to_html(reports[name]).replace("@media print", "@media all").replace("@media screen", "@media not all")
+    printed = (
+        html_report(reports[name]).replace("@media print", "@media all").replace("@media screen", "@media not all")
+    )
     width = int((PAPERS[paper][0] - 2 * MARGIN) * PIXELS)
     result = measured(printed, width, CUT.replace("PAPER", "true"))
     assert result["cut"] == []
@@ -192,7 +179,7 @@ def pages(page):
 @pytest.mark.parametrize("name", TABLES)
 def test_the_first_page_is_one_page(reports, name, paper):
     chromium()
-    page = to_html(reports[name], paper=paper)
+    page = html_report(reports[name], paper=paper)
     first = re.sub(r'<div class="appendix">.*</main>.*</footer>', "</main>", page, flags=re.S)
     assert "Files and versions" in first
     assert "Trade-off" not in first
@@ -207,7 +194,7 @@ def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    content = to_pdf(reports["weights"])
+    content = browser.print_pdf(html_report(reports["weights"], paper="A4"))
     assert content.startswith(b"%PDF-")
     assert b"/StructTreeRoot" in content  # tagged, for screen readers
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -12,12 +12,13 @@ from sklearn.naive_bayes import GaussianNB
 
 import fairmaxent
 from fairmaxent import Relabel, debias
+from fairmaxent.document import Table
+from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
-from fairmaxent.report import build_report, sentences, tables
-from fairmaxent.report.html import to_html
-from fairmaxent.report.json import to_json
-from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report import build_report
+from fairmaxent.report.first_page import COSTS_UNKNOWN, state, verdict
+from fairmaxent.report.sections import report_document
+from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 
 COLUMNS = ["z0", "z1", "y", "x0", "x1", "x2"]
@@ -99,17 +100,19 @@ def test_without_the_data_copies_are_expected_for_as_many_rows_as_were_drawn():
     assert not report.costs.counted
     for cost, expected in zip(report.costs.groups, fit.certificate.costs.groups, strict=True):
         assert cost.most_copies == pytest.approx(3 * expected.most_copies)
-    assert "Expected copies" in to_markdown(report)
+    assert "Expected copies" in markdown_report(report)
 
 
 def test_weights_show_the_largest_one():
     frame = frame_of(4)
     fit = fitted(frame)
     report = build_report(fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False)
-    shown = {line[0]: line[-1] for line in tables.costs_table(report).rows}
+    costs = next(section for section in report_document(report).appendix if section.key == "costs")
+    (table,) = (block for block in costs.blocks if isinstance(block, Table))
+    shown = {line[0]: line[-1] for line in table.rows}
     for level, largest in pd.Series(fit.weights()).groupby(frame["z0"]).max().items():
         assert float(shown[f"z0 = {level}"]) == pytest.approx(largest, abs=0.051)
-    assert "Largest weight" in to_html(report)
+    assert "Largest weight" in html_report(report)
 
 
 def test_filled_cells_have_the_share_of_the_delivered_rows():
@@ -120,7 +123,7 @@ def test_filled_cells_have_the_share_of_the_delivered_rows():
     report = build_report(fit, data=frame, delivered=sample, trade_off=False)
     share = ((sample["z0"] == "g1") & (sample["y"] == "o1")).mean()
     assert report.costs.filled == pytest.approx(share)
-    assert f"{percent(share)} of the result has a combination" in to_markdown(report)
+    assert f"{percent(share)} of the result has a combination" in markdown_report(report)
 
 
 # ---------------------------------------------------------------- what is said first
@@ -144,12 +147,15 @@ def test_a_warning_stands_above_everything_and_no_rate_is_met_without_it():
     assert report.alerts[0].startswith("race = Other: 25.0% of the result rests on 3 rows (0.1% of the data)")
     assert [rate.met for rate in report.rates] == [True, True]
     assert [rate.costly for rate in report.rates] == [True, True]
-    assert sentences.verdict(report) == "Both rates asked for are met, but at the cost named in the warning above."
-    for text in (visible(to_html(report)), to_markdown(report)):
-        places = [text.index(part) for part in (sentences.ALERTS, "race = Other", "What was asked", "are met")]
+    assert verdict(report) == "Both rates asked for are met, but at the cost named in the warning above."
+    for text in (visible(html_report(report)), markdown_report(report)):
+        places = [
+            text.index(part)
+            for part in ("this result rests on very few people", "race = Other", "What was asked", "are met")
+        ]
         assert places == sorted(places)
         assert not re.search(r"✓ met(?!, but see the warning)", text)
-    assert json.loads(to_json(report))["alerts"] == list(report.alerts)
+    assert json.loads(json_report(report))["alerts"] == list(report.alerts)
     assert not set(report.alerts) & set(report.warnings)
 
 
@@ -158,9 +164,9 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
     fit = debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0)
     report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
     assert report.alerts == ()
-    assert [sentences.state(report, rate) for rate in report.rates] == [("good", "✓ met")] * 2
-    for text in (visible(to_html(report)), to_markdown(report)):
-        assert sentences.ALERTS not in text
+    assert [state(report, rate) for rate in report.rates] == [("good", "✓ met")] * 2
+    for text in (visible(html_report(report)), markdown_report(report)):
+        assert "this result rests on very few people" not in text
         assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")
 
 
@@ -170,8 +176,8 @@ def test_names_in_warnings_and_changes_are_escaped():
     fit = debias(frame, "y", "race", representation_rate=1.0, relabel=RELABEL, random_state=0)
     report = build_report(fit, data=frame, trade_off=False)
     assert hostile in report.alerts[0]
-    assert "<script" not in to_html(report)
-    assert "<script" not in to_markdown(report)
+    assert "<script" not in html_report(report)
+    assert "<script" not in markdown_report(report)
 
 
 def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
@@ -187,12 +193,12 @@ def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed(
         assert f"of {people.sum():,} people, " in line
         assert f"{up:,.0f} from o0 to o1" in line
         assert f"{down:,.0f} from o1 to o0" in line
-        for text in (visible(to_html(report)), to_markdown(report)):
+        for text in (visible(html_report(report)), markdown_report(report)):
             assert text.index(f"Outcomes were changed for {line}") < text.index("Appendix")
-            assert text.index(sentences.CHANGED[:22], text.index("Appendix")) < text.rindex(line)
+            assert text.index("Outcomes were changed.", text.index("Appendix")) < text.rindex(line)
     plain = build_report(fitted(frame), trade_off=False)
     assert plain.changed == ()
-    assert "Outcomes were changed" not in to_html(plain)
+    assert "Outcomes were changed" not in html_report(plain)
 
 
 def test_a_fit_whose_costs_are_not_known_says_so():
@@ -201,5 +207,5 @@ def test_a_fit_whose_costs_are_not_known_says_so():
     report = build_report(fit, delivered=fit.sample(100), trade_off=False)
     assert (report.costs.groups, report.costs.worst_cell) == ((), None)
     assert len(report.costs.outcomes) == 2
-    for text in (to_html(report), to_markdown(report)):
-        assert sentences.COSTS_UNKNOWN in text
+    for text in (html_report(report), markdown_report(report)):
+        assert COSTS_UNKNOWN in text

@@ -7,9 +7,8 @@ import pytest
 
 from fairmaxent import Relabel, debias
 from fairmaxent.report import build_report
-from fairmaxent.report.html import to_html
-from fairmaxent.report.markdown import to_markdown
 from fairmaxent.report.trade_off import trade_off
+from fairmaxent.report.writer import html_report, markdown_report
 from tables import random_frame
 
 
@@ -22,7 +21,7 @@ def fit():
 
 def texts(fit):
     report = build_report(fit, mode="weights", trade_off=False)
-    return [" ".join(write(report).replace("<b>", "").split()) for write in (to_html, to_markdown)]
+    return [" ".join(write(report).replace("<b>", "").split()) for write in (html_report, markdown_report)]
 
 
 def test_every_form_has_each_rate_and_share_with_its_interval(fit):

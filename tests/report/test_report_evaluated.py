@@ -14,9 +14,7 @@ import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
 from fairmaxent.report import build_report, evaluated
-from fairmaxent.report.html import to_html
-from fairmaxent.report.json import to_json
-from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.writer import html_report, json_report, markdown_report
 
 TABLE = pl.concat([biased_table(seed) for seed in (1, 2)]).drop("weight")
 
@@ -44,10 +42,10 @@ def test_a_fifth_is_set_aside_and_the_rest_judged(report):
 
 def test_every_form_has_the_verdict_and_the_tables(report):
     verdict = "Do not treat these rows as anonymous"
-    record = json.loads(to_json(report))["evaluation"]
+    record = json.loads(json_report(report))["evaluation"]
     assert record["verdict"][0].startswith(verdict)
     assert record["evaluation"]["risks"]["copies"]["copies"] > 100
-    for text in (to_markdown(report), to_html(report)):
+    for text in (markdown_report(report), html_report(report)):
         assert verdict in text
         assert "What the rows give away" in text
         assert "singling out" in text
@@ -57,7 +55,7 @@ def test_every_form_has_the_verdict_and_the_tables(report):
 def test_nothing_is_said_unless_asked():
     report = build_report(fitted(), data=TABLE, trade_off=False)
     assert report.evaluation is None
-    assert "give away" not in to_markdown(report) + to_html(report)
+    assert "give away" not in markdown_report(report) + html_report(report)
 
 
 def test_weights_and_identifiers_are_no_columns_to_compare():
@@ -74,7 +72,7 @@ def test_why_nothing_was_judged(tmp_path):
     small = TABLE[:60]
     found = build_report(fitted(small), data=small, trade_off=False, evaluate=True)
     assert "too few to set some aside" in found.evaluation.skipped
-    for text in (to_markdown(found), to_html(found)):
+    for text in (markdown_report(found), html_report(found)):
         assert "The rows were not judged: the table has 60 rows" in text
     TABLE.write_parquet(tmp_path / "t.parquet")
     lazy = pl.scan_parquet(tmp_path / "t.parquet")

@@ -18,14 +18,12 @@ import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent import InputError, Relabel, StorageError, statistical_rate
 from fairmaxent.cli.group import group
+from fairmaxent.document.words import factor, percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import build_report, write_report
-from fairmaxent.report.filing import filed
-from fairmaxent.report.first_page import first_page, left_out_alerts
-from fairmaxent.report.html import to_html
-from fairmaxent.report.markdown import to_markdown
-from fairmaxent.report.number_text import factor
+from fairmaxent.report.first_page import first_page
+from fairmaxent.report.source import filed
+from fairmaxent.report.writer import html_report, markdown_report
 
 FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 
@@ -59,7 +57,7 @@ def test_every_question_is_answered_in_every_form():
     report = build_report(fitted(frame, representation_rate=1.0), data=frame)
     page = first_page(report)
     assert [answer.key for answer in page.answers] == ["asked", "reached", "costs", "model", "copies", "not-for"]
-    for text in (to_html(report), to_markdown(report)):
+    for text in (html_report(report), markdown_report(report)):
         first = text[: text.index("Appendix")]
         places = [first.index(answer.question) for answer in page.answers]
         assert places == sorted(places)
@@ -166,8 +164,7 @@ def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
     assert "23 more groups in the appendix." in shown["costs"].notes
     assert len(report.alerts) > len(page.alerts) == 3
     assert page.alerts[-1] == f"{len(report.alerts) - 2} more warnings in the appendix."
-    assert left_out_alerts(report) == report.alerts
-    appendix = to_markdown(report).partition("## Appendix")[2]
+    appendix = markdown_report(report).partition("## Appendix")[2]
     assert all(alert.replace("_", r"\_")[:200] in appendix for alert in report.alerts)
 
 
@@ -303,4 +300,4 @@ def test_brackets_are_explained_where_there_are_some():
     good = frame[outcome].unique()[0]
     for favourable, explained in ((good, True), (None, False)):
         fit = fairmaxent.debias(frame, outcome, group, favourable=favourable, estimate=None)
-        assert ("In brackets:" in to_markdown(build_report(fit, data=frame))) is explained
+        assert ("In brackets:" in markdown_report(build_report(fit, data=frame))) is explained

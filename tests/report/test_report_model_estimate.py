@@ -11,11 +11,11 @@ import pytest
 
 from fairmaxent import InputError, debias
 from fairmaxent.fit.estimate import Remedy
-from fairmaxent.report import build_report, model_estimate, sentences
+from fairmaxent.fit.statements import Expected, expected_lines
+from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
-from fairmaxent.report.html import to_html
-from fairmaxent.report.json import to_json
-from fairmaxent.report.markdown import to_markdown
+from fairmaxent.report.first_page import copies_note, summary
+from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 
 
@@ -63,38 +63,39 @@ def test_every_form_has_every_number(report, relabelled):
     for kind in ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap"):
         for scores in (known.before, known.after):
             numbers += [value for value in getattr(scores, kind).values() if value is not None]
-    page = re.search(r'<section id="model".*?</section>', to_html(report), flags=re.S)[0]
-    part = to_markdown(report).partition("## A model trained on this")[2].partition("\n## ")[0]
+    page = re.search(r'<section id="model".*?</section>', html_report(report), flags=re.S)[0]
+    part = markdown_report(report).partition("## A model trained on this")[2].partition("\n## ")[0]
     for text in (page, part):
         for number in numbers:
             assert f"{number:.3f}" in text
         assert "gradient boosting" in text
-        assert "Is statistical parity all there is to fairness?" in text.replace("&#34;", '"')
-    assert json.loads(to_json(report))["certificate"]["estimate"]["after"]["auc"] == known.after.auc
+        assert "Is statistical parity all there is to fairness?" in html.unescape(text)
+    assert json.loads(json_report(report))["certificate"]["estimate"]["after"]["auc"] == known.after.auc
 
 
 def test_a_line_stands_for_each_grouping(relabelled):
-    names = [name for name, *_ in model_estimate.lines(relabelled.certificate.to_dict()["estimate"])]
+    names = [line.label for line in expected_lines(relabelled.certificate.estimate)]
     assert names[:2] == ["Accuracy", "AUC"]
     assert len(names) == 2 + 5 * 2
     assert "Equalised odds, z1" in names
 
 
 def test_how_it_was_estimated_is_said(relabelled):
-    known = relabelled.certificate.to_dict()["estimate"]
-    assert "is the range that holds 95 of 100 measurements of such a model on 67 other people" in model_estimate.how(
-        known
-    )
-    assert ", without the protected columns" in model_estimate.how(known | {"blind": True})
-    assert "3 folds, 2 times over, and" in model_estimate.how(known | {"rounds": 2})
-    assert "In brackets" not in model_estimate.how(known | {"measured_on": 0})  # a fit saved by an earlier version
+    def said(**changes):
+        fit = estimating(relabelled, replace(relabelled.certificate.estimate, **changes))
+        return markdown_report(build_report(fit, mode="weights", trade_off=False))
+
+    assert "is the range that holds 95 of 100 measurements of such a model on 67 other people" in said()
+    assert ", without the protected columns" in said(blind=True)
+    assert "3 folds, 2 times over, and" in said(rounds=2)
+    assert "In brackets is the range" not in said(measured_on=0)
 
 
 def test_advice_is_given_only_where_it_is_needed(relabelled):
     for rate, needed in ((0.5, True), (0.99, False)):
         report = build_report(with_warning(relabelled, rate), mode="weights", trade_off=False)
         assert (report.advice is not None) == needed
-        for text in (to_html(report), to_markdown(report)):
+        for text in (html_report(report), markdown_report(report)):
             assert ("Its decisions for z0 are expected to be less fair than wanted." in text) == needed
 
 
@@ -109,20 +110,20 @@ def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
         assert f"A quick trial gave 0.96 with {spelled[remedy]}" in report.advice
     else:
         assert report.advice == "Its decisions for z0 are expected to be less fair than wanted."
-    assert report.advice in html.unescape(to_html(report))
+    assert report.advice in html.unescape(html_report(report))
 
 
 def test_a_dash_where_nothing_can_be_compared(relabelled):
     fit = with_warning(relabelled, None)
-    assert model_estimate.number(model_estimate.Expected(None, None)) == "–"
-    assert model_estimate.number(model_estimate.Expected(0.5, None)) == "0.500"
-    assert model_estimate.number(model_estimate.Expected(0.5, (0.4, 0.6))) == "0.500 (0.40 to 0.60)"
-    assert "| – |" in to_markdown(build_report(fit, mode="weights", trade_off=False))
+    assert Expected(None, None).text(3) == "–"
+    assert Expected(0.5, None).text(3) == "0.500"
+    assert Expected(0.5, (0.4, 0.6)).text(3) == "0.500 (0.40 to 0.60)"
+    assert "| – |" in markdown_report(build_report(fit, mode="weights", trade_off=False))
 
 
 def test_without_an_estimate_it_says_how_to_get_one(table):
     report = build_report(debias(table, "y", "z0", random_state=0), trade_off=False)
-    for text in (to_html(report), to_markdown(report)):
+    for text in (html_report(report), markdown_report(report)):
         assert "was not estimated for this fit" in text
         assert "To estimate it, fit again with estimate='rows'." in html.unescape(text)
 
@@ -148,8 +149,8 @@ def test_weights_of_another_shape_are_refused(relabelled):
 
 def test_the_rates_of_relabelled_weights_are_met(report):
     assert all(rate.met for rate in report.rates if rate.wanted is not None)
-    assert "200 rows and each of its outcomes; no row is new." in sentences.summary(report)
-    assert "once per outcome" in sentences.copies_note(report)
+    assert "200 rows and each of its outcomes; no row is new." in summary(report)
+    assert "once per outcome" in copies_note(report)
 
 
 def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
-from fairmaxent.fit.share_text import percent
 from fairmaxent.report import build_report
-from fairmaxent.report.html import to_html
+from fairmaxent.report.writer import html_report
 
-CSS = files("fairmaxent.report").joinpath("report.css").read_text(encoding="utf-8")
+CSS = files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
 TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2 AA: 1.4.3 and 1.4.11
 
 
@@ -113,7 +113,7 @@ def page():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificate, "_DRAWS", 40)
         fit = fairmaxent.debias(frame, "hired", "sex", favourable="yes", representation_rate=1.0, random_state=0)
-        return to_html(build_report(fit, data=frame))
+        return html_report(build_report(fit, data=frame))
 
 
 class Outline(HTMLParser):
@@ -157,7 +157,7 @@ def test_tables_have_labels_and_heads_have_scopes(page):
 def test_a_sixteenth_looks_the_same_everywhere():
     frame = pd.DataFrame({"sex": ["f"] * 2 + ["m"] * 30, "y": ["a", "b"] * 16, "x": list("pqrs") * 8})
     fit = fairmaxent.debias(pd.concat([frame] * 20), "y", "sex", favourable="a", random_state=0)
-    shown = set(re.findall(r"\b6\.[23]%", to_html(build_report(fit, mode="weights", trade_off=False))))
+    shown = set(re.findall(r"\b6\.[23]%", html_report(build_report(fit, mode="weights", trade_off=False))))
     assert percent(1 / 16) == "6.3%"
     assert shown == {"6.3%"}
 

@@ -14,8 +14,8 @@ from fairmaxent import ColumnError, InputError, debias
 from fairmaxent.cli.group import group
 from fairmaxent.files import formats as files
 from fairmaxent.fit import certificate
-from fairmaxent.report.build import build_report
 from fairmaxent.report.delivered import DrawnBatches, deliver
+from fairmaxent.report.facts import build_report
 
 
 def table():

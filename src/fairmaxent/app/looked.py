@@ -1,10 +1,10 @@
-"""Gaps: how many values are missing in each group, and where most of them are."""
+"""What Look shows: an inspection as plain values for the page, with the values that each group lacks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect_command
 from fairmaxent.cli.commands.inspect import domain_draft, inspected
-from fairmaxent.cli.options import DomainOptions
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.reading_options import DomainOptions
+from fairmaxent.cli.request_options import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled
@@ -23,42 +23,6 @@ from fairmaxent.inspection import Inspection
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.plain_text import visible
-
-# MERGED DOCSTRING, keep one: What Look shows: an inspection as plain values for the page.
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """The missing values of one group."""
-
-    share: float  # of its cells, in all other columns
-    most_in: str | None  # the column with most of them
-    most: float  # the share of the group's rows that have no value there
-
-
-def gaps_by_group(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, Gaps]:
-    """Count the missing values of each group of a column, or of the intersections of several."""
-    attributes = tuple(domain.attribute(name) for name in columns)
-    codes = Domain(attributes, ()).encode(frame.select(columns))
-    groups, members = np.unique(codes, axis=0, return_inverse=True)
-    sizes = np.bincount(members.ravel())
-    others = [name for name in frame.columns if name not in columns]
-    missing = np.array(
-        [np.bincount(members.ravel(), frame[name].is_null().to_numpy(), minlength=len(sizes)) for name in others]
-    ).reshape(len(others), len(sizes))
-    labels = [
-        " × ".join(attribute.labels[code] for attribute, code in zip(attributes, group, strict=True))
-        for group in groups.tolist()
-    ]
-    return {label: _gaps(missing[:, index], int(sizes[index]), others) for index, label in enumerate(labels)}
-
-
-def _gaps(missing: Any, size: int, others: Sequence[str]) -> Gaps:
-    if not missing.sum():
-        return Gaps(0.0, None, 0.0)
-    worst = int(missing.argmax())
-    return Gaps(float(missing.sum() / (size * len(others))), others[worst], float(missing[worst] / size))
-
 
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
@@ -131,20 +95,19 @@ def _looked(
             for column in inspection.columns
         ],
         "reasons": [
-            {"role": one.role, "value": value_text(one.value), "reason": one.reason, "sure": one.confidence}
-            for one in inspection.proposals
+            {"role": proposal.role, "value": value_text(proposal.value), "reason": proposal.reason}
+            for proposal in inspection.proposals
         ],
         "groupings": [_grouping(grouping, inspection.protected, frame, domain) for grouping in inspection.groupings],
         "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
         "notes": [visible(note) for note in notes],
-        "cost": None if inspection.cost is None else inspection.cost.words,
     }
 
 
 def _choices(column: ColumnSummary) -> list[str]:
     """The levels of a column that can be chosen, if they are few; missing is none, and stands last."""
-    known = column.shown[: len(column.shown) - (column.missing > 0)]
-    return list(known) if len(known) <= _LEVELS else []
+    levels = column.shown[: len(column.shown) - (column.missing > 0)]
+    return list(levels) if len(levels) <= _LEVELS else []
 
 
 def _shares(column: ColumnSummary, domain: Domain) -> list[tuple[str, float]]:
@@ -158,31 +121,59 @@ def _shares(column: ColumnSummary, domain: Domain) -> list[tuple[str, float]]:
 
 def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
     sizes = {group.group: group for group in grouping.representation.groups}
-    gaps = gaps_by_group(frame, domain, [grouping.name] if grouping.name in protected else protected)
+    gaps = _gaps_by_group(frame, domain, [grouping.name] if grouping.name in protected else protected)
     return {
         "name": grouping.name,
-        "representation_rate": _known(grouping.representation.value),
-        "statistical_rate": _known(grouping.statistical.value),
+        "representation_rate": _finite(grouping.representation.value),
+        "statistical_rate": _finite(grouping.statistical.value),
         "groups": [
             {
                 "group": _group_text(group.group),
                 "outcome": value_text(group.outcome),
                 "rows": sizes[group.group].count,
-                "share": _known(sizes[group.group].rate),
-                "rate": _known(group.rate),
+                "share": _finite(sizes[group.group].rate),
+                "rate": _finite(group.rate),
                 "interval": group.interval,
-                "missing": None if (known := gaps.get(_group_text(group.group))) is None else vars(known),
+                "missing": gaps.get(_group_text(group.group)),
             }
             for group in grouping.statistical.groups
         ],
     }
 
 
+def _gaps_by_group(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The missing values of each group of a column, or of the intersections of several.
+
+    By group: their share of its cells in all other columns, the column with most of them, and their share there.
+    """
+    attributes = tuple(domain.attribute(name) for name in columns)
+    codes = Domain(attributes, ()).encode(frame.select(columns))
+    groups, members = np.unique(codes, axis=0, return_inverse=True)
+    members = members.ravel()
+    others = [name for name in frame.columns if name not in columns]
+    missing = [np.bincount(members, frame[name].is_null().to_numpy(), minlength=len(groups)) for name in others]
+    by_group = np.array(missing).reshape(len(others), len(groups)).T
+    return {
+        " × ".join(attribute.labels[code] for attribute, code in zip(attributes, group, strict=True)): _gaps(
+            counts, size, others
+        )
+        for group, counts, size in zip(groups.tolist(), by_group, np.bincount(members).tolist(), strict=True)
+    }
+
+
+def _gaps(missing: Any, size: int, others: Sequence[str]) -> dict[str, Any]:
+    if not missing.sum():
+        return {"share": 0.0, "most_in": None, "most": 0.0}
+    worst = int(missing.argmax())
+    share = float(missing.sum() / (size * len(others)))
+    return {"share": share, "most_in": others[worst], "most": float(missing[worst] / size)}
+
+
 def _group_text(group: tuple[object, ...]) -> str:
     return " × ".join(map(value_text, group))
 
 
-def _known(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 

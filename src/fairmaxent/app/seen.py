@@ -18,16 +18,13 @@ from fairmaxent.fairness.rates import (
     representation_rate,
     statistical_rate,
 )
-from fairmaxent.fit.cost_remarks import cost_remarks
-from fairmaxent.fit.cost_text import changed_lines
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import GroupChange, group_label
 from fairmaxent.fit.group_changes import group_changes as changes_of
-from fairmaxent.fit.remarks import other_remarks, unfair_decisions
-from fairmaxent.fit.sharing_text import copies_of
+from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report import model_estimate
 from fairmaxent.report.delivered import data_table
 
 
@@ -35,7 +32,7 @@ def seen(fit: Fit) -> dict[str, Any]:
     """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
     certificate, rows = fit.certificate, fit.table.size
     costs, shares = certificate.costs, dict(_outcome_shares(fit))
-    about_models = _said(unfair_decisions(certificate))
+    about_models = _sentences(unfair_decisions(certificate))
     return {
         "rows": rows,
         "rates": list(_rates(fit)),
@@ -54,8 +51,8 @@ def seen(fit: Fit) -> dict[str, Any]:
         "changed_people": 0.0 if costs is None else _changed_people(costs),
         "changed": [] if costs is None else [visible(line) for line in changed_lines(costs)],
         "filled": sum(certificate.filled_shares),
-        "warnings": _said(cost_remarks(certificate)),
-        "notes": [note for note in _said(other_remarks(certificate)) if note not in about_models],
+        "warnings": _sentences(cost_remarks(certificate)),
+        "notes": [note for note in _sentences(other_remarks(certificate)) if note not in about_models],
         "about_models": about_models,
         "estimate": _estimate(fit),
     }
@@ -70,7 +67,7 @@ def expected(fit: Fit, rows: int | None, *, iid: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _said(remarks: Iterable[Any]) -> list[str]:
+def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
 
 
@@ -106,8 +103,8 @@ def _overall(fit: Fit) -> Iterator[dict[str, Any]]:
         for axis, name in columns:
             by = OutcomeGrouping((axis,), outcome)
             rate = statistical_rate(measure.outcomes_compared(table, by), by, measure.favourable_of(by))
-            said = {"kind": "statistical_rate", "name": name, "outcome": roles.names[outcome], "after": float(rate)}
-            yield plain(said)
+            outcome_name = roles.names[outcome]
+            yield plain({"kind": "statistical_rate", "name": name, "outcome": outcome_name, "after": float(rate)})
 
 
 _Shares = dict[tuple[str, str, str], tuple[float, float]]
@@ -141,15 +138,21 @@ def _group(change: GroupChange, rows: int, shares: _Shares) -> dict[str, Any]:
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:
-    known = fit.certificate.to_dict()["estimate"]
-    if known is None:
+    estimate = fit.certificate.estimate
+    if estimate is None:
         return None
     lines = [
-        {"name": name, "meaning": meaning, "before": before.value, "after": after.value, "range": after.span}
-        for name, meaning, before, after in model_estimate.lines(known)
+        {
+            "name": line.label,
+            "meaning": line.meaning,
+            "before": line.before.value,
+            "after": line.after.value,
+            "range": line.after.span,
+        }
+        for line in expected_lines(estimate)
     ]
     shown: dict[str, Any] = plain(
-        {"student": known["student"], "output": known["output"], "people": known["measured_on"], "lines": lines}
+        {"student": estimate.student, "output": estimate.output, "people": estimate.measured_on, "lines": lines}
     )
     outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
     shown["same_for_all"] = float(outcomes.max() / outcomes.sum())  # the accuracy of the same answer for everybody

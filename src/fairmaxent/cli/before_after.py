@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.cli.text import text_table
 from fairmaxent.data.arrays import Reals
+from fairmaxent.document import Table
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.statements import RateLine, rate_text, rates_table
 from fairmaxent.report.delivered import absences, data_table, delivered_rates, known_groups
 
 Line = tuple[tuple[str, str], float | None]
@@ -82,15 +83,14 @@ def _names(fit: Fit, table: Reals, axes: tuple[int, ...]) -> Iterator[tuple[tupl
         yield group, fit.roles.describe_group(axes, group)
 
 
-def rates_table(certificate: Certificate, before: Measured, after: Measured) -> str:
+def rates(certificate: Certificate, before: Measured, after: Measured) -> Table:
     """The rates wanted, before and after; each statistical rate with the outcome that it is about."""
-    rows = [
-        [what, "any" if rate is None else f"{rate:.4f}", *values]
+    lines = [
+        RateLine(label, certificate.wanted[kind][name], old, new)
         for kind, name in certificate.rates_shown
-        for rate in [certificate.wanted[kind][name]]
-        for what, *values in _lines(certificate.measure.rate_name(kind, name), kind, name, before, after)
+        for label, old, new in _lines(certificate.measure.rate_name(kind, name), kind, name, before, after)
     ]
-    return text_table(["", "wanted", "before", "after"], rows)
+    return rates_table(lines, ("wanted", "before", "after"))
 
 
 def _lines(
@@ -110,7 +110,10 @@ def _lines(
             yield f"{what}, {level}", rate, after.levels[name][level]
 
 
-def groups_table(before: Measured, after: Measured) -> str:
+def groups(before: Measured, after: Measured) -> Table:
     """Each group's rates, before and after."""
-    rows = [[*key, before.groups.get(key), after.groups.get(key)] for key in {**before.groups, **after.groups}]
-    return text_table(["group", "", "before", "after"], rows)
+    rows = tuple(
+        (*key, rate_text(before.groups.get(key)), rate_text(after.groups.get(key)))
+        for key in {**before.groups, **after.groups}
+    )
+    return Table("Groups", ("group", "", "before", "after"), rows)

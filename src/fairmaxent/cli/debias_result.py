@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.good_outcome import good_outcome_notes
 from fairmaxent.cli.next_step import free_name, next_step, outputs
-from fairmaxent.cli.text import cell_text, counted
-from fairmaxent.errors import spelled
-from fairmaxent.fit.sharing_text import copies_of, privacy_lines
+from fairmaxent.cli.text import counted
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.levels import value_text
+from fairmaxent.document import Block, Paragraph
+from fairmaxent.document.text import sections_text
+from fairmaxent.errors import Option, spelled
+from fairmaxent.fit.statements import (
+    changed_lines,
+    copies_of,
+    cost_blocks,
+    decision_blocks,
+    estimate_blocks,
+    filled_lines,
+    mean_lines,
+    outcome_lines,
+    privacy_lines,
+)
+from fairmaxent.inspection.proposals import known_levels, propose_favourable
 
 if TYPE_CHECKING:
     from fairmaxent.cli.before_after import Measured
-    from fairmaxent.cli.output_options import OutputOptions
+    from fairmaxent.cli.output_options import EstimateChoice, OutputOptions
     from fairmaxent.files.reading import TableFile
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.report.delivered import Delivered
+    from fairmaxent.fit.plans import Estimate, OutputOption
+    from fairmaxent.progress import Progress
+    from fairmaxent.report.delivered import Delivered, Mode
     from fairmaxent.report.delivered_costs import DeliveredCosts
 
 _SHOWN = 12  # notes before the rest is counted
+_FEW_LEVELS = 3  # of an outcome
+_NOT_ESTIMATED = "how a model trained on the result will behave was not estimated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +73,7 @@ class Result:
     @property
     def alerts(self) -> tuple[str, ...]:
         """Costs beyond the line, with their remedies: the first thing that is said."""
-        from fairmaxent.fit.cost_remarks import cost_remarks
+        from fairmaxent.fit.remarks import cost_remarks
 
         return tuple(spelled(remark, as_typed) for remark in cost_remarks(self.fit.certificate))
 
@@ -92,35 +110,46 @@ class Result:
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What it costs, the rates before and after, what to know, what was written, and the next step."""
-    from fairmaxent.cli.before_after import groups_table, rates_table
-    from fairmaxent.cli.costs import changed_text, costs_text
-    from fairmaxent.cli.decisions import decisions_table
-    from fairmaxent.cli.model_estimate import outlook_table
-    from fairmaxent.fit.mean_text import mean_lines
+    from fairmaxent.cli import before_after
 
+    certificate, roles = result.fit.certificate, result.fit.roles
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
-    on_file = [cell_text(note) for note in result.notes_on_file]
-    written = [_written(target, result, wanted) for target in wanted.targets if target != "-"]
-    if result.rows is not None and wanted.output != "-":
-        written[0] += f" ({counted(result.rows, 'row')})"
-    parts = [
-        "\n".join(sharing_text(result)),
-        "\n".join(f"Warning: {cell_text(alert)}" for alert in result.alerts),
-        changed_text(result.fit.certificate.costs),
-        costs_text(result.costs, wanted.mode, delivered=result.delivered is not None),
-        rates_table(result.fit.certificate, result.before, result.after),
-        "\n".join(cell_text(line) for line in mean_lines(result.fit)),
-        groups_table(result.before, result.after),
-        decisions_table(result.fit),
-        outlook_table(result.fit),
-        "\n".join(f"About your file, not private, so do not pass it on: {note}" for note in on_file),
-        "\n".join(f"Note: {cell_text(note)}" for note in notes),
-        "\n".join(written) if wanted.targets else "Nothing was written.",
-        following,
+    levels = certificate.measure.favourable
+    decided = f", for {before_after.about(result.fit, levels[0])}" if len(levels) == 1 else ""
+    sections: list[Sequence[Block]] = [
+        _paragraphs("", sharing_text(result)),
+        _paragraphs("Warning: ", result.alerts),
+        _paragraphs("Outcomes were changed for ", changed_lines(certificate.costs)),
+        _costs(result, wanted),
+        [before_after.rates(certificate, result.before, result.after)],
+        _paragraphs("", mean_lines(certificate.means, roles)),
+        [before_after.groups(result.before, result.after)],
+        decision_blocks(certificate.decisions),
+        estimate_blocks(certificate.estimate, decided),
+        _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
+        _paragraphs("Note: ", notes),
+        _paragraphs("", _written(result, wanted)),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, [sections_text(sections), following]))
+
+
+def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
+    return [Paragraph(f"{lead}{line}") for line in lines]
+
+
+def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
+    """The outcomes before and after, each group, those that rest on least if there are many, and the worst cell."""
+    costs = result.costs
+    lines = _paragraphs("", outcome_lines(costs.outcomes))
+    if costs.worst_cell is None:
+        return lines
+    copies = "most copies" if costs.counted else "expected copies"
+    last = ["largest weight"] if wanted.mode == "weights" else [copies]
+    last = ["largest weight", "expected copies"] if result.delivered is None else last
+    blocks = cost_blocks(costs.groups, costs.worst_cell, last, "; --json shows them all")
+    return [*lines, *blocks, *_paragraphs("", filled_lines(costs.filled))]
 
 
 def sharing_text(result: Result) -> Iterator[str]:
@@ -156,12 +185,21 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
     return next_step(f"{uses[wanted.mode]}; for a report to file, run it again with --report report.html --force")
 
 
-def _written(target: str, result: Result, wanted: OutputOptions) -> str:
-    """Say that a file was written, and which rows of people a model holds."""
+def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
+    """Say which files were written, and which rows of people a model holds."""
     from fairmaxent.fit.contents import contents
 
-    holds = f" (it holds {cell_text(contents(result.fit))})" if target == wanted.model else ""
-    return f"wrote {cell_text(target)}{holds}"
+    if not wanted.targets:
+        yield "Nothing was written."
+    targets = [target for target in wanted.targets if target != "-"]
+    for number, target in enumerate(targets):
+        holds = f" (it holds {contents(result.fit)})" if target == wanted.model else ""
+        rows = (
+            f" ({counted(result.rows, 'row')})"
+            if number == 0 and result.rows is not None and wanted.output != "-"
+            else ""
+        )
+        yield f"wrote {target}{holds}{rows}"
 
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
@@ -180,3 +218,39 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "notes": (*result.alerts, *result.notes),
         "certificate": result.fit.certificate.to_dict(),
     }
+
+
+# ---------------------------------------------------------------- what is estimated, and what is compared
+
+
+def with_outlook(
+    fit: Fit, asked: EstimateChoice, mode: Mode, trial_of: Callable[[OutputOption], Estimate], progress: Progress
+) -> tuple[Fit, str | None]:
+    """Return the fit with the estimate in its certificate, or the fit as it is and why it has none."""
+    from fairmaxent.fit.pipeline import with_default_estimate, with_estimate
+
+    if asked == "none":
+        return fit, None
+    if asked != "auto":
+        return with_estimate(fit, trial_of(asked), progress=progress), None
+    if mode == "top-up":
+        return fit, f"{_NOT_ESTIMATED}; to estimate it, use --estimate rows or weights"
+    fit = with_default_estimate(fit, trial_of(mode), progress=progress)
+    missing = fit.certificate.not_estimated
+    if missing is None or not missing.why:
+        return fit, None
+    return fit, f"{_NOT_ESTIMATED}, because {spelled(missing.why, as_typed)}"
+
+
+def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
+    """Say that every outcome is compared if none is named as good, and which to name."""
+    if favourable is not None:
+        return
+    what = f"no good outcome was named, so every level of {outcome.name!r} is compared"
+    proposed = propose_favourable(outcome)
+    if proposed:
+        typed = " ".join(as_typed(Option("favourable", value_text(one.value))) for one in proposed)
+        yield f"{what}; the good one is probably {value_text(proposed[0].value)!r} ({proposed[0].reason}): add {typed}"
+    elif len(known_levels(outcome)) <= _FEW_LEVELS:
+        choices = " or ".join(as_typed(Option("favourable", level)) for level in known_levels(outcome))
+        yield f"{what}; to name one, add {choices}"

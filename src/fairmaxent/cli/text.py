@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from fairmaxent.cli.streams import echo
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.text_table import cell_text as cell_text
-from fairmaxent.data.text_table import counted as counted
 from fairmaxent.data.text_table import text_table as text_table
-from fairmaxent.plain_text import escaped_json
+from fairmaxent.document.words import counted as counted
+from fairmaxent.plain_text import json_text
 
 
 def as_json(record: Any) -> str:
     """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
-    return escaped_json(json.dumps(_plain(record), indent=2, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool | int | str | None):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value_text(value)
+    return json_text(record, indent=2, text=value_text)
 
 
 @contextlib.contextmanager

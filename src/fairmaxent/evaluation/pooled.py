@@ -6,9 +6,11 @@ have 0, and the numbers of a column of numbers or dates are in the order of its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import narwhals as nw
@@ -36,6 +38,7 @@ _KINDS: dict[Kind, str] = {
     "categorical": "text",
     "ordered": "text",
 }
+_COUNTABLE = 1 << 20  # combinations of values that are counted one by one
 _EXACT = 2.0**53  # whole numbers beyond are not told apart as floats
 
 
@@ -218,3 +221,24 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
             numbers.append(known[key])
         codes.append(np.array([*numbers, 0], dtype=np.intp)[positions])
     return PooledColumn(name, np.concatenate(codes), unique_labels(texts), None)
+
+
+# ---------------------------------------------------------------- sets of columns
+
+
+def column_sets(width: int, size: int, most: float, rng: np.random.Generator) -> list[list[int]]:
+    """All sets of so many columns or, if they are too many, some of them at random."""
+    size = min(size, width)
+    if math.comb(width, size) <= most:
+        return [list(columns) for columns in combinations(range(width), size)]
+    drawn = {tuple(sorted(rng.choice(width, size, replace=False).tolist())): None for _ in range(int(most))}
+    return [list(columns) for columns in drawn]
+
+
+def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+    """A number for the values of each row, equal for equal rows, and how many such numbers there may be."""
+    cells, span = row_keys(codes, sizes)
+    if span > _COUNTABLE:
+        cells = np.unique(cells, return_inverse=True)[1]
+        span = int(cells.max()) + 1
+    return cells, span

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.table import row_keys
+from fairmaxent.evaluation.attacks import Risk, SuccessRate
 from fairmaxent.evaluation.nearest import Done
-from fairmaxent.evaluation.pooled import Pooled
-from fairmaxent.evaluation.success import Risk, SuccessRate
+from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 
 COLUMNS = 3  # of a guess
 _TRIES = 20  # guesses looked at for each one wanted
 _LOOKED_AT, _FEWEST_SETS = 10_000_000, 30  # rows in sets of columns that guesses are drawn from
 _PARTS = 10  # of the control rows, left out one at a time
-_COUNTABLE = 1 << 20  # combinations of values that are counted one by one
 
 Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 
@@ -76,7 +73,7 @@ def _outside(
 def _guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator, done: Done) -> list[Guess]:
     """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
     least, greatest = _bounds(pooled, new.codes)
-    chosen = _column_sets(len(pooled.columns), max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
+    chosen = column_sets(len(pooled.columns), COLUMNS, max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
     # A guess also fits the rows that are the same in its columns, so that only rows without a double are of use.
     lone = [_lone_rows(new.codes[:, columns], [pooled.columns[index].size for index in columns]) for columns in chosen]
     ends = np.cumsum([len(rows) for rows in lone])
@@ -94,21 +91,10 @@ def _guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator,
     return made
 
 
-def _column_sets(width: int, most: int, rng: np.random.Generator) -> list[list[int]]:
-    """All sets of a few columns or, if they are too many, some of them at random."""
-    size = min(COLUMNS, width)
-    if math.comb(width, size) <= most:
-        return [list(columns) for columns in combinations(range(width), size)]
-    drawn = {tuple(sorted(rng.choice(width, size, replace=False).tolist())): None for _ in range(most)}
-    return [list(columns) for columns in drawn]
-
-
 def _lone_rows(codes: Codes, sizes: list[int]) -> NDArray[np.intp]:
     """The rows that no other row equals."""
-    keys, span = row_keys(codes, sizes)
-    if span > _COUNTABLE:
-        keys = np.unique(keys, return_inverse=True)[1]
-    return np.flatnonzero(np.bincount(keys)[keys] == 1)
+    cells, _ = cell_numbers(codes, sizes)
+    return np.flatnonzero(np.bincount(cells)[cells] == 1)
 
 
 def _bounds(pooled: Pooled, codes: Codes) -> tuple[Codes, Codes]:

@@ -77,6 +77,11 @@ class Utility:
     auc_lost: Estimated | None
     """How much larger the AUC of the model trained on the real table is."""
 
+    @property
+    def models(self) -> dict[str, Learning]:
+        """Both models, by what they were trained on."""
+        return {"new rows": self.new, "real rows": self.real}
+
 
 def utility(
     pooled: Pooled,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,14 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quotas
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
+from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document.text import sections_text
 from fairmaxent.engines.where_rows_are import divergence, tilted_rows
 from fairmaxent.errors import InputError, spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.cost_remarks import cost_remarks
-from fairmaxent.fit.cost_text import changed_lines, cost_table, filled_lines, outcome_lines, worst_groups
 from fairmaxent.fit.costs import Costs
-from fairmaxent.fit.decision_text import decision_lines
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import Range
 from fairmaxent.fit.facts import (
     Facts,
     OutcomeShare,
@@ -39,11 +37,22 @@ from fairmaxent.fit.facts import (
 )
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.remarks import other_remarks, remarks
-from fairmaxent.fit.sharing_text import copies_line, privacy_lines
+from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks
+from fairmaxent.fit.statements import (
+    RateLine,
+    changed_lines,
+    copies_line,
+    cost_blocks,
+    decision_blocks,
+    estimate_blocks,
+    filled_lines,
+    outcome_lines,
+    privacy_lines,
+    rates_table,
+)
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.protocol import Prior
-from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.plain_text import plain_json
 from fairmaxent.privacy.budget import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
@@ -52,7 +61,6 @@ _LINES = 12  # warnings shown before the rest is counted
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
-_QUALITY = (("accuracy", "accuracy"), ("AUC", "auc"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,29 +123,16 @@ class Certificate(Facts):
         return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON."""
-        skipped = ("measure", "table", "estimated", "privacy")
-        values = {key: _plain(value) for key, value in vars(self).items() if key not in skipped}
-        ledger = None if self.privacy is None else self.privacy.to_dict()
-        return values | {"estimate": _plain(self.estimate), "privacy": ledger}
+        """Everything as plain Python values, for JSON: a number that is not finite is None."""
+        plain: dict[str, Any] = plain_json(self.values())
+        return plain
 
-    def _estimate_lines(self, width: int) -> list[str]:
-        if self.estimate is None:
-            return []
-        known = self.estimate
-        both = (known.before, known.after)
-        lines = [f"expected of {known.student} trained on the {known.output}:"]
-        rows = [(label, kind, OVERALL, [getattr(scores, kind) for scores in both]) for label, kind in _QUALITY]
-        for kind in ("by_predictions", "by_probabilities"):
-            for name in getattr(known.before, kind):
-                values = [getattr(scores, kind)[name] for scores in both]
-                rows.append((f"rate {kind.replace('_', ' ')} of {name}", kind, name, values))
-        for label, kind, name, values in rows:
-            numbers = "".join(f"{_shown(value):>10}" for value in values)
-            lines.append(f"{'  ' + label:<{width}}{'':>10}{numbers}{_range_text(known.after.range_of(kind, name))}")
-        if known.measured_on:
-            lines.append(f"  in brackets: 95 % of measurements on {known.measured_on:,} other people")
-        return lines
+    def values(self) -> dict[str, Any]:
+        """The same with the numbers as they are, for model files."""
+        skipped = ("measure", "table", "estimated", "privacy")
+        values = {key: plain_json(value, exact=True) for key, value in vars(self).items() if key not in skipped}
+        ledger = None if self.privacy is None else self.privacy.to_dict()
+        return values | {"estimate": plain_json(self.estimate, exact=True), "privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -151,70 +146,51 @@ class Certificate(Facts):
             start += self.table.shape[axis]
         return tuple(result)
 
-    def _mean_lines(self, width: int) -> list[str]:
-        lines = [
-            f"{'mean of ' + mean.group:<{width}}{'equal':>10}{mean.before:>10.5g}{mean.after:>10.5g}"
-            for mean in self.means
-        ]
-        hidden = len(lines) - _LINES
-        return [*lines[:_LINES], *([f"and {hidden} more means"] if hidden > 0 else [])]
-
-    def _cost_lines(self, width: int) -> list[str]:
-        lines = list(outcome_lines(self.compared_outcomes))
-        if self.costs is None:
-            return lines
+    def sections(self) -> Iterator[list[Block]]:
+        """Everything that it states: what it costs first, then what was reached, and what to know."""
+        alerts = [f"warning: {spelled(remark, str)}" for remark in cost_remarks(self)]
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        worth = f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}"
-        copies = copies_line(self)
-        return [
-            *changed,
-            *lines,
-            worth,
-            *cost_table(self.costs, width),
-            *filled_lines(sum(self.filled_shares)),
-            *([spelled(copies, str)] if copies else []),
-        ]
-
-    def __str__(self) -> str:
-        alerts, others = ([spelled(remark, str) for remark in made(self)] for made in (cost_remarks, other_remarks))
-        labels = [self.measure.rate_name(kind, name) for kind, name in self.rates_shown]
-        groups = worst_groups(self.costs.groups) if self.costs else []
-        labels += [f"mean of {mean.group}" for mean in self.means[:_LINES]]
-        width = max(36, *(len(label) + 2 for label in (*labels, *(group.name for group in groups))))
-        private = [] if self.privacy is None else privacy_lines(self.privacy)
-        lines = [*private, *(f"warning: {alert}" for alert in alerts), *self._cost_lines(width)]
-        lines.append(f"{'':<{width}}{'wanted':>10}{'before':>10}{'achieved':>10}")
-        for kind, name in self.rates_shown:
-            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
-            shown = "any" if wanted is None else f"{wanted:.4f}"
-            lines.append(f"{self.measure.rate_name(kind, name):<{width}}{shown:>10}{before:>10.4f}{achieved:>10.4f}")
-        lines += self._mean_lines(width)
-        lines += decision_lines(self.decisions, width)
-        lines += self._estimate_lines(width)
-        lines.append(
+        yield _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
+        yield [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
+        yield [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
+        yield decision_blocks(self.decisions)
+        yield estimate_blocks(self.estimate)
+        solver = (
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
-        hidden = len(others) - _LINES
-        return "\n".join([*lines, *others[:_LINES], *([f"and {hidden} more warnings"] if hidden > 0 else [])])
+        others = [spelled(remark, str) for remark in other_remarks(self)]
+        hidden = [f"and {len(others) - _LINES} more warnings"] if len(others) > _LINES else []
+        yield _paragraphs([solver, *others[:_LINES], *hidden])
+
+    @property
+    def rate_lines(self) -> Iterator[RateLine]:
+        """Each rate wanted, before and achieved."""
+        for kind, name in self.rates_shown:
+            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
+            yield RateLine(self.measure.rate_name(kind, name), wanted, before, achieved)
+
+    def _costs(self) -> Iterator[Block]:
+        if self.costs is None:
+            return
+        yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
+        yield from cost_blocks(self.costs.groups, self.costs.worst_cell, ("largest weight", "most copies"))
+        copies = copies_line(self)
+        yield from _paragraphs([*filled_lines(sum(self.filled_shares)), *([spelled(copies, str)] if copies else [])])
+
+    def _means(self) -> Iterator[Block]:
+        rows = tuple((f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}") for mean in self.means)
+        if rows:
+            yield Table("Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES])
+        if len(rows) > _LINES:
+            yield Paragraph(f"and {len(rows) - _LINES} more means")
+
+    def __str__(self) -> str:
+        return sections_text(self.sections())
 
 
-def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
-
-
-def _range_text(span: Range | None) -> str:
-    return "" if span is None else f"  ({span[0]:.2f} to {span[1]:.2f})"
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
+def _paragraphs(lines: Iterable[str]) -> list[Block]:
+    return [Paragraph(line) for line in lines]
 
 
 def certify(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,8 @@ from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
 from fairmaxent.data.table import Table
+from fairmaxent.document.html import to_html
+from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
 from fairmaxent.fit import storage
@@ -24,7 +25,7 @@ from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.group_changes import group_changes, summary_frame
 from fairmaxent.fit.group_plot import Plotted, draw_groups
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.overview import Overview
+from fairmaxent.fit.overview import overview
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
@@ -54,11 +55,11 @@ class Fit(Learned):
     """
 
     def __repr__(self) -> str:
-        return str(Overview.of(self))
+        return to_text(overview(self.certificate, self.roles))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return Overview.of(self).html()
+        return to_html(overview(self.certificate, self.roles))
 
     @property
     def distinct_rows(self) -> Table:
@@ -192,8 +193,10 @@ class Fit(Learned):
         The options are those of :func:`fairmaxent.report.write_report`; pass ``data=`` the table that the fit was made
         from, so that copies of real rows can be counted.
         """
-        # The report is made from a fit, so it is a layer above, and found by name, as the package finds it.
-        importlib.import_module("fairmaxent.report").write_report(self, path, **options)
+        # The report is made from a fit, so it is a layer above: the one exception that the contract of layers declares.
+        from fairmaxent.report.writer import write_report
+
+        write_report(self, path, **options)
 
     def write_sample(
         self,

@@ -25,8 +25,9 @@ from fairmaxent.fit.facts import (
     SingleGroup,
     SmallGroup,
 )
+from fairmaxent.fit.plans import Estimate, PaperRequest, Relabel
 from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import FREE
 from fairmaxent.privacy.budget import Ledger, Privacy
 
@@ -98,7 +99,7 @@ def pack_certificate(certificate: Certificate) -> Record:
     estimated = certificate.estimated
     pending = isinstance(estimated, Deferred) and not estimated.is_done
     known = replace(certificate, estimated=None) if pending else certificate
-    return {"values": _tag(known.to_dict()), "measure": _tag(asdict(certificate.measure))}
+    return {"values": _tag(known.values()), "measure": _tag(asdict(certificate.measure))}
 
 
 def unpack_certificate(record: Record, table: Reals) -> Certificate:

@@ -11,7 +11,8 @@ from fairmaxent.data.arrays import Codes
 from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.text_table import cell_text, counted, text_table
+from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.fit.problem import compress
 from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy

@@ -15,8 +15,8 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import tally
-from fairmaxent.data.text_table import counted
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain, words_for, words_in
 from fairmaxent.maxent.logspace import entropy

@@ -11,9 +11,9 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
-from fairmaxent.fit.share_text import percent, times
 from fairmaxent.plain_text import visible
 from fairmaxent.raking.margins import MarginTarget
 from fairmaxent.raking.problem import Bounds, RakingProblem

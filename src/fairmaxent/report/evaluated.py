@@ -14,18 +14,16 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
-from fairmaxent.evaluation.evaluation import Evaluation
-from fairmaxent.evaluation.pipeline import evaluate
-from fairmaxent.evaluation.text import risk_rows
+from fairmaxent.evaluation.evaluation import Evaluation, evaluate
+from fairmaxent.evaluation.text import risk_rows, verdict
 from fairmaxent.evaluation.utility import Estimated
-from fairmaxent.evaluation.verdict import verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.report.delivered import Mode
-from fairmaxent.report.text_table import TextTable
 
 SET_ASIDE = 0.2
 FEWEST = 100  # rows
@@ -106,7 +104,28 @@ _RISKS = {
 _STATES: Mapping[str, str] = {"high": "bad", "low": "good", "uncertain": "short"}
 
 
-def how(evaluation: Evaluation) -> str:
+def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
+    """What the rows give away, what a model learns from them, and how faithful they are; nothing if nobody asked."""
+    if judged is None:
+        return
+    evaluation = judged.evaluation
+    if evaluation is None:
+        yield Paragraph(f"The rows were not judged: {judged.skipped or ''}.")
+        return
+    answer, *reasons = judged.verdict
+    yield from (Note(answer, tuple(reasons)), Paragraph(_how(evaluation)), _risk_table(evaluation))
+    yield Paragraph(_closest(evaluation))
+    if evaluation.utility is not None:
+        yield Paragraph("The same model trained on the new and on the real rows, judged on the people set aside.")
+        yield _utility_table(evaluation)
+    yield Paragraph(
+        "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. "
+        "A fair table differs on purpose, in the outcome and in what goes with it."
+    )
+    yield _fidelity_table(evaluation)
+
+
+def _how(evaluation: Evaluation) -> str:
     """How the rows were judged."""
     return (
         f"{evaluation.control_rows:,} of the rows were set aside, and the fit was made again from the other "
@@ -115,7 +134,7 @@ def how(evaluation: Evaluation) -> str:
     )
 
 
-def risk_table(evaluation: Evaluation) -> TextTable:
+def _risk_table(evaluation: Evaluation) -> Table:
     """Each attack with its risk, the interval, and what is to be said of it."""
     rows, states = [], []
     for name, value, ends, rate, others, judged in risk_rows(evaluation):
@@ -124,23 +143,22 @@ def risk_table(evaluation: Evaluation) -> TextTable:
         states.append(_STATES.get(judged, ""))
     sure = f"{100 * evaluation.confidence:g} % interval"
     heads = ("Attack", "Risk", sure, "Succeeds", "On those set aside", "Judged", "It succeeds if")
-    return TextTable("Risks", heads, tuple(rows), words=(2, 5, 6), state=5, states=tuple(states))
+    return Table("Risks", heads, tuple(rows), state=5, states=tuple(states))
 
 
-def utility_table(evaluation: Evaluation) -> TextTable:
+def _utility_table(evaluation: Evaluation) -> Table:
     """A model trained on the new rows, and on the real ones."""
     sure = f"{100 * evaluation.confidence:g} % interval"
-    return TextTable(
+    return Table(
         "A model trained on the new rows",
         ("Trained on", "AUC", sure, "Accuracy", sure),
         tuple(_learned(evaluation)),
-        words=(2, 4),
     )
 
 
 def _learned(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
     utility = evaluation.utility
-    for name, learned in () if utility is None else (("new rows", utility.new), ("real rows", utility.real)):
+    for name, learned in () if utility is None else utility.models.items():
         yield name, *_cells(learned.auc), *_cells(learned.accuracy)
 
 
@@ -150,24 +168,17 @@ def _cells(estimated: Estimated | None) -> tuple[str, str]:
     return f"{estimated.value:.3f}", f"{estimated.low:.3f} … {estimated.high:.3f}"
 
 
-def fidelity_table(evaluation: Evaluation) -> TextTable:
+def _fidelity_table(evaluation: Evaluation) -> Table:
     """How much the new rows differ from the real ones."""
     names = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
     rows = tuple(
         (names[one.columns], f"{one.sets:,}", f"{one.value:.4f}", f"{one.by_chance:.4f}")
         for one in evaluation.fidelity.total_variation
     )
-    return TextTable("Differences from the real rows", ("Differences in", "Number", "Mean", "By chance"), rows)
+    return Table("Differences from the real rows", ("Differences in", "Number", "Mean", "By chance"), rows)
 
 
-FIDELITY = (
-    "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. A "
-    "fair table differs on purpose, in the outcome and in what goes with it."
-)
-UTILITY = "The same model trained on the new and on the real rows, judged on the people set aside."
-
-
-def closest(evaluation: Evaluation) -> str:
+def _closest(evaluation: Evaluation) -> str:
     """The distance to the closest record, with the reason not to rely on it."""
     record = evaluation.risks.closest_record
     return (

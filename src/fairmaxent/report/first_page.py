@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fairmaxent.errors import cut
+from fairmaxent.document import Block, Listing, Paragraph, Section, Table
+from fairmaxent.document.words import factor, more, percent, short_name, shortened, times
+from fairmaxent.errors import Option, cut
 from fairmaxent.fit.costs import GroupCost
-from fairmaxent.fit.share_text import percent, times
-from fairmaxent.report import model_estimate, sentences
-from fairmaxent.report.build import Report
-from fairmaxent.report.counting import GroupOutcome
-from fairmaxent.report.number_text import factor, more, short_name, shortened
-from fairmaxent.report.prohibitions import prohibitions
-from fairmaxent.report.rates import Reached
-from fairmaxent.report.text_table import TextTable
+from fairmaxent.fit.statements import ExpectedLine, copies_of, expected_lines, rate_text
+from fairmaxent.report.facts import Report
+from fairmaxent.report.rates import GroupOutcome, Reached
 
 APPENDIX = "in the appendix"
+FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
+COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
+DELIVERED_NAMES = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
     "fair weights."
@@ -38,8 +38,14 @@ class Answer:
     key: str
     question: str
     lines: tuple[str, ...]
-    table: TextTable | None = None
+    table: Table | None = None
     notes: tuple[str, ...] = ()  # what is said below the table
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """One sentence as it is, several as a list; then the table, and the notes."""
+        text = Listing(self.lines) if len(self.lines) > 1 else Paragraph("".join(self.lines))
+        return (text, *([] if self.table is None else [self.table]), *map(Paragraph, self.notes))
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,13 @@ class FirstPage:
     record: tuple[tuple[str, str], ...]  # files with their digests, and versions
 
     @property
+    def sections(self) -> tuple[Section, ...]:
+        """The answers, and what identifies the result."""
+        answers = [Section(answer.key, answer.question, answer.question, answer.blocks) for answer in self.answers]
+        record = Listing(tuple(f"{name}: {value}" for name, value in self.record))
+        return (*answers, Section("record", "Files and versions", "Files", (record,)))
+
+    @property
     def is_long(self) -> bool:
         """Whether its text needs smaller print to fit on a sheet."""
         texts = [self.title, self.author, self.purpose, self.summary, *self.alerts]
@@ -68,11 +81,11 @@ class FirstPage:
 def first_page(report: Report) -> FirstPage:
     """Take the answers from the report."""
     return FirstPage(
-        title=cut(sentences.title(report), _TITLE),
+        title=cut(title(report), _TITLE),
         author=cut(report.filing.author or "not stated", _TITLE),
         date=report.filing.date,
         purpose=shortened(report.filing.purpose or "not stated", _ALERT),
-        summary=sentences.summary(report),
+        summary=summary(report),
         alerts=tuple(shortened(alert, _ALERT) for alert in _first(report.alerts, _ALERTS, "warning")),
         answers=(
             Answer("asked", "What was asked", tuple(_asked(report))),
@@ -80,16 +93,54 @@ def first_page(report: Report) -> FirstPage:
             _costs(report),
             _model(report),
             Answer("copies", "Copies of real people", tuple(_copies(report))),
-            Answer("not-for", "Do not use this", tuple(prohibitions(report))),
+            Answer("not-for", "Do not use this", tuple(_prohibitions(report))),
         ),
         record=tuple(_record(report)),
     )
 
 
-def left_out_alerts(report: Report) -> tuple[str, ...]:
-    """All warnings about costs, if the first page has no room for all that they say."""
-    shown = first_page(report).alerts
-    return () if shown == report.alerts else report.alerts
+# ---------------------------------------------------------------- what was done, and asked for
+
+
+def title(report: Report) -> str:
+    """The title that was given, or the outcome and the columns whose groups are compared."""
+    return report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
+
+
+def summary(report: Report) -> str:
+    """Say what was done."""
+    about = "A table of" if report.promise is None else "A table of about"
+    head = f"{about} {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
+    return " ".join(filter(None, [head, delivery(report), sharing(report)]))
+
+
+def delivery(report: Report) -> str:
+    """Say what was delivered."""
+    if report.mode == "weights":
+        each = " and each of its outcomes" if report.relabelled else ""
+        return f"Delivered: a weight for each of the {report.rows:,} rows{each}; no row is new."
+    how = "independently" if report.iid else "by quota"
+    if report.mode == "top-up":
+        return f"Delivered: {report.new_rows:,} rows to be added to the {report.rows:,}."
+    if report.for_report:
+        return f"For this report, {report.new_rows:,} rows were drawn from it {how}."
+    return f"Delivered: {report.new_rows:,} new rows, drawn {how}."
+
+
+def sharing(report: Report) -> str:
+    """Say what a private fit promises, or how many of the new rows are copies of real ones."""
+    if report.promise is not None:
+        return f"It is {report.promise}. Counts, and all numbers before, are noisy estimates."
+    share = report.certificate.copied_share
+    if not share or report.mode != "rows":
+        return ""
+    copies = copies_of(redrawn=report.certificate.redrawn is not None)
+    return f"About {round(share * report.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
+
+
+def said(report: Report, *parts: object) -> str:
+    """Join texts and options, spelled as readers of the report know them."""
+    return report.source.front_door.said(parts)
 
 
 def _first(lines: Sequence[str], shown: int, what: str) -> Iterator[str]:
@@ -112,32 +163,78 @@ def _reached(report: Report) -> Answer:
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
     shown = rates if len(rates) <= _RATES else rates[: _RATES - 1]
-    after = sentences.DELIVERED_NAMES[report.mode]
-    table = TextTable(
+    after = DELIVERED_NAMES[report.mode]
+    table = Table(
         "Rates that were reached",
         ("1 means equal", "Wanted", "Data", after, "State"),
         tuple(
             (
                 _meaning(rate),
-                sentences.wanted(rate),
+                wanted_text(rate),
                 f"{rate.before:.4f}",
-                sentences.delivered(rate),
-                sentences.state(report, rate)[1],
+                rate_text(rate.delivered),
+                state(report, rate)[1],
             )
             for rate in shown
         ),
-        words=(4,),
         state=4,
-        states=tuple(sentences.state(report, rate)[0] for rate in shown),
+        states=tuple(state(report, rate)[0] for rate in shown),
     )
     left = len(rates) - len(shown)
     return Answer(
         "reached",
         "What was reached",
-        (sentences.verdict(report), *(shortened(line, _LINE) for line in report.means)),
+        (verdict(report), *(shortened(line, _LINE) for line in report.means)),
         table,
         (f"{more(left, 'rate')} {APPENDIX}.",) if left else (),
     )
+
+
+def verdict(report: Report) -> str:
+    """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
+    asked = [rate for rate in report.rates if rate.met is not None]
+    met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
+    if not asked:
+        return "No rate was asked for."
+    which = {1: "The rate asked for is", 2: "Both rates asked for are"}.get(len(asked), f"All {len(asked)} rates are")
+    reminder = ", but at the cost named in the warning above" if report.alerts else ""
+    if met == len(asked):
+        return f"{which} met{reminder}."
+    rows = DELIVERED_NAMES[report.mode].lower()
+    if exactly < len(asked):
+        return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
+    short = [rate for rate in asked if not rate.met]
+    gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
+    why = ", because a row cannot be split" if short[0].rounded else ""
+    if all(rate.nearly_met for rate in short):
+        return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
+    is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
+    count = f"meet {met or 'none'} of {len(asked)}" if met or not is_one_number else ""
+    fall = f"fall short by up to {gap}{why}" if is_one_number else ""
+    return f"{which} met by the distribution, but the {rows} {' and '.join(filter(None, [count, fall]))}{reminder}."
+
+
+def state(report: Report, rate: Reached) -> tuple[str, str]:
+    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
+
+    A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
+    """
+    if rate.met is None:
+        return "", "not asked for"
+    if rate.met or rate.nearly_met:
+        met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
+        return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+    if not rate.met_exactly:
+        return "bad", "✗ not met"
+    what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[report.mode]
+    by = "cannot be compared" if rate.gap is None else f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
+    return "short", f"met by the distribution, but {what} {by}"
+
+
+def wanted_text(rate: Reached) -> str:
+    """Write what was asked for."""
+    shown = "any" if rate.wanted is None else f"{rate.wanted:.4f}"
+    return f"{shown} (target)" if rate.from_target and rate.wanted is not None else shown
 
 
 def _meaning(rate: Reached) -> str:
@@ -186,9 +283,9 @@ def _cost_lines(report: Report) -> Iterator[str]:
     elif report.counting.most is not None and report.counting.least is not None:
         yield from _who_counts(report)
     if report.costs.filled:
-        yield sentences.FILLED.format(percent(report.costs.filled))
+        yield FILLED.format(percent(report.costs.filled))
     if not report.costs.groups:
-        yield sentences.COSTS_UNKNOWN
+        yield COSTS_UNKNOWN
 
 
 def _who_counts(report: Report) -> Iterator[str]:
@@ -205,13 +302,20 @@ def _who_counts(report: Report) -> Iterator[str]:
     )
 
 
-def _group_table(report: Report, groups: Sequence[GroupCost]) -> TextTable:
+def last_costs(report: Report) -> str:
+    """What is known of one person in a group."""
+    return (
+        "largest weight" if report.mode == "weights" else "most copies" if report.costs.counted else "expected copies"
+    )
+
+
+def _group_table(report: Report, groups: Sequence[GroupCost]) -> Table:
     rates = {outcome.group: outcome for outcome in report.counting.outcomes}
     weights = report.mode == "weights"
-    last = "Largest weight" if weights else "Most copies" if report.costs.counted else "Expected copies"
+    last = last_costs(report).capitalize()
     rate = short_name(report.favourable, _HEAD)
     heads = ("Group", "Rows", "Share before", "Share after", *([f"{rate} before", f"{rate} after"] if rates else []))
-    return TextTable(
+    return Table(
         "What it cost each group",
         (*heads, "Effective rows", last),
         tuple(
@@ -240,64 +344,69 @@ def _with_interval(rate: GroupOutcome) -> str:
 
 
 def _model(report: Report) -> Answer:
-    known, tried = report.certificate["estimate"], report.certificate["decisions"]
+    estimate = report.certificate.estimate
     question = "What a model trained on this will do"
-    if known is None and tried is None:
+    if estimate is None and report.certificate.decisions is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{sentences.not_estimated(report)}{why}",))
-    if known is None:
+        return Answer("model", question, (f"{not_estimated(report)}{why}",))
+    if estimate is None:
         return Answer("model", question, tuple(_decided(report)))
-    trained = "new rows" if known["output"] == "rows" else "weighted rows"
-    kinds = ("by_predictions", "accuracy")
-    lines = list(model_estimate.lines(known, kinds))
-    compared, accuracy = lines[:-1], lines[-1]
+    trained = "new rows" if estimate.output == "rows" else "weighted rows"
+    compared = list(expected_lines(estimate, ["by_predictions"]))
     shown = compared if len(compared) <= _GROUPINGS else compared[: _GROUPINGS - 1]
-    table = TextTable(
+    table = Table(
         "What a model is expected to do",
         ("Expected", "Trained on the data", f"On the {trained}", f"95% range, {trained}"),
         tuple(
             (
-                name,
-                model_estimate.short(before),
-                model_estimate.short(after),
-                model_estimate.range_text(after),
+                _about(report, line),
+                *(rate_text(side.value, 3) for side in (line.before, line.after)),
+                line.after.range_text,
             )
-            for name, _, before, after in (*(_about(report, line) for line in shown), accuracy)
+            for line in (*shown, *expected_lines(estimate, ["accuracy"]))
         ),
     )
     left = len(compared) - len(shown)
     notes = [] if report.advice is None else [shortened(report.advice, _ALERT)]
     notes += [f"{more(left, 'rate')} {APPENDIX}."] if left else []
-    head = f"An estimate for {known['student']}, on people that it has not seen:"
+    head = f"An estimate for {estimate.student}, on people that it has not seen:"
     return Answer("model", question, (head,), table, tuple(notes))
 
 
-def _about(report: Report, line: model_estimate.Line) -> model_estimate.Line:
+def _about(report: Report, line: ExpectedLine) -> str:
     """Name the outcome that a rate of predictions is about."""
-    name, meaning, before, after = line
-    grouping, outcome = short_name(name.partition(", ")[2], _NAME), short_name(report.favourable, _NAME)
-    about = f"How equally often it predicts {outcome} in the groups of {grouping} (1 means equal)"
-    return about, meaning, before, after
+    if line.grouping is None:
+        return line.name
+    grouping, outcome = short_name(line.grouping, _NAME), short_name(report.favourable, _NAME)
+    return f"How equally often it predicts {outcome} in the groups of {grouping} (1 means equal)"
+
+
+def not_estimated(report: Report) -> str:
+    """Say how to learn what a model will do."""
+    asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+    return said(report, "This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
 
 
 def _decided(report: Report) -> Iterator[str]:
     """What the student of a relabelled fit decided, if nothing else is known."""
-    tried = report.certificate["decisions"]
-    for rate in tried["rates"][:_GROUPINGS]:
-        reached = "–" if rate["rate"] is None else f"{rate['rate']:.3f}"
+    decisions = report.certificate.decisions
+    if decisions is None:
+        return
+    for rate in decisions.rates[:_GROUPINGS]:
         yield (
-            f"{tried['student']} decided about people it had not learned from: the statistical rate of its decisions "
-            f"for {short_name(rate['grouping'], _NAME)} ({short_name(report.favourable, _NAME)}) was {reached}."
+            f"{decisions.student} decided about people it had not learned from: the statistical rate of its decisions "
+            f"for {short_name(rate.grouping, _NAME)} ({short_name(report.favourable, _NAME)}) was "
+            f"{rate_text(rate.rate, 3)}."
         )
 
 
-# ---------------------------------------------------------------- copies, and what identifies the result
+# ---------------------------------------------------------------- copies
 
 
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
     if copies is None:
-        yield sentences.copies_note(report)
+        yield copies_note(report)
         return
     new = "added" if report.mode == "top-up" else "new"
     first = copies.rows < report.new_rows
@@ -315,6 +424,77 @@ def _copies(report: Report) -> Iterator[str]:
         )
     if copies.same_levels > 0:
         yield "Treat the new rows the way you would treat the data."
+
+
+def copies_note(report: Report) -> str:
+    """Say which rows were counted, and what could not be."""
+    if report.promise is not None:
+        return (
+            "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
+            "does so by chance, and that cannot be told without the data."
+        )
+    if report.copies is None:
+        reason = "only weights were added" if report.mode == "weights" else "none had to be added"
+        if report.mode == "weights" and report.relabelled:
+            reason = "each appears once per outcome, with a weight"
+        return f"All rows are real: {reason}. Sharing them means sharing the data."
+    seed = "" if report.seed is None else f", with seed {report.seed}"
+    drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
+    if report.mode == "rows" and report.copies.rows < report.new_rows:
+        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were checked."
+    if report.copies.same_values is not None:
+        return drawn
+    return f"{drawn} Raw values were not compared, because the table itself was not available; a fit keeps only levels."
+
+
+# ---------------------------------------------------------------- what it must not be used for
+
+
+def _prohibitions(report: Report) -> Iterator[str]:
+    """The uses that this result does not bear, the most dangerous first."""
+    yield _as_anonymous(report)
+    yield _as_facts(report)
+    tiny = [short_name(group.name, _NAME) for group in report.costs.groups if group.beyond_line]
+    if tiny:
+        others = f" and {len(tiny) - 1} more groups" if len(tiny) > 2 else f" and {tiny[1]}" if len(tiny) == 2 else ""
+        yield f"to say anything about {tiny[0]}{others}: too much rests on too few people."
+    yield _as_proof(report)
+    columns = short_name(", ".join(report.protected), _NAME)
+    yield (
+        f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "
+        "the outcome."
+    )
+
+
+def _as_anonymous(report: Report) -> str:
+    if report.promise is not None:
+        return "together with another private fit of the same table without adding up what both reveal (ε and δ)."
+    if report.copies is None:
+        return "as anonymous data, and do not share it more widely than the data: every row is a real one."
+    known = report.copies.same_values
+    share = report.copies.same_levels if known is None else known
+    how = "copies of real ones" if known is not None else "like real ones in every column"
+    return f"as anonymous data, and do not share it more widely than the data: {percent(share)} of the rows are {how}."
+
+
+def _as_facts(report: Report) -> str:
+    what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
+    return f"for statistics about the real world, or to judge a person: {what} on purpose."
+
+
+def _as_proof(report: Report) -> str:
+    estimate = report.certificate.estimate
+    expected = {} if estimate is None else estimate.after.by_predictions
+    rates = {name: rate for name, rate in expected.items() if rate is not None}
+    test = "test the decisions of your own model on people it has not seen"
+    if not rates:
+        return f"as proof that a model trained on it is fair: {test}."
+    name = min(rates, key=lambda grouping: rates[grouping])
+    least = f"expected: {rates[name]:.3f} for {short_name(name, _NAME)}"
+    return f"as proof that a model trained on it is fair ({least}): {test}."
+
+
+# ---------------------------------------------------------------- what identifies the result
 
 
 def _record(report: Report) -> Iterator[tuple[str, str]]:

@@ -1,42 +1,42 @@
-"""The report on a raking: margins before and after, and what the weights cost; one HTML, Markdown or JSON file.
-
-The HTML has no script and loads nothing; every name and value from the data is escaped.
-"""
+"""The report on a raking: margins before and after, and what the weights cost; one HTML, Markdown, JSON or PDF file."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from html import escape
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 
-from fairmaxent.errors import StorageError
-from fairmaxent.files.write import write_whole
-from fairmaxent.plain_text import escaped_json, isolated
-from fairmaxent.raking.certificate import MarginLevel, MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.document import Block, Document, Note, Paragraph, Section, Table
+from fairmaxent.document.html import to_page
+from fairmaxent.document.markdown import to_markdown
+from fairmaxent.plain_text import json_text
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
 from fairmaxent.raking.problem import Bounds
 from fairmaxent.raking.raking import Raking
-from fairmaxent.report.browser import find_browser, print_pdf
-from fairmaxent.report.filing import Filing, filed
-from fairmaxent.report.source import Source
+from fairmaxent.report.browser import print_pdf
+from fairmaxent.report.source import Filing, Source, filed
+from fairmaxent.report.writer import PDF, Forms, form_of, save_as
 
-_HEAD = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
-_STYLE = """
-:root{color-scheme:light dark;--line:#8885;--old:#9aa5b1;--new:#0f766e}
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-h1{line-height:1.2}table{border-collapse:collapse;width:100%;margin:.5rem 0 2rem}
-th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}
-th:first-child{text-align:left;overflow-wrap:anywhere}.wrap{overflow-x:auto}
-tbody td{white-space:nowrap}.plain td{white-space:normal;overflow-wrap:anywhere}
-.bars{width:25%;min-width:6rem}.bar{display:block;height:.45rem;background:var(--old)}.new{background:var(--new)}
-.key{display:inline-block;width:1.5rem;height:.45rem;background:var(--old)}.key.new{background:var(--new)}
-.note{border-left:.3rem solid var(--new);padding-left:1rem}code{overflow-wrap:anywhere}
-@media print{body{max-width:none;margin:0}tr{break-inside:avoid}.bar,.key{print-color-adjust:exact}}
-"""
+
+@dataclass(frozen=True)
+class RakingFacts:
+    """What a report on a raking is made from."""
+
+    certificate: RakingCertificate
+    filing: Filing
+    source: Source
+
+    @property
+    def title(self) -> str:
+        """The title that was given, or what such a report is about."""
+        return self.filing.title or "Weights for known margins"
+
+    @property
+    def warnings(self) -> list[str]:
+        """Levels that rest on too few rows, with options spelled as readers know them."""
+        return [*map(self.source.front_door.said, few_rows_warnings(self.certificate.margins))]
 
 
 def write_raking_report(
@@ -65,28 +65,35 @@ def write_raking_report(
     date
         When it was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
     """
-    render = _form(path)
+    form_of(_FORMS, path)
     filing = filed(title=title, author=author, purpose=purpose, date=date)
-    content = render(raking.certificate, filing, Source() if source is None else source)
-    write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
+    save_as(_FORMS, RakingFacts(raking.certificate, filing, Source() if source is None else source), path)
 
 
-def check_raking_path(path: str | PathLike[str]) -> None:
-    """Refuse, before any work, a path whose suffix names no form of a report, and a PDF without a browser."""
-    if _form(path) is _pdf:
-        find_browser()
-
-
-def _form(path: str | PathLike[str]) -> Callable[[RakingCertificate, Filing, Source], str | bytes]:
-    if not isinstance(path, str | PathLike):
-        raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
-    suffix = Path(path).suffix.lower()
-    if suffix not in _FORMS:
-        raise StorageError(f"{path}: a report can be {', '.join(_FORMS)}; end the name with one of these")
-    return _FORMS[suffix]
-
-
-# ---------------------------------------------------------------- what is said
+def _document(facts: RakingFacts) -> Document:
+    filing, certificate = facts.filing, facts.certificate
+    notes = (*facts.warnings, *certificate.notes)
+    filed_under = (("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date))
+    margins = (
+        Section(f"margin-{number}", margin.name, margin.name, (_margin_table(margin),))
+        for number, margin in enumerate(certificate.margins)
+    )
+    return Document(
+        kind="Raking report",
+        title=facts.title,
+        filing=tuple((name, value) for name, value in filed_under if value is not None),
+        summary=_summary(certificate),
+        warning=Note("What you should know about these weights:", notes) if notes else None,
+        first_page=(
+            Section("costs", "What the weights cost", "Costs", tuple(_costs(certificate))),
+            *margins,
+            Section(
+                "origin", "Where this comes from", "Origin", (_pairs("Where this comes from", _origin(facts.source)),)
+            ),
+        ),
+        appendix=(),
+        footer="Written by fairmaxent.",
+    )
 
 
 def _summary(certificate: RakingCertificate) -> str:
@@ -104,22 +111,7 @@ def _summary(certificate: RakingCertificate) -> str:
     )
 
 
-def _notes(certificate: RakingCertificate, source: Source) -> list[str]:
-    """What to know, the warnings first."""
-    return [*map(source.front_door.said, few_rows_warnings(certificate.margins)), *certificate.notes]
-
-
-def _title(filing: Filing) -> str:
-    return filing.title or "Weights for known margins"
-
-
-def _filing(filing: Filing) -> list[tuple[str, str]]:
-    """What it is filed under, as far as that was given."""
-    known = [("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date)]
-    return [(name, value) for name, value in known if value is not None]
-
-
-def _facts(certificate: RakingCertificate) -> list[tuple[str, str]]:
+def _costs(certificate: RakingCertificate) -> Iterator[Block]:
     low, high = certificate.weights
     facts = [
         ("Largest error of a share", f"{certificate.largest_error:.1e}"),
@@ -132,117 +124,54 @@ def _facts(certificate: RakingCertificate) -> list[tuple[str, str]]:
     if certificate.bounds is not None:
         facts.append(("Factors that were allowed", Bounds(*certificate.bounds).text))
         facts.append(("Rows whose factor is a bound", f"{certificate.rows_at_bounds:,}"))
-    return facts
+    yield _pairs("What the weights cost", facts)
+    yield Paragraph("Effective rows: how many equally weighted rows would carry as much information.")
 
 
-def _origin(source: Source) -> list[tuple[str, str]]:
-    made = [("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}")]
-    known = [("File", source.file), ("SHA-256 of the file", source.sha256)]
-    known += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
-    known += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
-    return [(name, value) for name, value in known if value is not None] + made
-
-
-def _cells(level: MarginLevel) -> list[str]:
-    shares = (level.before, level.wanted, level.achieved)
-    return [f"{level.rows:,}", *(f"{100 * share:.2f}%" for share in shares), f"{level.effective_rows:,.0f}"]
-
-
-# ---------------------------------------------------------------- forms
-
-
-def _html(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
-    title = _title(filing)
-    notes = "".join(f"<li>{_safe(note)}</li>" for note in _notes(certificate, source))
-    parts = [
-        f"<h1>{_safe(title)}</h1>\n{_pairs(_filing(filing))}\n<p>{_safe(_summary(certificate))}</p>",
-        f'<div class="note"><ul>{notes}</ul></div>' if notes else "",
-        "<h2>What the weights cost</h2>",
-        _pairs(_facts(certificate)),
-        "<p>Effective rows: how many equally weighted rows would carry as much information.</p>",
-        '<p>Bars: share of the total <span class="key"></span> before, and <span class="key new"></span> after.</p>',
-        *(_margin_html(margin) for margin in certificate.margins),
-        "<h2>Where this comes from</h2>",
-        _pairs(_origin(source)),
-    ]
-    body = "\n".join(part for part in parts if part)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{_safe(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+def _margin_table(margin: MarginResult) -> Table:
+    return Table(
+        margin.name,
+        ("Level", "Rows", "Before", "Wanted", "After", "Effective rows"),
+        tuple(
+            (
+                level.level,
+                f"{level.rows:,}",
+                *(f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved)),
+                f"{level.effective_rows:,.0f}",
+            )
+            for level in margin.levels
+        ),
+        shares=tuple((level.before, level.achieved) for level in margin.levels),
+        about="share of the total",
     )
 
 
-def _margin_html(margin: MarginResult) -> str:
-    longest = max(max(level.before, level.achieved) for level in margin.levels) or 1.0
-    head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
-    rows = []
-    for level in margin.levels:
-        bars = "".join(
-            f'<span class="bar{kind}" style="width:{100 * share / longest:.1f}%"></span>'
-            for kind, share in (("", level.before), (" new", level.achieved))
-        )
-        cells = "".join(f"<td>{cell}</td>" for cell in _cells(level))
-        rows.append(
-            f'<tr><th scope="row">{_safe(level.level)}</th>{cells}<td class="bars" aria-hidden="true">{bars}</td></tr>'
-        )
-    table = f"<table>\n<thead><tr>{head}<td></td></tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>"
-    return f'<h2>{_safe(margin.name)}</h2>\n<div class="wrap">\n{table}\n</div>'
+def _origin(source: Source) -> list[tuple[str, str]]:
+    origin = [("File", source.file), ("SHA-256 of the file", source.sha256)]
+    origin += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
+    origin += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
+    origin.append(("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}"))
+    return [(name, value) for name, value in origin if value is not None]
 
 
-def _pairs(pairs: list[tuple[str, str]]) -> str:
-    rows = "\n".join(f'<tr><th scope="row">{_safe(name)}</th><td>{_safe(value)}</td></tr>' for name, value in pairs)
-    return f'<table class="plain">\n<tbody>\n{rows}\n</tbody>\n</table>'
+def _pairs(label: str, pairs: list[tuple[str, str]]) -> Table:
+    return Table(label, ("Quantity", "Value"), tuple(pairs))
 
 
-def _safe(text: str) -> str:
-    return escape(isolated(text))
-
-
-def _pdf(certificate: RakingCertificate, filing: Filing, source: Source) -> bytes:
-    return print_pdf(_html(certificate, filing, source).replace("</style>", "@page{size:A4}</style>", 1))
-
-
-def _markdown(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
-    notes = _notes(certificate, source)
-    lines = [f"# {_plain(_title(filing))}", ""]
-    lines += [f"{name}: {_plain(value)}  " for name, value in _filing(filing)] + [""]
-    lines += [_plain(_summary(certificate)), ""]
-    lines += [f"- {_plain(note)}" for note in notes] + [""] * bool(notes)
-    lines += ["## What the weights cost", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {_plain(value)} |" for name, value in _facts(certificate)]
-    for margin in certificate.margins:
-        lines += ["", f"## {_plain(margin.name)}", "", f"| {' | '.join(_HEAD)} |", f"|---{'|---:' * (len(_HEAD) - 1)}|"]
-        lines += [f"| {' | '.join([_plain(level.level), *_cells(level)])} |" for level in margin.levels]
-    lines += ["", "## Where this comes from", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {_plain(value)} |" for name, value in _origin(source)]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(text: str) -> str:
-    """Write text on one line in which no character is markup."""
-    joined = " ".join(isolated(text).split())
-    return "".join(f"\\{mark}" if mark in "\\`*_[]<>#|&!" else mark for mark in joined)
-
-
-def _json(certificate: RakingCertificate, filing: Filing, source: Source) -> str:
+def _json(facts: RakingFacts) -> str:
     record = {
-        **asdict(filing),
-        "title": _title(filing),
+        **asdict(facts.filing),
+        "title": facts.title,
         "version": version("fairmaxent"),
-        "source": source.to_dict(),
-        "certificate": certificate.to_dict()
-        | {"warnings": [*map(source.front_door.said, few_rows_warnings(certificate.margins))]},
+        "source": facts.source.to_dict(),
+        "certificate": facts.certificate.to_dict() | {"warnings": facts.warnings},
     }
-    if certificate.bounds is not None and certificate.bounds[1] == float("inf"):
-        record["certificate"] |= {"bounds": (certificate.bounds[0], None)}
-    return escaped_json(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    return json_text(record) + "\n"
 
 
-_FORMS: dict[str, Callable[[RakingCertificate, Filing, Source], str | bytes]] = {
-    ".html": _html,
-    ".md": _markdown,
+_FORMS: Forms[RakingFacts] = {
+    ".html": lambda facts: to_page(_document(facts)),
+    ".md": lambda facts: to_markdown(_document(facts)),
     ".json": _json,
-    ".pdf": _pdf,
+    PDF: lambda facts: print_pdf(to_page(_document(facts), paper="A4")),
 }

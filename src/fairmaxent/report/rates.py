@@ -1,18 +1,47 @@
-"""What was reached: each rate as wanted, in the data, in the fitted distribution, and in what was delivered."""
+"""What was reached: each rate as wanted, in the data, fitted and delivered; who counts more, and who less."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import WorstPair, group_shares, outcome_axis, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import (
+    WorstPair,
+    group_shares,
+    outcome_axis,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import group_label
+from fairmaxent.fit.group_changes import group_changes, group_label
 from fairmaxent.fit.target import read_target
-from fairmaxent.report.compared_outcomes import levels_compared
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
+
+EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
+_OUTCOMES = 3  # outcome levels named before the rest is counted
+
+
+def outcomes_compared(fit: Fit) -> str:
+    """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
+    measure = fit.certificate.measure
+    count = len(measure.of_first_outcome)
+    return " and ".join(levels_compared(fit, axes) for axes in measure.groupings[::count])
+
+
+def levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+    """Name the levels of the outcome that the rate of a grouping compares."""
+    outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
+    if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
+        return f"{EACH[0]}{outcome.name}"
+    shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
+    if len(levels) == 1:
+        return shown
+    return f"{EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
+
 
 # Solvers stop a little short of an exact rate.
 _SLACK = 1e-6
@@ -144,3 +173,69 @@ def _about(fit: Fit, axes: tuple[int, ...], pair: WorstPair) -> str:
 def _number(rate: float | None) -> float:
     """Rates of a table always have a value; only wanted ones may be None."""
     return float("nan") if rate is None else rate
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """A combination of outcome and groups: how many times its share of the data it has of what was delivered."""
+
+    name: str
+    times: float
+
+
+@dataclass(frozen=True)
+class GroupOutcome:
+    """How often a group has the favourable outcome; None if it has no rows."""
+
+    group: str
+    before: float | None
+    after: float | None  # of what was delivered
+    interval: tuple[float, float] | None  # 95 % interval of the rate where the data come from; None: not compared
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The cells that count most and least, and the favourable outcome in each group."""
+
+    most: CellCount | None  # None: there is none with rows
+    least: CellCount | None
+    outcomes: tuple[GroupOutcome, ...]  # none if several outcomes are compared
+
+
+def counting(fit: Fit, table: Reals) -> Counting:
+    """Compare the data with the table of what was delivered."""
+    before = data_table(fit)
+    cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
+    # Rounded, so that ties stay in the order of the cells whatever the last bit says.
+    counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]
+    return Counting(
+        most=max(counted, key=lambda cell: cell.times, default=None),
+        least=min(counted, key=lambda cell: cell.times, default=None),
+        outcomes=tuple(_outcomes(fit, before, table)),
+    )
+
+
+def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
+    measure = fit.certificate.measure
+    if len(measure.favourable) != 1 or measure.others:
+        return
+    intervals = {
+        (change.column, change.group): (change.rate_before_low, change.rate_before_high)
+        for change in group_changes(fit)
+        if not np.isnan(change.rate_before_low)
+    }
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        old, new = (
+            outcome_rates(measure.with_outcome(table, axes), axes)[measure.favourable[0]] for table in (before, after)
+        )
+        for group in np.ndindex(old.shape):
+            yield GroupOutcome(
+                fit.roles.describe_group(axes, group),
+                _known(old[group]),
+                _known(new[group]),
+                intervals.get((name, group_label(fit, axes, group))),
+            )
+
+
+def _known(rate: float) -> float | None:
+    return None if np.isnan(rate) else float(rate)

@@ -1,8 +1,8 @@
-"""Shares before and after: of every level of every column, and of the outcome in every group."""
+"""Shares before and after: of every level, of the outcome in every group, and how strongly two columns go together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
+from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
+from fairmaxent.document.words import more, percent, points
+from fairmaxent.errors import Option
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
+from fairmaxent.report import svg
 from fairmaxent.report.delivered import data_table
+from fairmaxent.report.source import FrontDoor
 
 Role = Literal["outcome", "protected", "other"]
 
@@ -135,3 +140,246 @@ def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | No
 
 def _known(share: float) -> float | None:
     return None if np.isnan(share) else float(share)
+
+
+# More columns than this do not fit into a heat map that anyone reads.
+LARGEST_MAP = 25
+MOST_LEVELS = 1000  # of a column that is compared with others: a table of each pair is made
+_SHIFTS = 10
+
+Matrix = tuple[tuple[float, ...], ...]
+_Joint = Callable[[int, int], Reals]
+
+
+@dataclass(frozen=True)
+class AssociationShift:
+    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these.
+
+    Where many levels share few rows, or few rows count often, two columns look related though they are not: without a
+    relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
+    """
+
+    first: str
+    second: str
+    before: float
+    after: float
+    chance: float  # before or after, whichever is more
+
+
+@dataclass(frozen=True)
+class Associations:
+    """Cramér's V of each pair of columns in the data and in p*, one on the diagonal."""
+
+    names: tuple[str, ...]
+    left_out: int  # columns that the map has no room for
+    before: Matrix
+    after: Matrix
+    shifts: tuple[AssociationShift, ...]  # that are more than chance
+
+
+def associations(fit: Fit) -> Associations:
+    """Compare the pairwise structure; of many columns, take those most related to outcome and groups."""
+    rows = fit.distinct_rows
+    codes = fit.roles.blocks.unpool(rows.codes).astype(np.intp)
+    sizes, share = fit.domain.sizes, rows.counts / rows.total
+
+    def in_data(first: int, second: int) -> Reals:
+        cells = codes[:, first] * sizes[second] + codes[:, second]
+        return tally(cells, share, sizes[first] * sizes[second]).reshape(sizes[first], sizes[second])
+
+    chosen = _chosen(fit, in_data)
+    names = [fit.domain.names[index] for index in chosen]
+    before = _matrix(chosen, in_data)
+    after = _matrix(chosen, lambda first, second: fit.distribution.joint([first, second]))
+    return Associations(
+        names=tuple(names),
+        left_out=len(sizes) - len(chosen),
+        before=tuple(map(tuple, before.tolist())),
+        after=tuple(map(tuple, after.tolist())),
+        shifts=_largest(names, before, after, _chance(fit, chosen, in_data)),
+    )
+
+
+def cramers_v(table: Reals) -> float:
+    """√(χ² / (N·(min(rows, columns) − 1))) of a table, over the rows and columns that have mass (Cramér, 1946).
+
+    >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]])), cramers_v(np.full((2, 3), 1 / 6))
+    (1.0, 0.0)
+    """
+    kept = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    if min(kept.shape) < 2:
+        return 0.0
+    share = kept / kept.sum()
+    expected = np.outer(share.sum(axis=1), share.sum(axis=0))
+    chi_square = float(((share - expected) ** 2 / expected).sum())
+    # Below what float64 can tell from zero, a root would make noise look like an association.
+    chi_square = 0.0 if chi_square < 1e-15 else chi_square
+    return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
+
+
+def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
+    """Outcome and protected columns first, then the others by their strongest association with one of those."""
+    root = list(fit.roles.root)[:LARGEST_MAP]
+    small = [index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS]
+    others = [index for index in small if index not in fit.roles.root]
+    room = LARGEST_MAP - len(root)
+    if len(others) > room:
+        strength = [max(cramers_v(in_data(index, column)) for column in root) for index in others]
+        strongest = np.argsort(-np.round(strength, 12), kind="stable")[:room]
+        others = sorted(others[index] for index in strongest)
+    return [*root, *others]
+
+
+def _matrix(chosen: Sequence[int], joint: _Joint) -> Reals:
+    result = np.eye(len(chosen))
+    for row, first in enumerate(chosen):
+        for column, second in enumerate(chosen[:row]):
+            result[row, column] = result[column, row] = cramers_v(joint(first, second))
+    return result
+
+
+def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
+    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
+    levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
+    degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
+    copied = fit.certificate.copied_share
+    share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
+    before, after = (np.sqrt(degrees / rows) for rows in (fit.table.worth, fit.certificate.effective_rows))
+    return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
+
+
+def _largest(names: Sequence[str], before: Reals, after: Reals, chance: Reals) -> tuple[AssociationShift, ...]:
+    """The pairs that changed most, of those that changed by more than chance explains."""
+    rows, columns = np.nonzero(np.triu(np.abs(after - before) > chance, 1))
+    order = np.argsort(-np.round(np.abs(after - before)[rows, columns], 12), kind="stable")[:_SHIFTS]
+    return tuple(
+        AssociationShift(names[i], names[j], float(before[i, j]), float(after[i, j]), float(chance[i, j]))
+        for i, j in zip(rows[order], columns[order], strict=True)
+    )
+
+
+# ---------------------------------------------------------------- what is said about them
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much of long tables is shown; None: all."""
+
+    columns: int | None = None
+    levels: int | None = None
+    groups: int | None = None
+    warnings: int | None = None
+
+
+EVERYTHING = Room()
+PAGE = Room(columns=40, levels=16, groups=24, warnings=30)
+
+
+def group_blocks(shown: Sequence[Grouping], room: Room) -> Iterator[Block]:
+    """The size of each group, and how often it has each outcome."""
+    yield Paragraph("Before: in the data, with the number of rows. After: in the fitted distribution, exactly.")
+    for grouping in shown:
+        name, about = f"Size of the groups of {grouping.name}", "share of the rows"
+        if grouping.outcome is not None:
+            name = f"{grouping.column} = {grouping.outcome}, by {grouping.name}"
+            about = "share of each group that has this outcome"
+        kept = _largest_shifts(grouping.shifts, room.groups)
+        left = len(grouping.shifts) - len(kept)
+        yield Table(
+            name,
+            ("Group", "Rows", "Before", "After"),
+            tuple((shift.label, f"{shift.rows:,}", percent(shift.before), percent(shift.after)) for shift in kept),
+            shares=_shares(kept),
+            about=f"{about}; {more(left, 'group')} in the JSON report" if left else about,
+        )
+
+
+def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
+    """What changed most."""
+    if not moves:
+        yield Paragraph("No level of any column changed its share of the rows by a tenth of a percentage point.")
+        return
+    yield Paragraph("The levels whose share of the rows changed most, among all columns.")
+    rows = tuple(
+        (move.column, move.level, percent(move.before), percent(move.after), points(move.before, move.after))
+        for move in moves
+    )
+    yield Table("What changed most", ("Column", "Level", "Before", "After", "Change, points"), rows)
+
+
+def column_blocks(columns: Sequence[Marginal], room: Room) -> Iterator[Block]:
+    """The share of each level of every column."""
+    yield Paragraph(
+        "Share of the rows at each level, in the data (before) and in the fair distribution (after). Outcome and "
+        "protected columns come first, then the columns that changed most. Columns that nobody asked about change "
+        "because they are related to the groups and the outcome. The distance is the share of the rows that would have "
+        "to change their level."
+    )
+    yield from (_column(column, room) for column in columns[: room.columns])
+    others = columns[len(columns[: room.columns]) :]
+    if others:
+        label = more(len(others), "column")
+        yield Heading(label)
+        rows = [(column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in others]
+        yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(rows))
+
+
+def _column(column: Marginal, room: Room) -> Table:
+    role = "" if column.role == "other" else f"{column.role}, "
+    kept = _largest_shifts(column.shifts, room.levels)
+    hidden = [shift for shift in column.shifts if shift not in kept]
+    if hidden:
+        before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
+        kept.append(Shift(more(len(hidden), "level"), before, after))
+    return Table(
+        column.name,
+        ("Level", "Before", "After"),
+        tuple((shift.label, percent(shift.before), percent(shift.after)) for shift in kept),
+        shares=_shares(kept),
+        about=f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}",
+    )
+
+
+def _largest_shifts(shifts: Sequence[Shift], room: int | None) -> list[Shift]:
+    """As many as there is room for, the largest, in their order."""
+    sizes = [max(shift.before or 0.0, shift.after or 0.0) for shift in shifts]
+    return [shifts[index] for index in sorted(sorted(range(len(shifts)), key=lambda index: -sizes[index])[:room])]
+
+
+def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
+    return tuple((shift.before or 0.0, shift.after or 0.0) for shift in shifts)
+
+
+def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
+    """How strongly columns are related, before and after."""
+    left_out = (
+        f" {pairs.left_out} columns that are least related to the outcome and the groups, or that have more than 1,000 "
+        "levels, are left out."
+        if pairs.left_out
+        else ""
+    )
+    parts = (
+        "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
+        "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
+        "the same on both sides. The larger ",
+        Option("base_share"),
+        " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
+    )
+    yield Paragraph(f"{door.said(parts)}{left_out} Cells of a picture show 100·V if there is room.")
+    sides = (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit"))
+    for heading, matrix, where in sides:
+        rows = [(name, *(f"{value:.2f}" for value in row)) for name, row in zip(pairs.names, matrix, strict=True)]
+        drawn = svg.heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")
+        yield Picture(heading, drawn, Table(heading, ("", *pairs.names), tuple(rows)))
+    yield Heading("Pairs that changed most")
+    yield Paragraph(
+        "Pairs are listed if their Cramér's V changed by more than chance alone can explain. By chance: about how "
+        "related such columns would seem to be if they were not, because many levels share few rows, or because few "
+        f"rows count often.{'' if pairs.shifts else ' No pair changed by more than that.'}"
+    )
+    if pairs.shifts:
+        shifts = tuple(
+            (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
+            for pair in pairs.shifts
+        )
+        yield Table("Pairs that changed most", ("Columns", "Cramér's V before", "After", "By chance"), shifts)

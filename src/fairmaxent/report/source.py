@@ -1,14 +1,95 @@
-"""Where a fit came from, as far as is known: the files, the command, how columns were read, and by which front door."""
+"""Where a report comes from: the files, the command, the front door; and what it is filed under."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from fairmaxent.report.front_door import IN_PYTHON, FrontDoor
+from fairmaxent.errors import InputError, Option, spelled
+
+
+@dataclass(frozen=True)
+class FrontDoor:
+    """Python, the command line or the app: how options are spelled there, and what others are told about that."""
+
+    where: str
+    spell: Callable[[Option], str]
+
+    def said(self, parts: tuple[object, ...]) -> str:
+        """Join texts and options to one text."""
+        return spelled(parts, self.spell)
+
+    @property
+    def note(self) -> str:
+        """What a reader who came in by another door should know."""
+        return f"options are named as {self.where}"
+
+
+IN_PYTHON = FrontDoor("in Python", str)
+
+
+# The convention of reproducible builds: seconds since 1970 that replace the clock.
+SOURCE_DATE_EPOCH = "SOURCE_DATE_EPOCH"
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+@dataclass(frozen=True)
+class Filing:
+    """Title, author and purpose as given, None if they were not; the time of writing in UTC, as ISO 8601."""
+
+    title: str | None
+    author: str | None
+    purpose: str | None
+    written: str
+
+    @property
+    def date(self) -> str:
+        """The time of writing as people write it, whatever the locale.
+
+        >>> Filing(None, None, None, "2026-11-06T09:05:00+00:00").date
+        '6 November 2026, 09:05 UTC'
+        """
+        time = datetime.fromisoformat(self.written)
+        return f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
+
+
+def filed(
+    *, title: str | None = None, author: str | None = None, purpose: str | None = None, date: datetime | None = None
+) -> Filing:
+    """Check what was given; without a date, take SOURCE_DATE_EPOCH, and without that, the clock."""
+    written = _time(date).replace(microsecond=0).isoformat()
+    return Filing(_text("title", title), _text("author", author), _text("purpose", purpose), written)
+
+
+def _text(name: str, text: object) -> str | None:
+    """A text on one line; an empty one is none."""
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{name} is a {type(text).__name__}; pass a text")
+    return " ".join((text or "").split()) or None
+
+
+def _time(date: object) -> datetime:
+    if date is not None:
+        if not isinstance(date, datetime) or date.tzinfo is None:
+            raise InputError("date is not a datetime with a time zone; pass e.g. datetime.now(timezone.utc)")
+        return date.astimezone(UTC)
+    epoch = os.environ.get(SOURCE_DATE_EPOCH)
+    if not epoch:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC)
+    except (ValueError, OverflowError, OSError) as problem:
+        raise InputError(
+            f"the environment variable {SOURCE_DATE_EPOCH} is {epoch!r}; set it to a number of seconds since 1970, or "
+            "unset it"
+        ) from problem
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from fairmaxent.plain_text import isolated
-from fairmaxent.report.associations import Matrix
 
 _LETTER = 6.2  # about the width of a letter of the small text, in pixels
 _LONGEST = 18  # letters of a name
@@ -16,7 +15,7 @@ _WIDTH, _HEIGHT = 320.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
 
 
-def heat_map(names: Sequence[str], matrix: Matrix, *, title: str) -> str:
+def heat_map(names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str) -> str:
     """Draw a square of cells, the stronger the deeper; each cell says its value when pointed at.
 
     How deep the strongest is says the page, which keeps the numbers readable on it in light and in dark.

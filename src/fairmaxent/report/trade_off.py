@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from fairmaxent.document import Block, Paragraph, Picture, Table
+from fairmaxent.document.words import nats, percent
 from fairmaxent.errors import FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress, silent
-from fairmaxent.report.copies import seen_mass
+from fairmaxent.report import svg
+from fairmaxent.report.delivered_costs import seen_mass
+from fairmaxent.report.source import FrontDoor
 
 Varied = Literal["base_share", "rates"]
 
@@ -111,3 +116,55 @@ def _point(fit: Fit, varied: Varied, value: float, request: Request, spell: Call
     distance = other.certificate.distance["from_data"]
     known = distance if math.isfinite(distance) else None
     return TradeOffPoint(varied, value, is_this_fit, known, other.certificate.effective_rows, seen_mass(other), None)
+
+
+# ---------------------------------------------------------------- what is said about it
+
+
+def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
+    """What other options would have cost, or why that is not known."""
+    if trade_off.skipped is not None:
+        yield Paragraph(f"The trade-off was not computed: {trade_off.skipped}.")
+        return
+    parts = (
+        "The same request with other shares of the base (",
+        Option("base_share"),
+        "), which makes combinations possible that no row has, and with other rates instead of the ones asked for. "
+        "Distance is KL(data‖fair): the information in nats (1 nat is 1.44 bits) that is lost on average when the fair "
+        "distribution replaces the data; 0 means none. Effective rows is the number of equally weighted rows that "
+        "carry as much information as the fair weights; if there are few, small groups count many times over. Seen "
+        "combinations is the probability that a drawn row has a combination of levels that is in the data.",
+    )
+    yield Paragraph(f"{door.said(parts)} The open point of a picture is this fit.")
+    varied = {"base_share": door.spell(Option("base_share")), "rates": "rates asked for"}
+    for option, across in varied.items():
+        fitted = [point for point in trade_off.points if point.varied == option and point.problem is None]
+        yield from _curve(fitted, "Distance from the data", across, [point.distance for point in fitted])
+        if option == "base_share":
+            seen = [None if point.seen is None else 100 * point.seen for point in fitted]
+            yield from _curve(fitted, "Seen combinations", across, seen, unit=" %")
+        else:
+            yield from _curve(fitted, "Effective rows", across, [point.effective_rows for point in fitted])
+    rows = [_trade_off_row(point, varied[point.varied]) for point in trade_off.points]
+    heads = ("Varied", "Distance", "Effective rows", "Seen combinations", "Note")
+    shown = len(heads) if any(point.problem is not None for point in trade_off.points) else len(heads) - 1
+    yield Table("Trade-off", heads[:shown], tuple(row[:shown] for row in rows))
+
+
+def _trade_off_row(point: TradeOffPoint, varied: str) -> tuple[str, ...]:
+    name = f"{varied}: {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
+    if point.effective_rows is None:
+        return name, "–", "–", "–", f"not possible: {point.problem}"
+    distance = "–" if point.distance is None else nats(point.distance)
+    return name, distance, f"{point.effective_rows:,.0f}", percent(point.seen), "possible"
+
+
+def _curve(
+    fitted: Sequence[TradeOffPoint], heading: str, across: str, values: Sequence[float | None], *, unit: str = ""
+) -> Iterator[Picture]:
+    """Draw a curve, or none where fewer than two points have a value."""
+    drawn = [(point.value, value) for point, value in zip(fitted, values, strict=True) if value is not None]
+    if len(drawn) > 1:
+        this_fit = next((point.value for point in fitted if point.is_this_fit), None)
+        title = f"{heading} over {across}"
+        yield Picture(title, svg.curve(drawn, this_fit, title=title, across=across, unit=unit))

@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from fairmaxent.document.html import to_page
+from fairmaxent.document.markdown import to_markdown
 from fairmaxent.errors import StorageError
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
-from fairmaxent.report.browser import find_browser
-from fairmaxent.report.build import Report, build_report
-from fairmaxent.report.delivered import Mode
-from fairmaxent.report.html import to_html
-from fairmaxent.report.json import to_json
-from fairmaxent.report.markdown import to_markdown
-from fairmaxent.report.pdf import to_pdf
-from fairmaxent.report.source import Source
+from fairmaxent.plain_text import json_text
+from fairmaxent.report.browser import find_browser, print_pdf
+from fairmaxent.report.facts import Report, build_report
+from fairmaxent.report.first_page import first_page
+from fairmaxent.report.sections import report_document
+from fairmaxent.report.shares import PAGE
 
-_PDF = ".pdf"
-_FORMS: dict[str, Callable[[Report], str | bytes]] = {
-    ".html": to_html,
-    ".md": to_markdown,
-    ".json": to_json,
-    _PDF: to_pdf,
+PDF = ".pdf"
+Facts = TypeVar("Facts")
+Forms = dict[str, Callable[[Facts], str | bytes]]
+
+
+def html_report(report: Report, *, paper: str | None = None) -> str:
+    """The report as one HTML file."""
+    return to_page(report_document(report, PAGE), paper=paper)
+
+
+def markdown_report(report: Report) -> str:
+    """The same numbers, for a repository or a wiki."""
+    return to_markdown(report_document(report))
+
+
+def json_report(report: Report) -> str:
+    """The first page as it is shown, then every number of the report at full precision."""
+    return json_text({"first_page": first_page(report), **report.to_dict()}) + "\n"
+
+
+_FORMS: Forms[Report] = {
+    ".html": html_report,
+    ".md": markdown_report,
+    ".json": json_report,
+    PDF: lambda report: print_pdf(html_report(report, paper="A4")),
 }
 
 
-def write_report(
-    fit: Fit,
-    path: str | PathLike[str],
-    *,
-    data: Any = None,
-    delivered: Any = None,
-    mode: Mode = "rows",
-    iid: bool = False,
-    seed: int | None = None,
-    source: Source | None = None,
-    trade_off: bool = True,
-    evaluate: bool = False,
-    title: str | None = None,
-    author: str | None = None,
-    purpose: str | None = None,
-    date: datetime | None = None,
-) -> None:
+def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
     """Write a report on a fit, for readers who did not run it.
 
     The first page answers what most readers ask; an appendix has the details. The same arguments and the same date
@@ -56,71 +58,38 @@ def write_report(
     fit
         What :func:`fairmaxent.debias` or :func:`fairmaxent.load` returned.
     path
-        Where to write: ``.html`` (one file, needs jinja2), ``.pdf`` (also needs Chromium, Chrome or Edge), ``.md`` or
-        ``.json``. An existing file is replaced.
-    data
-        The table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so
-        copies of real rows can only be counted exactly with the table.
-    delivered
-        What was delivered, so that its rates are measured too: the drawn rows, the rows to add, or the weights. By
-        default, the same number of new rows as in the data is drawn for the report.
-    mode
-        What that is: ``"rows"`` (:meth:`Fit.sample`), ``"weights"`` or ``"top-up"``.
-    iid, seed
-        How the rows were drawn, to say how to repeat it; without ``delivered`` they are drawn this way, by default with
-        the fit's seed.
-    source
-        Where the fit came from: its file, the command line, how the columns were read.
-    trade_off
-        Whether to fit a few more times, to show what other options would cost.
-    evaluate
-        Whether to judge what the drawn rows give away, as :func:`fairmaxent.evaluate` does; needs ``data``. A fifth of
-        the rows is set aside for that, and the fit made again from the rest, which takes some seconds.
-    title, author, purpose
-        What the report is filed under. By default, the title names the outcome and the groups.
-    date
-        When it was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
+        Where to write: ``.html`` (one file), ``.pdf`` (needs Chromium, Chrome or Edge), ``.md`` or ``.json``. An
+        existing file is replaced.
+    options
+        Those of :class:`fairmaxent.report.ReportRequest`: ``data``, ``delivered``, ``mode``, ``title`` and others.
     """
     check_path(path)
-    report = build_report(
-        fit,
-        data=data,
-        delivered=delivered,
-        mode=mode,
-        iid=iid,
-        seed=seed,
-        source=source,
-        trade_off=trade_off,
-        evaluate=evaluate,
-        title=title,
-        author=author,
-        purpose=purpose,
-        date=date,
-    )
-    save_report(report, path)
+    save_report(build_report(fit, **options), path)
 
 
 def save_report(report: Report, path: str | PathLike[str]) -> None:
     """Write a report that was built; the suffix of the path says in which form."""
-    content = _form(path)(report)
-    write_whole(_path(path), content.encode() if isinstance(content, str) else content, readable=True)
+    save_as(_FORMS, report, path)
+
+
+def save_as(forms: Forms[Facts], facts: Facts, path: str | PathLike[str]) -> None:
+    """Write facts in one of several forms, by the suffix of the path."""
+    content = form_of(forms, path)(facts)
+    write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
 def check_path(path: str | PathLike[str]) -> None:
     """Refuse, before any work, a path whose suffix names no form of a report, and a PDF without a browser."""
-    _form(path)
-    if _path(path).suffix.lower() == _PDF:
+    form_of(_FORMS, path)
+    if Path(path).suffix.lower() == PDF:
         find_browser()
 
 
-def _path(path: str | PathLike[str]) -> Path:
+def form_of(forms: Forms[Facts], path: str | PathLike[str]) -> Callable[[Facts], str | bytes]:
+    """The form that the suffix of a path names."""
     if not isinstance(path, str | PathLike):
         raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
-    return Path(path)
-
-
-def _form(path: str | PathLike[str]) -> Callable[[Report], str | bytes]:
-    suffix = _path(path).suffix.lower()
-    if suffix not in _FORMS:
-        raise StorageError(f"{path}: a report can be {', '.join(_FORMS)}; end the name with one of these")
-    return _FORMS[suffix]
+    suffix = Path(path).suffix.lower()
+    if suffix not in forms:
+        raise StorageError(f"{path}: a report can be {', '.join(forms)}; end the name with one of these")
+    return forms[suffix]

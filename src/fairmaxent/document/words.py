@@ -1,8 +1,51 @@
-"""How the report writes numbers, and cuts texts; shares are written as in remarks and certificates."""
+"""How documents write numbers and names."""
 
 from __future__ import annotations
 
-from fairmaxent.fit.share_text import rounded
+import math
+
+_READABLE = 1e15  # longer numbers are written with an exponent
+
+# In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
+_SLACK = 1e-6
+
+
+def percent(share: float | None) -> str:
+    """Write a share, with more digits if it is small; a dash if there is none.
+
+    >>> percent(0.2), percent(0.0002), percent(1e-7), percent(0.0), percent(None)
+    ('20.0%', '0.02%', '<0.01%', '0.0%', '–')
+    >>> percent(1 / 16), percent(1 / 16 - 1e-12), percent(1 / 16 + 1e-12)
+    ('6.3%', '6.3%', '6.3%')
+    """
+    if share is None:
+        return "–"
+    if 0 < share < 0.0001:
+        return "<0.01%"
+    digits = 2 if 0 < share < 0.001 else 1
+    return f"{rounded(100 * share, digits):.{digits}f}%"
+
+
+def rounded(value: float, digits: int) -> float:
+    """Round as people do, a half away from zero, so that equal values computed in two ways look equal.
+
+    >>> rounded(6.25, 1), rounded(-6.25, 1), rounded(6.2499999999, 1), rounded(6.24, 1)
+    (6.3, -6.3, 6.3, 6.2)
+    """
+    step = 10.0**digits
+    return math.copysign(math.floor(abs(value) * step + 0.5 + _SLACK) / step, value)
+
+
+def times(multiple: float) -> str:
+    """Write a multiple, with a digit after the point if it is small.
+
+    >>> times(2.345), times(924.4), times(3e124)
+    ('2.3', '924', '3e+124')
+    """
+    if multiple >= _READABLE:
+        return f"{multiple:.0e}"
+    digits = 1 if multiple < 9.95 else 0
+    return f"{rounded(multiple, digits):,.{digits}f}"
 
 
 def nats(distance: float) -> str:
@@ -84,3 +127,12 @@ def shortened(text: str, most: int) -> str:
     stop = room.rfind(". ")
     kept = room[: stop + 1] if stop >= most // 3 else room[: max(room.rfind(" "), most // 3)]
     return f"{kept} …"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,119 @@
+"""The blocks of documents: seven kinds, without layout; a block that would need an option is two blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_NUMBER = r"[<+−-]?\d[\d.,]*(?:e[+-]\d+)?(?: ?%)?"
+_NUMBERS = re.compile(rf"(?:{_NUMBER}(?: (?:–|to|…) {_NUMBER})?(?: \([^)]*\))?|–|any)?")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One or several sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Sentences or parts of sentences, one below the other."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows of texts; the first cell of a row names it.
+
+    ``states`` has a word for each row ("good", "short", "bad" or none), about the column `state`. ``shares`` has two
+    numbers for each row, before and after, which a page shows as bars.
+    """
+
+    label: str  # what the table shows
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    state: int | None = None
+    states: tuple[str, ...] = ()
+    shares: tuple[tuple[float, float], ...] = ()
+    about: str = ""  # what else there is to say about a table with bars
+
+    def mark(self, row: int, column: int) -> str:
+        """The state that a cell shows, if it shows one."""
+        return self.states[row] if column == self.state else ""
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns hold numbers; the first holds names."""
+        return numeric_columns(self.rows, len(self.heads))
+
+
+def numeric_columns(rows: Sequence[Sequence[str]], count: int) -> tuple[bool, ...]:
+    """Which columns of texts hold numbers, ranges of them, or nothing; never the first.
+
+    >>> numeric_columns([["sex", "0.5000", "yes"], ["race", "any", "12"]], 3)
+    (False, True, False)
+    """
+    numbers = [all(_NUMBERS.fullmatch(row[column]) for row in rows) for column in range(1, count)]
+    return (False, *numbers)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a reader should not miss: a sentence that stands out, and what belongs to it."""
+
+    lead: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as SVG that we made; forms without pictures show its numbers, if they stand nowhere else."""
+
+    caption: str
+    svg: str
+    numbers: Table | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """What can be typed, line by line."""
+
+    text: str
+
+
+Block = Heading | Paragraph | Listing | Table | Note | Picture | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title; ``key`` is its name in a page, and ``short`` its name in a table of contents."""
+
+    key: str
+    title: str
+    short: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A first page, which fits on one sheet, and an appendix."""
+
+    kind: str  # e.g. "Fairness report"
+    title: str
+    filing: tuple[tuple[str, str], ...]  # what it is filed under: names and values
+    summary: str
+    warning: Note | None
+    first_page: tuple[Section, ...]
+    appendix: tuple[Section, ...]
+    footer: str
+    is_long: bool = False  # whether the first page needs smaller print to fit on a sheet

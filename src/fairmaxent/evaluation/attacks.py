@@ -1,0 +1,364 @@
+"""Attacks on new rows, and the risk that they stand for (Giomi et al. 2023, "A unified framework…").
+
+An attack is tried on n people. With k successes, its rate is that of Wilson's score interval at z standard errors:
+
+    rate = (k + z²/2) / (n + z²),   error = z / (n + z²) · √(k (n − k) / n + z²/4).
+
+Somebody outside the real table can be attacked in the same way; what succeeds against them comes from what the rows
+say of people in general. The risk is what is left: the rate beyond that of the control, as a part of what is possible,
+
+    risk = (rate − control) / (1 − control),
+
+with the errors of both rates carried on, and cut to [0, 1]. Without control rows, the rate itself is reported; the
+risk cannot be larger, as (a − c) / (1 − c) ≤ a.
+
+Linkability, inference and membership start from the new rows that are nearest to people, as anonymeter does it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.roles import read_columns
+from fairmaxent.data.table import tally
+from fairmaxent.errors import ColumnError, InputError
+from fairmaxent.evaluation.nearest import Nearest, Rows
+from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName
+from fairmaxent.metrics.trial import area_under_curve
+
+Judgement = Literal["high", "low", "uncertain", "needs control"]
+
+LIMIT = 0.09
+"""A risk above this is called high: it is what regulators accept when patients' data are published (the European
+Medicines Agency's policy 0070, Health Canada)."""
+MOST_COPIES = 0.01
+"""More copies than this share, beyond those expected by chance, are too many."""
+TOLERANCE = 0.05  # of a number that is guessed
+MOST_SECRETS = 40  # columns that are guessed if nobody says which
+RARE = 0.01  # of the people outside may be accused wrongly
+
+
+@dataclass(frozen=True)
+class SuccessRate:
+    """How often something happened, with the error of the estimate."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, successes: float, attempts: int, confidence: float) -> SuccessRate:
+        """Wilson's score interval; ``successes`` may be a mean over ways to break ties."""
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        total = attempts + z**2
+        spread = successes * (attempts - successes) / attempts
+        return cls((successes + z**2 / 2) / total, z / total * math.sqrt(max(spread, 0.0) + z**2 / 4))
+
+
+@dataclass(frozen=True)
+class Risk:
+    """How much more often an attack succeeds against people in the real table than against other people."""
+
+    value: float
+    low: float
+    high: float
+    attempts: int
+    """How many people, or guesses, were tried."""
+    rate: float
+    """How often it succeeded."""
+    control_rate: float | None
+    """How often it succeeded against control rows; None: there are none, and `value` is at least the risk."""
+
+    @classmethod
+    def of(
+        cls, successes: float, attempts: int, control: tuple[float, int] | None = None, *, confidence: float
+    ) -> Risk:
+        """Estimate a risk from successes and attempts, with those against control rows if there are any."""
+        attack = SuccessRate.of(successes, attempts, confidence)
+        outside = None if control is None else SuccessRate.of(*control, confidence)
+        beyond = cls.beyond(attack, outside, attempts)
+        rate = None if control is None else control[0] / control[1]
+        return replace(beyond, rate=successes / attempts, control_rate=rate)
+
+    @classmethod
+    def of_hits(cls, hits: Sequence[Mask], confidence: float) -> Risk:
+        """Estimate a risk from who was hit: people of the real table and, if there are any, of the control."""
+        (successes, attempts), *control = ((int(part.sum()), len(part)) for part in hits)
+        return cls.of(successes, attempts, control[0] if control else None, confidence=confidence)
+
+    @classmethod
+    def beyond(cls, attack: SuccessRate, control: SuccessRate | None, attempts: int) -> Risk:
+        """Estimate a risk from two rates with their errors."""
+        value, error = attack.value, attack.error
+        if control is not None:
+            room = max(1 - control.value, 1e-12)
+            value = (attack.value - control.value) / room
+            error = math.hypot(attack.error / room, control.error * (1 - attack.value) / room**2)
+        low, value, high = (min(max(number, 0.0), 1.0) for number in (value - error, value, value + error))
+        return cls(value, low, high, attempts, attack.value, None if control is None else control.value)
+
+    def judged(self, limit: float = LIMIT) -> Judgement:
+        """Whether the risk is above the limit, as far as that is known."""
+        if self.high <= limit:
+            return "low"
+        if self.control_rate is None:
+            return "needs control"
+        return "high" if self.low > limit else "uncertain"
+
+
+# ---------------------------------------------------------------- copies
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """New rows that equal a real row."""
+
+    copies: int
+    of_one_person: int
+    """Those that equal exactly one real row."""
+    by_chance: float
+    """The share of the new rows that would be copies if nobody was copied."""
+    risk: Risk
+    """The share of copies beyond those by chance."""
+    control_overlap: Risk | None
+    """The share of the control rows that equal a real row, beyond chance: they should be other people."""
+    lone_values: dict[str, int]
+    """Columns with values in the new rows that only one real row has, and how many such values."""
+
+
+def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
+    """Count the new rows that are a real row, in every column.
+
+    Some rows equal a real one by chance, so copies are compared with how many there would be if nobody was copied. With
+    control rows, that is how many new rows equal a control row. A control of c rows beside n real ones has fewer of
+    them; by Good and Toulmin, (n/c − 1) times as many as those that equal exactly one control row are added, which is
+    at least as many as there would be. Without control rows, it is the share of rows that equal another one of the same
+    table: of the new rows or of the real ones, whichever is smaller.
+    """
+    numbers = pooled.row_numbers
+    tables = {name: numbers[part] for name, part in pooled.parts.items()}
+    times = {name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()}
+    new = tables["new"]
+    copies = int(np.count_nonzero(times["real"][new]))
+    by_chance = _by_chance(tables, times)
+    return CopiedRows(
+        copies=copies,
+        of_one_person=int(np.count_nonzero(times["real"][new] == 1)),
+        by_chance=by_chance,
+        risk=Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence),
+        control_overlap=_overlap(tables, times, confidence) if "control" in tables else None,
+        lone_values={name: count for name, count in _lone_values(pooled).items() if count},
+    )
+
+
+def _by_chance(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals]) -> float:
+    real, new = tables["real"], tables["new"]
+    if "control" in tables:
+        met = times["control"][new]
+        larger = max(len(real) / len(tables["control"]) - 1, 0.0)
+        smaller = min(len(real) / len(tables["control"]), 1.0)  # only this part of a larger control
+        return float(min(1.0, (1 - (1 - smaller) ** met).mean() + larger * (met == 1).mean()))
+    shares = [(times["real"][real] > 1).mean()]
+    if len(new) >= len(real):  # in fewer rows, fewer are equal to each other
+        others = times["new"][new] - 1
+        part = (len(real) - 1) / max(len(new) - 1, 1)
+        shares.append((1 - (1 - part) ** others).mean())
+    return float(min(shares))
+
+
+def _overlap(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals], confidence: float) -> Risk:
+    """By chance, as many control rows would equal a real row as real rows equal another one."""
+    real, control = tables["real"], tables["control"]
+    shared, doubles = (int(np.count_nonzero(equal)) for equal in (times["real"][control], times["real"][real] > 1))
+    return Risk.of(shared, len(control), (doubles, len(real)), confidence=confidence)
+
+
+def _lone_values(pooled: Pooled) -> dict[str, int]:
+    """How many values in the new rows only one real row has, by column."""
+    real, new = pooled.parts["real"], pooled.parts["new"]
+    return {
+        column.name: int(
+            np.count_nonzero(tally(column.codes[real], None, column.size)[np.unique(column.codes[new])] == 1)
+        )
+        for column in pooled.columns
+    }
+
+
+# ---------------------------------------------------------------- links between two tables
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """People of one table, and the new rows nearest to them, which are positions among the candidates."""
+
+    people: Rows
+    candidates: Rows
+    near: Nearest
+
+
+def linkability(attacked: Sequence[Attacked], *, confidence: float) -> Risk:
+    """Count the people who are linked with the help of the new rows: the same one is nearest to both parts.
+
+    Somebody's columns are split into two parts, as if two tables about the same people held one part each.
+    """
+    return Risk.of_hits([np.equal(*one.near.by_parts.T) for one in attacked], confidence)
+
+
+def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...] | None:
+    """The two parts of the columns, by position: every other one by default; None if there is only one column."""
+    width = len(pooled.columns)
+    if given is None:
+        return (tuple(range(0, width, 2)), tuple(range(1, width, 2))) if width > 1 else None
+    if isinstance(given, str) or len(given) != 2:
+        raise InputError(f"parts is {given!r}; pass two lists of columns")
+    first, second = (read_columns("parts", part) for part in given)
+    shared = sorted(set(first) & set(second))
+    if shared or not first or not second:
+        problem = f"column {shared[0]!r} is in both parts" if shared else "a part has no columns"
+        raise InputError(f"{problem}; pass two lists of different columns as parts")
+    for name in (*first, *second):
+        pooled.column(name)
+    return (tuple(map(pooled.names.index, first)), tuple(map(pooled.names.index, second)))
+
+
+# ---------------------------------------------------------------- guesses of one column
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How well each column can be guessed from the others."""
+
+    average: Risk
+    """Over all columns that were guessed."""
+    by_column: dict[str, Risk]
+    surely: dict[str, float]
+    """The least risk of each column, if the intervals of all columns are to hold together."""
+
+    @property
+    def worst(self) -> str:
+        """The column at the greatest risk, as far as that is sure."""
+        return max(self.by_column, key=lambda name: (self.by_column[name].low, self.by_column[name].value))
+
+    def judged(self, limit: float) -> Judgement:
+        """High if one column surely is, otherwise as the average is."""
+        one_is = self.average.control_rate is not None and max(self.surely.values()) > limit
+        return "high" if one_is else self.average.judged(limit)
+
+
+def inference(pooled: Pooled, secrets: Sequence[int], attacked: Sequence[Attacked], *, confidence: float) -> Inference:
+    """Guess each secret of somebody from the new row that is nearest in all other columns.
+
+    A number counts as guessed if it is within 5 % of the guess, anything else if it is the same.
+    """
+    right = [
+        [_is_right(pooled.columns[index], one.people, one.candidates[one.near.by_others[:, at]]) for one in attacked]
+        for at, index in enumerate(secrets)
+    ]
+    names = [pooled.columns[index].name for index in secrets]
+    together = 1 - (1 - confidence) / len(names)
+    rates = [_average(np.column_stack(hits), confidence) for hits in zip(*right, strict=True)]
+    return Inference(
+        average=Risk.beyond(rates[0], rates[1] if len(rates) > 1 else None, len(attacked[0].people)),
+        by_column={name: Risk.of_hits(hits, confidence) for name, hits in zip(names, right, strict=True)},
+        surely={name: Risk.of_hits(hits, together).low for name, hits in zip(names, right, strict=True)},
+    )
+
+
+def _average(right: Mask, confidence: float) -> SuccessRate:
+    """The share of guesses that are right; the columns of one person go together, so that people are what varies."""
+    from scipy.special import stdtrit  # slow to import
+
+    by_person, people = right.mean(axis=1), len(right)
+    least = SuccessRate.of(0, people, confidence).error  # a few people may be the same by chance
+    if people == 1:
+        return SuccessRate(float(by_person.mean()), 1.0)
+    error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(by_person.var(ddof=1) / people)
+    return SuccessRate(float(by_person.mean()), max(float(error), least))
+
+
+def _is_right(column: PooledColumn, people: Rows, guessed: Rows) -> Mask:
+    same = column.codes[people] == column.codes[guessed]
+    if column.numbers is None:
+        return np.asarray(same)
+    truth, guess = column.numbers[people], column.numbers[guessed]
+    return np.asarray(same | (np.abs(truth - guess) <= TOLERANCE * np.abs(guess)))  # no comparison with NaN is true
+
+
+def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int, ...]:
+    """The columns to guess, by position: by default all, or the first of very many; none if there is only one."""
+    if len(pooled.columns) == 1:
+        return ()
+    if given is None:
+        return tuple(range(len(pooled.columns)))[:MOST_SECRETS]
+    names = read_columns("secrets", given)
+    if not names:
+        raise ColumnError("secrets is empty; name a column, or leave it out for every column")
+    for name in names:
+        pooled.column(name)
+    return tuple(pooled.names.index(name) for name in names)
+
+
+# ---------------------------------------------------------------- who was in the table
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How well distances tell people of the real table from other people."""
+
+    auc: float
+    """How often somebody of the real table is nearer to a new row than somebody else is; ½ is chance."""
+    low: float
+    high: float
+    rarely_wrong: float
+    """Share of the real table that is recognised, if one in a hundred other people may be taken for members."""
+    attempts: int
+
+    @property
+    def advantage(self) -> tuple[float, float, float]:
+        """2·AUC − 1 with its interval: 0 is chance, 1 is certainty, like the other risks."""
+        value, low, high = (max(0.0, 2 * end - 1) for end in (self.auc, self.low, self.high))
+        return value, low, high
+
+    def judged(self, limit: float) -> Judgement:
+        """Whether the advantage is above the limit, as far as that is known."""
+        _, low, high = self.advantage
+        return "low" if high <= limit else "high" if low > limit else "uncertain"
+
+
+def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
+    """Judge an attack by the distances of people of both kinds to their nearest new row.
+
+    People of the real table may be nearer to a new row than other people are, so that somebody can tell who was in it.
+    """
+    distances = np.concatenate([real, control])
+    inside = np.arange(len(distances)) < len(real)
+    auc = area_under_curve(inside, -distances, np.ones(len(distances)))
+    error = NormalDist().inv_cdf((1 + confidence) / 2) * _standard_error(real, control)
+    return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), _rarely_wrong(real, control), len(distances))
+
+
+def _rarely_wrong(real: Reals, control: Reals) -> float:
+    """The share of the real table within the distance that one in a hundred others has; ties count in part."""
+    distances = np.unique(np.concatenate([real, control]))
+    inside, outside = (np.sort(ones).searchsorted(distances, side="right") / len(ones) for ones in (real, control))
+    return float(np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside)))
+
+
+def _standard_error(real: Reals, control: Reals) -> float:
+    """DeLong's standard error of the area under the curve, from how many of the others each person is before."""
+    order = np.sort(control), np.sort(real)
+    beats = [
+        (other.searchsorted(ones, side="left") + other.searchsorted(ones, side="right")) / (2 * len(other))
+        for ones, other in zip((real, control), order, strict=True)
+    ]
+    variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in beats]
+    # With few people, all of them may be on one side, which does not make the answer certain.
+    least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
+    return max(math.sqrt(sum(variances)), least)

@@ -1,0 +1,340 @@
+"""Statements: what a certificate says, as sentences and tables; every form of the certificate and the report has these.
+
+Rates, costs, means, decisions, the estimate of a model, and what may be shared: one function makes each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from fairmaxent.data.roles import Roles
+from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document.words import counted, percent, times
+from fairmaxent.errors import Option
+from fairmaxent.fit.costs import ChangedOutcome, Costs, GroupCost
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores
+from fairmaxent.fit.facts import Facts, GroupMean, OutcomeShare
+from fairmaxent.fit.relabel import Decisions
+from fairmaxent.metrics.trial import OVERALL
+from fairmaxent.privacy.budget import Ledger
+
+REACHED = 1e-6  # solvers stop a little short of an exact rate
+SHOWN_GROUPS = 12
+_DIRECTIONS = 4  # of change within one group
+_NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
+
+
+# ---------------------------------------------------------------- rates
+
+
+@dataclass(frozen=True)
+class RateLine:
+    """One rate: what was asked for (None: nothing), what the data have, and what was reached (None: unknown)."""
+
+    label: str
+    wanted: float | None
+    before: float | None
+    reached: float | None
+    slack: float | None = None  # how far below what was asked for still counts as reached; None: not to be judged
+
+    @property
+    def state(self) -> str:
+        """Whether what was asked for was reached, in a word."""
+        if self.wanted is None or self.slack is None:
+            return ""
+        return "✓ reached" if self.reached is not None and self.reached >= self.wanted - self.slack else "✗ short"
+
+
+def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table:
+    """Each rate as it was asked for, before and after; with a last column if any is judged."""
+    states = tuple(line.state for line in lines)
+    judged = any(states)
+    rows = tuple(
+        (
+            line.label,
+            "any" if line.wanted is None else f"{line.wanted:.4f}",
+            rate_text(line.before),
+            rate_text(line.reached),
+            *([line.state] if judged else []),
+        )
+        for line in lines
+    )
+    return Table("Rates, 1 is equal", ("", *heads, *([""] if judged else [])), rows)
+
+
+def rate_text(value: float | None, digits: int = 4) -> str:
+    """Write a rate; a dash if there is nothing to compare, and no sign before a zero."""
+    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+# ---------------------------------------------------------------- costs
+
+
+def cost_blocks(groups: Sequence[GroupCost], worst_cell: GroupCost, last: Sequence[str], more: str = "") -> list[Block]:
+    """A row for each group, those that rest on least if there are many, and for the worst cell.
+
+    ``last`` are the columns about one person: the "largest weight", or copies; ``more`` says where other groups are.
+    """
+    shown = worst_groups(groups)
+    named = [(group.name, group) for group in shown] + [(f"worst cell: {worst_cell.name}", worst_cell)]
+    heads = ("group", "rows", "before", "after", "effective rows", *last)
+    rows = tuple((name, *_numbers(cost, last)) for name, cost in named)
+    hidden = len(groups) - len(shown)
+    rest = [Paragraph(f"and {hidden:,} more groups{more}")] if hidden else []
+    return [Table("Costs by group", heads, rows), *rest]
+
+
+def _numbers(cost: GroupCost, last: Sequence[str]) -> Iterator[str]:
+    yield from (f"{cost.rows:,}", percent(cost.before), percent(cost.after), times(cost.effective_rows))
+    yield from (times(cost.largest_weight if name == "largest weight" else cost.most_copies) for name in last)
+
+
+def worst_groups(groups: Sequence[GroupCost]) -> list[GroupCost]:
+    """All groups if they are few; otherwise those with the fewest effective rows, in their order."""
+    worst = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)[:SHOWN_GROUPS]
+    return [groups[index] for index in sorted(worst)]
+
+
+def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:
+    """How common each outcome is, before and after."""
+    for share in shares:
+        yield f"outcome {share.outcome}: {percent(share.before)} before, {percent(share.after)} after"
+
+
+def filled_lines(share: float) -> Iterator[str]:
+    """How much of the result nobody in the data stands for; nothing if that is nothing."""
+    if share > 0:
+        yield f"filled in: {percent(share)} of the result has a combination of outcome and groups that no row has"
+
+
+def changed_lines(costs: Costs | None) -> Iterator[str]:
+    """How many people of each group get another outcome, and in which direction; nothing if nobody does."""
+    for group, changes in groupby(() if costs is None else costs.changed, key=lambda change: change.group):
+        text = _changed(list(changes))
+        if text is not None:
+            yield f"{group}: {text}"
+
+
+def _changed(changes: Sequence[ChangedOutcome]) -> str | None:
+    directions = sorted((change for change in changes if change.changed >= 0.5), key=lambda change: -change.changed)
+    if not directions:
+        return None
+    people = f"{directions[0].people:,}"
+    parts = [f"{change.changed:,.0f} from {change.old} to {change.new}" for change in directions[:_DIRECTIONS]]
+    if len(directions) > _DIRECTIONS:
+        parts.append(f"{sum(change.changed for change in directions[_DIRECTIONS:]):,.0f} in other directions")
+    return f"of {people} people, {', '.join(parts)}"
+
+
+# ---------------------------------------------------------------- group means
+
+
+def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
+    """How far the means of each grouping are apart, before and after; nothing if nobody asked for equal means."""
+    for grouping in dict.fromkeys(mean.grouping for mean in means):
+        strata = _by_stratum(roles, [mean for mean in means if mean.grouping == grouping])
+        before = max(_gap([mean.before for mean in stratum]) for stratum in strata)
+        after = max(_gap([mean.after for mean in stratum]) for stratum in strata)
+        largest = max(abs(mean.after) for mean in means)
+        now = "equal" if after <= _NOTHING * largest else f"up to {after:.4g} apart"
+        yield (
+            f"The mean of {roles.names[0]} in the groups of {grouping}: up to {before:.4g} apart in the data, "
+            f"{now} by the fair weights."
+        )
+
+
+def _by_stratum(roles: Roles, means: Sequence[GroupMean]) -> list[list[GroupMean]]:
+    """Groups that are compared with each other; the name of a group ends with that of its stratum."""
+    axes = roles.strata_axes
+    if not axes:
+        return [list(means)]
+    shape = [roles.attributes[axis].size for axis in axes]
+    names = [roles.describe_group(axes, stratum) for stratum in np.ndindex(*shape)]
+    parts = [[mean for mean in means if mean.group.endswith(f", {name}")] for name in names]
+    return [part for part in parts if part]
+
+
+def _gap(numbers: Sequence[float]) -> float:
+    return max(numbers) - min(numbers)
+
+
+# ---------------------------------------------------------------- decisions of a student
+
+
+def decision_blocks(decisions: Decisions | None) -> list[Block]:
+    """What the student of a relabelled fit decided; nothing if there was none."""
+    if decisions is None:
+        return []
+    seeing = ", which does not see the protected columns," if decisions.blind else ""
+    head = (
+        f"decisions of {decisions.student}{seeing} about people it did not learn from ({decisions.folds} folds, "
+        f"best of {counted(decisions.rounds, 'round')}):"
+    )
+    return [Paragraph(head), decisions_table(decisions)]
+
+
+def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
+    """The rate of each grouping, and the share of each group that was decided for."""
+    rows = [
+        (
+            f"statistical rate of {rate.grouping}",
+            "any" if rate.wanted is None else rate_text(rate.wanted, digits),
+            rate_text(rate.rate, digits),
+            _between(rate.low, rate.high, digits),
+        )
+        for rate in decisions.rates
+    ]
+    rows += [
+        (f"{part.outcome} for {part.group}", "", rate_text(part.share, digits), _between(part.low, part.high, digits))
+        for part in decisions.shares
+    ]
+    heads = ("", "wanted", "reached", "95 % interval")
+    return Table("Decisions about people it did not learn from", heads, tuple(rows))
+
+
+def _between(low: float | None, high: float | None, digits: int) -> str:
+    return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+# ---------------------------------------------------------------- what a model trained on the result will do
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A number that is expected, and the range in which it will be measured on other people; None: not known."""
+
+    value: float | None
+    span: tuple[float, float] | None
+
+    def text(self, digits: int) -> str:
+        """Write the number with its range; a dash if there is nothing to compare."""
+        known = self.value is not None and self.span is not None
+        return f"{rate_text(self.value, digits)}{f' ({self.range_text})' if known else ''}"
+
+    @property
+    def range_text(self) -> str:
+        """Write the range alone."""
+        return "–" if self.span is None else f"{self.span[0]:.2f} to {self.span[1]:.2f}"
+
+
+@dataclass(frozen=True)
+class ExpectedLine:
+    """A quantity before and after, and what it means; those that compare groups have a grouping."""
+
+    name: str
+    grouping: str | None
+    meaning: str
+    before: Expected
+    after: Expected
+
+    @property
+    def label(self) -> str:
+        """The name of the quantity, with that of the grouping."""
+        return self.name if self.grouping is None else f"{self.name}, {self.grouping}"
+
+
+_MEANINGS = {
+    "accuracy": ("Accuracy", "share of people whose outcome it predicts correctly"),
+    "auc": ("AUC", "how well it ranks people: 0.5 is chance, 1 is perfect"),
+    "by_predictions": (
+        "Statistical rate of its predictions",
+        "lowest share of {} among its predictions in any group, divided by the highest",
+    ),
+    "by_probabilities": ("Statistical rate of its probabilities", "the same for the mean probability of {}"),
+    "equal_opportunity": (
+        "Equal opportunity",
+        "how equally often it recognises people who have {}, across groups",
+    ),
+    "equalised_odds": ("Equalised odds", "the same, and how equally often it mistakes other people for them"),
+    "calibration_gap": (
+        "Calibration gap",
+        "how much groups differ in observed minus predicted rate; 0 means no difference",
+    ),
+}
+_MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")  # what is shown if there is little room
+_OVERALL = ("accuracy", "auc")
+
+
+def expected_lines(
+    estimate: ModelEstimate, kinds: Sequence[str] = tuple(_MEANINGS), *, favourable: str = "the outcome"
+) -> Iterator[ExpectedLine]:
+    """Each quantity before and after, those that compare groups once per grouping; meanings name the outcome."""
+    for kind in kinds:
+        name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
+        for grouping in [None] if kind in _OVERALL else list(getattr(estimate.before, kind)):
+            before, after = (_expected(scores, kind, grouping) for scores in (estimate.before, estimate.after))
+            yield ExpectedLine(name, grouping, meaning, before, after)
+
+
+def _expected(scores: ModelScores, kind: str, grouping: str | None) -> Expected:
+    value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
+    return Expected(value, scores.range_of(kind, OVERALL if grouping is None else grouping))
+
+
+def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
+    """What a model trained on the result is expected to do; nothing where it was not estimated."""
+    if estimate is None:
+        return []
+    others = f"; in brackets: 95 % of measurements on {estimate.measured_on:,} other people"
+    head = f"expected of {estimate.student} trained on the {estimate.output}{about}"
+    rows = tuple((line.label, line.before.text(4), line.after.text(4)) for line in expected_lines(estimate, _MAIN))
+    table = Table("A model trained on this", ("", "before", "after"), rows)
+    return [Paragraph(f"{head}{others if estimate.measured_on else ''}:"), table]
+
+
+# ---------------------------------------------------------------- what may be shared
+
+
+@dataclass(frozen=True)
+class CopiesInWords:
+    """What drawn rows that come from a real one are, and what that means for who shares them."""
+
+    are: str
+    mean: str
+
+
+_EXACT = CopiesInWords("rows of the data", "sharing them means sharing real people")
+_REDRAWN = CopiesInWords(
+    "rows of the data but for their numbers, which are redrawn within bins",
+    "sharing them can still give real people away",
+)
+
+
+def copies_of(*, redrawn: bool) -> CopiesInWords:
+    """The words for copies, with their exact numbers or with others from the same bins."""
+    return _REDRAWN if redrawn else _EXACT
+
+
+def copies_line(facts: Facts) -> tuple[object, ...]:
+    """How many drawn rows are copies of real rows; nothing if none is copied on purpose."""
+    if not facts.copied_share:
+        return ()
+    copies = copies_of(redrawn=facts.redrawn is not None)
+    return (
+        f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
+        "for rows to share, use ",
+        Option("release", value=True),
+    )
+
+
+def promise(ledger: Ledger) -> str:
+    """What a private fit promises, in a sentence."""
+    return (
+        f"private with {ledger.privacy}: whatever anybody learns from this result, they would almost as likely have "
+        "learned it without the row of any one person"
+    )
+
+
+def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
+    """What a private fit promises, and what its numbers are; nothing if there is no promise."""
+    if ledger is None:
+        return
+    yield promise(ledger)
+    yield (
+        f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, and "
+        "all numbers before, are noisy estimates, and the achieved rates are exact"
+    )

@@ -1,0 +1,404 @@
+"""The appendix of the report: an ordered list of sections, each made from the facts by one function.
+
+A new section is a function here, and its line in `_SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
+from fairmaxent.document.words import nats, percent
+from fairmaxent.errors import Option
+from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
+from fairmaxent.report.evaluated import evaluation_blocks
+from fairmaxent.report.facts import Report
+from fairmaxent.report.first_page import (
+    COSTS_UNKNOWN,
+    DELIVERED_NAMES,
+    FILLED,
+    copies_note,
+    first_page,
+    last_costs,
+    not_estimated,
+    said,
+    state,
+    wanted_text,
+)
+from fairmaxent.report.shares import EVERYTHING, Room, column_blocks, group_blocks, move_blocks, pair_blocks
+from fairmaxent.report.trade_off import trade_off_blocks
+
+_ELSEWHERE = "the JSON report lists all of them"
+
+
+def report_document(report: Report, room: Room = EVERYTHING) -> Document:
+    """The report as a document, with as much of long tables as there is room for."""
+    page = first_page(report)
+    blocks = ((title, list(make(report, room))) for *title, make in _SECTIONS)
+    return Document(
+        kind="Fairness report",
+        title=page.title,
+        filing=(("Author", page.author), ("Written", page.date), ("Purpose", page.purpose)),
+        summary=page.summary,
+        warning=Note("Warning: this result rests on very few people", page.alerts) if page.alerts else None,
+        first_page=page.sections,
+        appendix=tuple(Section(key, name, short, tuple(made)) for (key, name, short), made in blocks if made),
+        footer=(
+            f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
+            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
+        ),
+        is_long=page.is_long,
+    )
+
+
+Blocks = Iterator[Block]
+
+
+# ---------------------------------------------------------------- what was asked for, and what was reached
+
+_MEASURED = {
+    "rows": "The next column is counted in the drawn rows; the same number of independent draws would fall into the "
+    "interval 95% of the time.",
+    "weights": "The next column is computed from the weighted rows.",
+    "top-up": "The next column is counted in the old and the added rows together.",
+}
+_SHORT = {
+    "rows": "A row cannot be split, so a rate of drawn rows can be below the exact one; more rows come closer.",
+    "weights": "The weights do not reach the rate that the distribution has.",
+    "top-up": "A row cannot be split, so a rate of old and added rows can be below the exact one.",
+}
+_RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
+
+
+def _asked(report: Report, room: Room) -> Blocks:
+    yield Listing(report.wishes)
+
+
+def _rates(report: Report, room: Room) -> Blocks:
+    yield Paragraph(" ".join(_rates_note(report)))
+    drawn = report.mode == "rows"
+    heads = ["Rate", "Wanted", "Before", "Achieved", DELIVERED_NAMES[report.mode], "State"]
+    heads += ["Independent draws", "Worst before"] if drawn else ["Worst before"]
+    rows = tuple(
+        (
+            f"{_RATE_NAMES[rate.kind]} of {rate.grouping}{'' if rate.outcome is None else f', {rate.outcome}'}",
+            wanted_text(rate),
+            f"{rate.before:.4f}",
+            f"{rate.achieved:.4f}",
+            rate_text(rate.delivered),
+            state(report, rate)[1],
+            *(["–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)] if drawn else []),
+            rate.worst_before,
+        )
+        for rate in report.rates
+    )
+    yield Table("Rates", tuple(heads), rows, state=5, states=tuple(state(report, rate)[0] for rate in report.rates))
+    if report.warnings:
+        shown = report.warnings[: room.warnings]
+        left = len(report.warnings) - len(shown)
+        rest = (f"and {left} more; {_ELSEWHERE}",) if left else ()
+        yield Note("What you should know about these data and this fit:", (*shown, *rest))
+
+
+def _rates_note(report: Report) -> Iterator[str]:
+    """Explain the columns, and why a rate that the distribution meets may not be met by rows."""
+    yield (
+        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
+        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
+        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated."
+    )
+    yield _MEASURED[report.mode]
+    if any(rate.met_exactly and not rate.met for rate in report.rates):
+        yield (
+            "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
+            if report.iid
+            else _SHORT[report.mode]
+        )
+
+
+# ---------------------------------------------------------------- costs
+
+_AFTER = {"rows": "in the drawn rows", "weights": "by the weights", "top-up": "in the old and added rows together"}
+_LAST = {
+    "largest weight": "The largest weight is that of one person; all weights are 1 on average.",
+    "most copies": "Most copies is how many of these rows repeat the values of one real row; real rows that are equal "
+    "share their copies.",
+    "expected copies": "Expected copies is how often one real row is expected among the rows.",
+}
+
+
+def _costs(report: Report, room: Room) -> Blocks:
+    if first_page(report).alerts != report.alerts:  # the first page has no room for all that they say
+        yield Listing(report.alerts)
+    costs = report.costs
+    shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]
+    shares += [FILLED.format(percent(costs.filled))] if costs.filled else []
+    if shares:
+        yield Listing(tuple(shares))
+    if report.changed:
+        yield Paragraph(
+            "Outcomes were changed. How many people of each group have another outcome here than in the data (the "
+            "expected number, because each person is split between outcomes):"
+        )
+        yield Listing(report.changed)
+    if costs.worst_cell is None:
+        yield Paragraph(COSTS_UNKNOWN)
+        return
+    last = last_costs(report)
+    yield Paragraph(
+        f"Before: the share of the data. After: the share {_AFTER[report.mode]}. Effective rows is the number of "
+        "equally weighted rows that carry as much information as the fair weights of the group. The worst cell is the "
+        f"combination of outcome and groups in which one person counts most. {_LAST[last]}"
+    )
+    yield from map(_titled, cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report"))
+
+
+def _titled(block: Block) -> Block:
+    """A table of a certificate with heads as a report has them."""
+    if not isinstance(block, Table):
+        return block
+    return replace(block, heads=tuple(f"{head[:1].upper()}{head[1:]}" for head in block.heads))
+
+
+# ---------------------------------------------------------------- a model trained on the result
+
+
+def _model(report: Report, room: Room) -> Blocks:
+    yield Paragraph(
+        "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
+        "other columns, and if they predict the old outcome, its decisions repeat it."
+    )
+    decisions, estimate = report.certificate.decisions, report.certificate.estimate
+    if decisions is not None:
+        yield Paragraph(_how_it_decided(report))
+        yield _titled(decisions_table(decisions, digits=3))
+    if estimate is None:
+        yield Paragraph(not_estimated(report))
+        return
+    yield Paragraph(_how_it_was_estimated(report))
+    rows = tuple(
+        (line.label, line.before.text(3), line.after.text(3), line.meaning)
+        for line in expected_lines(estimate, favourable=report.favourable)
+    )
+    yield Table("A model trained on this", ("Expected", "Before", "After", "Meaning"), rows)
+    if report.advice is not None:
+        yield Note(report.advice)
+    yield Paragraph(
+        "The statistical rate is one idea of fairness: all groups get the outcome equally often. It says nothing about "
+        "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "
+        "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what "
+        'each is for, on the page "Is statistical parity all there is to fairness?".'
+    )
+
+
+def _how_it_decided(report: Report) -> str:
+    """Say which model was tried out, how, and what became of the table's own rate."""
+    decisions = report.certificate.decisions
+    if decisions is None:
+        return ""
+    seeing = ", which does not see the protected columns," if decisions.blind else ""
+    rounds = f"; that was done in {decisions.rounds} rounds, and the best one was kept" if decisions.rounds > 1 else ""
+    means = (
+        "The outcomes in the table are equally common in all groups as well, as far as was asked."
+        if decisions.keeps_means
+        else "For this, the outcomes in the table itself had to stay less equal than the decisions are."
+    )
+    return (
+        f"The outcomes were changed for a model of this kind: {decisions.student}{seeing} with decisions at a "
+        f"probability of {decisions.threshold:g} or more. It was trained on changed outcomes, each time without one of "
+        f"{decisions.folds} folds, and decided about the people of that fold{rounds}. {means} Another kind of model "
+        "may decide differently."
+    )
+
+
+def _how_it_was_estimated(report: Report) -> str:
+    """Say which model it is, and how this can be known before anybody trains it."""
+    estimate, private = report.certificate.estimate, report.promise is not None
+    if estimate is None:
+        return ""
+    people = "rows drawn from the private model, in place of people" if private else "people in the original data"
+    original = "such rows before they were made fair" if private else "the original data"
+    trained = "the drawn rows" if estimate.output == "rows" else "the weighted rows"
+    blind = ", without the protected columns" if estimate.blind else ""
+    again = f", {estimate.rounds} times over" if estimate.rounds > 1 else ""
+    labels = "" if estimate.refitted else " The outcomes it learned were those that the fit gave to everybody."
+    decision = "the likeliest outcome"  # another threshold than a half is for one of two outcomes
+    if estimate.threshold != 0.5:
+        decision = f"{report.favourable} if its probability is above {estimate.threshold:g}"
+    ranges = (
+        f"In brackets is the range that holds 95 of 100 measurements of such a model on {estimate.measured_on:,} other "
+        "people. "
+    )
+    return (
+        f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on {trained}. "
+        f"Both decide about {people}: they predict {decision}. This is an estimate: people were split into "
+        f"{estimate.folds} folds{again}, and each fold was judged by models that had not seen it.{labels} "
+        f"{ranges if estimate.measured_on else ''}Another kind of model may behave differently."
+    )
+
+
+# ---------------------------------------------------------------- privacy, copies, what rows give away
+
+
+def _privacy(report: Report, room: Room) -> Blocks:
+    ledger = report.certificate.privacy
+    if ledger is None:
+        return
+    record = ledger.to_dict()
+    yield Paragraph(
+        f"This result is {report.promise}. Here {record['unit']}. Taken to be public: {'; '.join(record['public'])}. "
+        "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
+        "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
+        "private fit of the same table comes on top."
+    )
+    rows = [
+        (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
+        for look in record["spent"]
+    ]
+    total = (f"Sum, of {record['rho']:.3g} allowed", "", "", "", f"{record['spent_rho']:.3g}")
+    yield Table("Privacy ledger", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total))
+
+
+def _copies(report: Report, room: Room) -> Blocks:
+    yield Paragraph(copies_note(report))
+    if report.copies is None:
+        return
+    yield Listing(tuple(_copy_lines(report)))
+    yield Paragraph(
+        said(
+            report,
+            "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
+            "drawn rows can repeat real ones, especially if ",
+            Option("base_share"),
+            " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A "
+            "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
+            "person.",
+        )
+    )
+
+
+def _copy_lines(report: Report) -> Iterator[str]:
+    """What was counted among the new rows, each with its share."""
+    copies = report.copies
+    if copies is None:
+        return
+    new = "added" if report.mode == "top-up" else "drawn"
+    if copies.same_values is not None and copies.same_values_as_one is not None:
+        exact = f"of the {new} rows have exactly the values of a real row"
+        yield f"{percent(copies.same_values)} {exact} in every column"
+        yield f"{percent(copies.same_values_as_one)} {exact} that occurs once"
+        if copies.twins_in_data is not None:
+            twins = "of the real rows have exactly the values of another real row, for comparison"
+            yield f"{percent(copies.twins_in_data)} {twins}"
+    share = percent(copies.same_levels)
+    yield f"{share} of {copies.rows:,} {new} rows have the same levels as a real row in every column"
+    yield f"{percent(copies.expected_same_levels)} is the exact expectation of that share"
+
+
+# ---------------------------------------------------------------- certificate, limits, how to repeat it
+
+
+def _certificate(report: Report, room: Room) -> Blocks:
+    yield Paragraph(
+        "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
+        "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and "
+        "the lemma are from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a maximum entropy based "
+        "approach (ICML 2020)."
+    )
+    known = report.certificate
+    bound = "" if known.multiplier_bound is None else f", at most {known.multiplier_bound:.3g}"
+    rows = [
+        ("Solver", f"{known.method}, {known.status} after {known.iterations} iterations", "how the optimum was found"),
+        ("Residual", f"{known.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
+        (
+            "Distance to the prior",
+            nats(known.distance["to_prior"]),
+            "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)",
+        ),
+        (
+            "Distance from the data",
+            nats(known.distance["from_data"]),
+            "KL(data‖p*): how far from the original table",
+        ),
+        (
+            "Effective rows",
+            f"{known.effective_rows:,.0f} of {report.rows:,}",
+            "equally weighted rows that carry as much information as the fair weights (Kish)",
+        ),
+    ]
+    if any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates):
+        rows.append(("Guaranteed statistical rate", f"{known.bound:.4f}", f"Theorem 4.5, with δ = {known.delta:.1e}"))
+    rows.append(("Size of the multipliers", f"{known.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"))
+    yield Table("Certificate", ("Quantity", "Value", "Meaning"), tuple(rows))
+
+
+def _limits(report: Report, room: Room) -> Blocks:
+    yield Listing(
+        (
+            "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and "
+            "so can intersections if each column was asked about on its own.",
+            "Fair data do not make every model trained on them fair: if other columns predict the outcome well, a "
+            "classifier can bring the old gap back. The section 'A model trained on this' gives an estimate, if one "
+            "was made; measure the rate of your own model's predictions too.",
+            "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that "
+            "was asked for, and by drawing new rows. It does not explain why the data were unequal, and does not "
+            "correct wrong measurements or labels.",
+            "What the report says about a group rests on the rows of that group. If they are few, the fair table "
+            "repeats what those few rows happen to show.",
+            "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep "
+            "finer relations between columns.",
+            "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one "
+            "here.",
+        )
+    )
+
+
+def _repeat(report: Report, room: Room) -> Blocks:
+    source = report.source
+    if source.command is not None:
+        yield Paragraph("On the command line:")
+        yield Code(source.command)
+    yield Paragraph(
+        "In Python, with the table as frame; if you passed your own Domain, labeller or student, pass it again:"
+        if source.file is None
+        else "In Python, with the complete table of the file as frame:"
+    )
+    yield Code(report.call)
+    seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
+    note = source.front_door.note
+    yield Paragraph(f"{'Nothing is random.' if report.mode == 'weights' else seed} {note[:1].upper()}{note[1:]}.")
+
+
+_SECTIONS: tuple[tuple[str, str, str, Callable[[Report, Room], Blocks]], ...] = (
+    ("asked", "Everything that was asked for", "Asked", _asked),
+    ("reached", "The rates in detail", "Rates", _rates),
+    ("costs", "The costs in detail", "Costs", _costs),
+    ("groups", "The groups and their outcomes", "Groups", lambda report, room: group_blocks(report.groupings, room)),
+    ("model", "A model trained on this", "A model trained on this", _model),
+    ("moved", "What changed most", "What changed", lambda report, _: move_blocks(report.moves)),
+    ("columns", "Every column", "Every column", lambda report, room: column_blocks(report.marginals, room)),
+    (
+        "pairs",
+        "Pairwise structure",
+        "Pairs",
+        lambda report, _: pair_blocks(report.associations, report.source.front_door),
+    ),
+    (
+        "trade-off",
+        "Trade-off",
+        "Trade-off",
+        lambda report, _: trade_off_blocks(report.trade_off, report.source.front_door),
+    ),
+    ("privacy", "Privacy", "Privacy", _privacy),
+    ("copies", "Copies of real rows", "Copies", _copies),
+    (
+        "given-away",
+        "What the rows give away",
+        "What the rows give away",
+        lambda report, _: evaluation_blocks(report.evaluation),
+    ),
+    ("certificate", "Certificate", "Certificate", _certificate),
+    ("limits", "Limits of the method", "Limits", _limits),
+    ("repeat", "How to repeat it", "Repeat it", _repeat),
+)
