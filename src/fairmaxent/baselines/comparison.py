@@ -18,8 +18,9 @@ from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
-from fairmaxent.fit.keywords import refuse_unknown
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.request import Request
+from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 
 _WIDTH = 80

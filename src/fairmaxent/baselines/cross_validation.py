@@ -17,7 +17,8 @@ from fairmaxent import baselines
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.request import ParityOption, Relabel, Request
+from fairmaxent.fit.plans import ParityOption, Relabel
+from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
