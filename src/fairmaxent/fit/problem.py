@@ -239,9 +239,8 @@ class Problem:
         # A row counts t(z) / e(z) times, over all the outcomes that it is split between.
         groups, data = fair.table.sum(axis=0), self.empirical.sum(axis=0)
         kept = [tuple(axis - 1 for axis in axes) for axes in self._kept_marginals() if 0 not in axes]
-        factor = np.divide(
-            capped(groups, data, self.largest_weight, kept or [()]), groups, where=groups > 0, out=groups
-        )
+        limited = capped(groups, data, self.largest_weight, kept or [()])
+        factor = np.divide(limited, groups, where=groups > 0, out=groups)
         return replace(fair, table=fair.table * factor)
 
     def _kept_marginals(self) -> list[tuple[int, ...]]:
