@@ -1,4 +1,4 @@
-"""Signatures that exist only at run time: front doors that take the fields of `Request` as their options."""
+"""Signatures and lists of options that exist only at run time, because they are made from the fields of records."""
 
 from __future__ import annotations
 
@@ -22,8 +22,20 @@ class FrontDoors(griffe.Extension):
         decorators = " ".join(str(decorator.value) for decorator in func.decorators)
         if "with_options_of" in decorators:
             func.parameters = griffe.Parameters(*_runtime_parameters(func))
+            _take_docstring(func)
         elif "storing_options_of" in decorators:
             func.parameters.add(griffe.Parameter("options", kind=griffe.ParameterKind.var_keyword))
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Show the options of a record, which its decorator lists."""
+        if any("documented" in str(decorator.value) for decorator in cls.decorators):
+            _take_docstring(cls)
+
+
+def _take_docstring(shown: griffe.Function | griffe.Class) -> None:
+    text = inspect.getdoc(getattr(importlib.import_module(shown.module.path), shown.name))
+    if shown.docstring is not None and text is not None:
+        shown.docstring.value = text
 
 
 def _runtime_parameters(func: griffe.Function) -> list[griffe.Parameter]:

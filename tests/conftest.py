@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 STARTING = {"chromium", "cluster", "spark", "site"}
 
 # Folders whose tests try models out, and files that compare numbers with those shown or recorded.
-TRYING = {"app", "cli", "evaluation", "fit", "relabelling", "report", "tests"}
+TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py", "test_version_2.py"}
 
 REMEDY = estimating._remedy

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
     from fairmaxent.fit.pipeline import debias
-    from fairmaxent.fit.request import Estimate, Relabel
+    from fairmaxent.fit.plans import Estimate, Relabel
     from fairmaxent.fit.verification import verify
     from fairmaxent.inspection import inspect
     from fairmaxent.privacy.budget import Privacy
@@ -50,10 +50,10 @@ __all__ = [
 _MODULES = ("aif360", "baselines", "datasets", "metrics", "paper", "report")
 _HOMES = {
     "Domain": "fairmaxent.data.domain",
-    "Estimate": "fairmaxent.fit.request",
+    "Estimate": "fairmaxent.fit.plans",
     "FairMaxEnt": "fairmaxent.estimator",
     "Privacy": "fairmaxent.privacy.budget",
-    "Relabel": "fairmaxent.fit.request",
+    "Relabel": "fairmaxent.fit.plans",
     "compare": "fairmaxent.baselines.comparison",
     "debias": "fairmaxent.fit.pipeline",
     "evaluate": "fairmaxent.evaluation.evaluation",

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.request import RelabelOption, Request
+from fairmaxent.fit.plans import RelabelOption
+from fairmaxent.fit.request import Request
+from fairmaxent.options import storing_options_of
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]

@@ -19,9 +19,9 @@ from fairmaxent.data.draws import RandomState
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import storing_options_of
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.request import Request
+from fairmaxent.options import storing_options_of
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin

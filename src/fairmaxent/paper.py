@@ -22,8 +22,9 @@ from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import check_share
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem, compress
-from fairmaxent.fit.request import PaperRequest, check_share
 from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features, root_marginals
 from fairmaxent.maxent.optimum import maximise_entropy

@@ -229,7 +229,3 @@ def test_repeated_lists_are_joined_and_those_of_a_file_are_taken_as_they_are(fol
     assert columns_of("--drop", RACE, "--drop", "city, state") == ["sex", "hired"]
     (folder / "c.toml").write_text(f"drop = [{json.dumps(RACE)}]\n")
     assert RACE not in columns_of("--config", "c.toml")
-    option = option_types.ColumnsOption(["--columns"], type=option_types.NAMES)
-    command = click.Command("x", params=[option])
-    assert command.make_context("x", [], default_map={"columns": ["a", "b, c"]}).params["columns"] == ["a", "b, c"]
-    assert command.make_context("x", []).params["columns"] is None

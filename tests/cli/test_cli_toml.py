@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from clifiles import ROLES, biased_table
-from fairmaxent.cli.config import _KEYS
+from fairmaxent.cli.config import config_keys
 from fairmaxent.cli.group import group
 from fairmaxent.errors import FairMaxEntError
 
@@ -31,7 +31,7 @@ SCALARS = (
 LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")
 SECTIONS = ("{}", "{sex=1}", '{sex="x"}', '{sex=[1,"a"]}', "{sex={F=1}}", "{sex=true}", "{sex=1979-05-27}", "{age={}}")
 VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}')
-KEYS = [*_KEYS, "seed", "favorable"]
+KEYS = [*config_keys(), "seed", "favorable"]
 
 
 @pytest.fixture

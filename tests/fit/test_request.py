@@ -12,8 +12,9 @@ import pytest
 import fairmaxent
 from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, RateError, Relabel, debias
 from fairmaxent.fit.json_records import pack_request, unpack_request
-from fairmaxent.fit.keywords import storing_options_of, with_options_of
-from fairmaxent.fit.request import PaperRequest, Request
+from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.request import Request
+from fairmaxent.options import storing_options_of, with_options_of
 from tables import random_frame
 
 FULL = Request(

@@ -13,7 +13,8 @@ import fairmaxent
 from fairmaxent import Relabel
 from fairmaxent.data import frames
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
-from fairmaxent.fit.request import PaperRequest, Request
+from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.version_1 import _remedy, _small_group
 
 FOLDER = Path(__file__).parent / "version_1"

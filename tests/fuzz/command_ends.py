@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import resource
 
+from call_ends import soon
 from click.testing import CliRunner
-from soon import soon
 
 from clifiles import biased_table, listing
 from fairmaxent.cli.group import group

@@ -10,11 +10,13 @@ import pytest
 from command_ends import prepared, run
 
 from clifiles import QUIET, ROLES
-from fairmaxent.cli.config import _KEYS
+from fairmaxent.cli.config import config_keys
 
 CONFIGS = int(os.environ.get("FUZZ_CONFIGS", "60"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-KEYS = [key for key in _KEYS if key not in ("scheduler", "relabel", "estimate", "labeller")]  # those train models
+KEYS = [
+    key for key in config_keys() if key not in ("scheduler", "relabel", "estimate", "labeller")
+]  # those train models
 VALUES = (
     *("true", "0", "1", "3", "-1", "0.5", "1e-9", "inf", "nan", "1e400", "9" * 30, "1979-05-27", "07:32:00"),
     *('""', '"x"', '"none"', '"sex"', '"age"', '">50K"', '"tree"', '"joint"', '"compare"', r'"\u0000"', r'"\u202e"'),

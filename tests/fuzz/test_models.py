@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from call_ends import soon
 from command_ends import run
-from soon import soon
 
 import fairmaxent
 from fairmaxent import Privacy, StorageError, debias

@@ -4,7 +4,7 @@ Rows and other texts must be the same, and floats equal except for rounding. A f
 call with the same seed no longer gives the same result. If you meant to change it, record the results again and check
 the diff, which has one line for each result that changed:
 
-    python tests/golden/record.py
+    python tests/golden/golden_cases.py
 
 The results were recorded with the versions in constraints.txt.
 """

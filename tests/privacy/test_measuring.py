@@ -11,12 +11,10 @@ from fairmaxent.data.domain import bound
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
 from fairmaxent.privacy import measurements
-from fairmaxent.privacy import measurements as edges
-from fairmaxent.privacy import measurements as mechanisms
 from fairmaxent.privacy.budget import Privacy, Spent
 from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
 from fairmaxent.privacy.model import learn_private_model
-from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, three_way
+from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
 from quiet import DOMAIN, Seeded, Silence, people
 
 SIZES = (2, 3, 2)
@@ -45,7 +43,7 @@ def looked_at(rows, roles=None):
     counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, ("r", "a", "b"), watched)
     for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)]):
         counter.measure(wanted, 1.0)
-    edges.choose_edges(counter, lambda pair: np.full((3, 2), 1.5), forced=(), choice_rho=1.0, pairs_rho=1.0)
+    measurements.choose_edges(counter, lambda pair: np.full((3, 2), 1.5), forced=(), choice_rho=1.0, pairs_rho=1.0)
     return watched
 
 
@@ -116,7 +114,7 @@ def test_more_budget_means_less_error():
 
 def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
     pytest.importorskip("opendp", reason="opendp is not installed")
-    noise = mechanisms.OpenDP()
+    noise = measurements.OpenDP()
     drawn = noise.counts(np.full((40, 100), 50.0), 12.5)
     assert drawn.shape == (40, 100)
     assert (drawn == np.round(drawn)).all()
@@ -176,6 +174,22 @@ def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():
     assert (pair_counts(noisy(rng.normal(0, 1e3, (2, 3)), 1e6), expected, real.sum(1), real.sum(0)) > 0).all()
 
 
+def test_counts_are_shrunk_towards_what_is_expected_by_the_part_that_is_noise():
+    """James and Stein, by hand: of a mean square of 25, 9 are noise, so each difference keeps 16/25 of itself."""
+    towards = np.array([100.0, 200.0, 300.0, 400.0])
+    differences = np.array([5.0, -5.0, 5.0, -5.0])
+    np.testing.assert_allclose(shrunk(towards + differences, towards, 9.0), towards + 16 / 25 * differences)
+    np.testing.assert_allclose(shrunk(towards + differences, towards, 25.0), towards)
+    np.testing.assert_allclose(shrunk(towards + differences, towards, 1e-9), towards + differences)
+    # It is worth it: closer to the truth than what was measured, and than what was expected.
+    rng = np.random.default_rng(5)
+    expected = np.full(10_000, 50.0)
+    truth = expected + rng.normal(0, 4, len(expected))
+    measured = truth + rng.normal(0, 3, len(expected))
+    squared = [float(((guess - truth) ** 2).mean()) for guess in (shrunk(measured, expected, 9.0), measured, expected)]
+    assert squared == pytest.approx([1 / (1 / 9 + 1 / 16), 9, 16], rel=0.05)
+
+
 def test_roots_are_never_negative_and_always_somebody():
     low = root_counts(noisy([-5, -7], 25), [])
     assert (low > 0).all()
@@ -211,11 +225,11 @@ def test_edges_form_a_tree_and_forced_ones_are_in_it():
     def expected(pair):
         return np.full([sizes[block] for block in pair], 1.0)
 
-    chosen, spent = edges.choose_edges(counter, expected, forced=[(2, 4)], choice_rho=0.1, pairs_rho=0.1)
+    chosen, spent = measurements.choose_edges(counter, expected, forced=[(2, 4)], choice_rho=0.1, pairs_rho=0.1)
     assert chosen[0] == (2, 4)
     assert len(chosen) == 3
     assert len(spent) == 2
-    parents = edges.parents_of(chosen, 5)
+    parents = measurements.parents_of(chosen, 5)
     assert parents.count(0) == 1
     assert {tuple(sorted((block, parent))) for block, parent in enumerate(parents, 1) if parent} == {*chosen}
 

@@ -1,15 +1,12 @@
 """Four reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
 
-axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python or
-axe-playwright-python.
+axe-core is taken from where `appserver` finds it.
 """
 
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -20,6 +17,7 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from appserver import axe_core
 from fairmaxent import DependencyError, Estimate, Relabel
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, browser, build_report
@@ -39,18 +37,6 @@ def chromium():
         return browser.find_browser()
     except DependencyError as problem:
         pytest.skip(str(problem))
-
-
-def axe_core():
-    named = os.environ.get("AXE_CORE")
-    if named:
-        return Path(named).read_text(encoding="utf-8")
-    for package in ("axe_playwright_python", "axe_core_python"):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            if (Path(folder) / "axe.min.js").is_file():
-                return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
-    pytest.skip("axe-core is not here: pip install axe-core-python, or set AXE_CORE to its axe.min.js")
 
 
 def people(groups, shares, rows=1500, column="sex", outcome="hired", levels=("yes", "no")):

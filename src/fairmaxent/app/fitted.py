@@ -12,7 +12,8 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import read_frame
-from fairmaxent.fit.request import OutputOption, Request
+from fairmaxent.fit.plans import OutputOption
+from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import visible
 
 MOST_PINS = 3

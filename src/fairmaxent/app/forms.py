@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from fairmaxent.app.opened_table import READING_NAMES
-from fairmaxent.app.page_options import option_records
+from fairmaxent.app.page_options import page_controls
 from fairmaxent.app.scenario import FILING_NAMES
 from fairmaxent.app.taking import JUDGING_NAMES
 from fairmaxent.cli.commands.debias import command as debias
@@ -20,12 +20,12 @@ _WISHES = ("equal_means", "compare_missing", "student", "blind", "base", "detail
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, by the name of the form."""
     return {
-        "reading": option_records(debias, READING_NAMES),
-        "columns": option_records(debias, ("max_levels",)),
-        "ask": option_records(debias, _WISHES),
-        "privacy": option_records(debias, ("release", "epsilon", "delta")),
-        "take": option_records(debias, ("weight_name", "evaluate")),
-        "report": option_records(debias, FILING_NAMES),
-        "judging": option_records(evaluate, JUDGING_NAMES),
-        "raking": option_records(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
+        "reading": page_controls(debias, READING_NAMES),
+        "columns": page_controls(debias, ("max_levels",)),
+        "ask": page_controls(debias, _WISHES),
+        "privacy": page_controls(debias, ("release", "epsilon", "delta")),
+        "take": page_controls(debias, ("weight_name", "evaluate")),
+        "report": page_controls(debias, FILING_NAMES),
+        "judging": page_controls(evaluate, JUDGING_NAMES),
+        "raking": page_controls(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
     }

@@ -14,8 +14,8 @@ from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
 from fairmaxent.cli.commands.inspect import command as inspect_command
 from fairmaxent.cli.commands.inspect import domain_draft, inspected
-from fairmaxent.cli.options import DomainOptions
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.reading_options import DomainOptions
+from fairmaxent.cli.request_options import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import cut, spelled

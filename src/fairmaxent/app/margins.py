@@ -16,8 +16,8 @@ from fairmaxent.app.repeat import typed_text
 from fairmaxent.app.taking import files_in, origin_of
 from fairmaxent.cli.commands.rake import RakeOptions, make_report
 from fairmaxent.cli.commands.rake import command as rake_command
-from fairmaxent.cli.filing_options import FilingOptions
-from fairmaxent.cli.options import DomainOptions
+from fairmaxent.cli.output_options import FilingOptions
+from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table

@@ -9,25 +9,15 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairmaxent.app.labels import labelled, options_by_flag
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.group import group
-from fairmaxent.cli.option_types import NOTHING
+from fairmaxent.cli.option_types import NOTHING, RATE
+from fairmaxent.cli.options import RecordOption
 from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.errors import InputError, shown
 
-_RATES = ("representation_rate", "statistical_rate")  # for which nothing is a value, too
 _WHERE = "the page"
-_HELP = {  # where the page differs from the command line
-    "random_state": "The same seed gives the same result.",
-    "student": "The model whose behaviour is estimated, and whose decisions are made equal if you relabel for equal "
-    "decisions: gradient boosting, logistic regression or the rooted tree.",
-    "epsilon": "Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is "
-    "a strong promise. Below this field you then say which values every column can have.",
-    "weight_name": "The name of the column of weights in the file.",
-    "evaluate": "The report then also says what the new rows give away about people. This takes a while.",
-    "missing": "Text of a cell that means missing; several are separated by commas. They replace the default: empty, "
-    "?, NA, N/A, NaN, nan, null, NULL.",
-}
 Record = TypeVar("Record")
 
 
@@ -56,8 +46,9 @@ def page_options(
     for name in values:
         if name not in names:
             raise InputError(f"the page sent an unknown option, {shown(name)}; reload it")
-    given = {name: _said(name, value) for name, value in values.items()}
-    taken = option_values(command, {name: value for name, value in given.items() if _is_said(value)}, _WHERE)
+    rates = [option.name for option in command.params if option.type is RATE]  # for which nothing is a value, too
+    given = {name: NOTHING if value is None and name in rates else value for name, value in values.items()}
+    taken = option_values(command, {name: value for name, value in given.items() if _is_given(value)}, _WHERE)
     context = _context(command, arguments, default_map=taken)
     differing = [option.name or "" for option in command.params if _differs(option, context)]
     typed = tuple(options_from(context, ParameterSource.DEFAULT_MAP, differing))
@@ -73,11 +64,7 @@ def _context(command: click.Command, words: Sequence[str], **more: Any) -> click
     return command.make_context(command.name, list(words), parent=parent, **more)
 
 
-def _said(name: str, value: Any) -> Any:
-    return NOTHING if value is None and name in _RATES else value
-
-
-def _is_said(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     return value is not None and value is not False and value not in ([], {})
 
 
@@ -92,16 +79,20 @@ def _default(option: click.Parameter) -> str | int | float | None:
     return default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
 
 
-def option_records(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page needs to draw a control for each of these options, in this order."""
-    from fairmaxent.app.labels import label_of, labelled
+def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page sent, without options that mean nothing beside the others: their controls keep what was chosen."""
+    only_if = {flag.strip("-").replace("-", "_"): source.info.only_if for flag, source in options_by_flag().items()}
+    return {name: value for name, value in values.items() if (means := only_if.get(name)) is None or means(values)}
 
-    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
+
+def page_controls(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What the page needs to draw a control for each of these options, in this order."""
+    options = {option.name: option for option in command.params if isinstance(option, RecordOption)}
     return [
         {
             "name": name,
-            "label": label_of(name),
-            "help": _HELP.get(name) or labelled(options[name].help or ""),
+            "label": options[name].info.label,
+            "help": options[name].info.page_help or labelled(options[name].help or ""),
             **_kind(options[name]),
         }
         for name in names

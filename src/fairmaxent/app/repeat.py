@@ -13,8 +13,9 @@ from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
+from fairmaxent.options import as_python, python_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import as_python, reading_lines, request_lines
+from fairmaxent.report.repeat_call import reading_lines
 from fairmaxent.report.source import Source
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
@@ -91,7 +92,7 @@ def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) 
     request = fit.request
     assert isinstance(request, Request)
     plan = "None" if estimated is None else as_python(scenario.asked.trial_of(estimated))
-    options = [line for line in request_lines(request) if not line.strip().startswith("estimate=")]
+    options = [line for line in python_lines(request) if not line.strip().startswith("estimate=")]
     narrowed = list(_domain_lines(scenario, fit, names))
     has_domain = any(line.startswith("domain =") for line in narrowed)
     lines = ["import fairmaxent", *reading, *(["frame = table"] if narrowed else []), *narrowed]
@@ -102,7 +103,7 @@ def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) 
 
 def _domain_lines(scenario: Scenario, fit: Fit, names: FileNames) -> Iterator[str]:
     """From the table in the file to the one that is fitted, and to its domain."""
-    said = scenario.columns_as.said
+    said = scenario.columns_as.given
     is_lazy = _is_lazy(scenario)
     own_way = names.domain is not None or (is_lazy and said)  # what `Domain.infer` cannot do
     yield from reading_lines(fit, Source(dropped=scenario.drop, domain={} if own_way else said))
@@ -121,7 +122,9 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     typed, is_lazy = scenario.table.typed, _is_lazy(scenario)
     imports = ["import polars"] if is_lazy else []
     imports += ["from fairmaxent.cli.domain_file import read_domain"] if names.domain is not None else []
-    imports += ["from fairmaxent.cli.options import DomainOptions"] if is_lazy and scenario.columns_as.said else []
+    imports += (
+        ["from fairmaxent.cli.reading_options import DomainOptions"] if is_lazy and scenario.columns_as.given else []
+    )
     if not is_lazy:
         reading = _reading_text(scenario.table)
         imports += ["from fairmaxent.files.formats import read_table"]

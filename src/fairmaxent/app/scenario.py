@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from fairmaxent.app.looked import COLUMN_NAMES, ROLE_NAMES
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.page_options import page_options
+from fairmaxent.app.page_options import meaningful, page_options
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.domain_file import declared
-from fairmaxent.cli.filing_options import FilingOptions
-from fairmaxent.cli.options import DomainOptions
-from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.output_options import FilingOptions, OutputOptions
+from fairmaxent.cli.reading_options import DomainOptions
+from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import TableFile
@@ -26,14 +24,6 @@ OUTPUT_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate")
 FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
 _NAMES = (*ROLE_NAMES, *REQUEST_NAMES, *OUTPUT_NAMES, *FILING_NAMES, *COLUMN_NAMES, "drop")
 _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
-# Controls that have no meaning now keep what was chosen: option, and when it counts.
-_ONLY_IF: dict[str, Callable[[Mapping[str, Any]], bool]] = {
-    "threshold": lambda given: given.get("relabel") not in (None, "none"),
-    "delta": lambda given: given.get("epsilon") is not None,
-    _DOMAIN: lambda given: given.get("epsilon") is not None or bool(given.get("release")),
-    "weight_name": lambda given: given.get("mode") == "weights",
-    "evaluate": lambda given: given.get("mode") in (None, "rows") and given.get("epsilon") is None,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +49,18 @@ class Scenario:
             raise InputError("the page sent something that is not a scenario; reload it")
         if not values.get("outcome") or not values.get("protected"):
             raise InputError("Choose the outcome and at least one column of groups first.")
-        given = {name: value for name, value in values.items() if name not in _ONLY_IF or _ONLY_IF[name](values)}
+        given = meaningful(values)
         text, pdf = given.pop(_DOMAIN, None), given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
         options = page_options(debias, ["-"], {"random_state": 0, **given}, names=_NAMES)
         with options.context:
             roles = options.record(RoleOptions)
-            asked = AskedOptions({name: options.context.params[name] for name in REQUEST_NAMES})
+            asked = AskedOptions.of(**{name: options.context.params[name] for name in REQUEST_NAMES})
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
-        if (asked.private or asked.shares) and wanted.mode != "rows":
+        if (asked.private or asked.releases) and wanted.mode != "rows":
             raise InputError("Private rows, and rows to share, are new rows; choose “New rows” under Take.")
         drop = tuple(options.context.params["drop"] or ())
         return cls(
@@ -105,14 +95,14 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        return (self.asked.relabels and self.mode == "weights") or (self.asked.shares and self.domain_text is None)
+        return (self.asked.relabels and self.mode == "weights") or (self.asked.releases and self.domain_text is None)
 
     @cached_property
     def declaration(self) -> Declaration | None:
         """The domain that was declared on the page."""
         if self.domain_text is None:
             return None
-        if self.columns_as.said:
+        if self.columns_as.given:
             raise InputError(
                 "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
             )

@@ -20,8 +20,8 @@ from fairmaxent.cli.commands.debias import make_report, make_result, stream_tabl
 from fairmaxent.cli.commands.evaluate import EvaluateOptions
 from fairmaxent.cli.commands.evaluate import command as evaluate_command
 from fairmaxent.cli.debias_result import Result
-from fairmaxent.cli.options import DomainOptions, source_of
 from fairmaxent.cli.output_options import OutputOptions
+from fairmaxent.cli.reading_options import DomainOptions, source_of
 from fairmaxent.errors import InputError
 from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.files.formats import as_polars

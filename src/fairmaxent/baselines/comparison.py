@@ -18,8 +18,9 @@ from fairmaxent.data.roles import GroupsOption, without_identifiers
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
-from fairmaxent.fit.keywords import refuse_unknown
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.request import Request
+from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
 
 _WIDTH = 80
@@ -44,14 +45,12 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """One row for each method, as a frame of the same library as the table."""
-        scored = [None if one.scores is None else one.scores for one in self.results]
-        names = ("representation_rate", "statistical_rate", "accuracy", "predicted_rate", "seconds")
-        table: dict[str, list[Any]] = {"method": [one.method for one in self.results]}
-        table |= {name: [None if one is None else getattr(one, name) for one in scored] for name in names}
-        for end, name in enumerate(("predicted_rate_low", "predicted_rate_high")):
-            ranges = [None if one is None else one.predicted_interval for one in scored]
-            table[name] = [None if one is None else one[end] for one in ranges]
-        table["refused"] = [None if one.refused is None else str(one.refused) for one in self.results]
+        table: dict[str, list[Any]] = {"method": [result.method for result in self.results]}
+        for name in ("representation_rate", "statistical_rate", "accuracy", "predicted_rate", "seconds"):
+            table[name] = [getattr(result.scores, name, None) for result in self.results]
+        ranges = [getattr(result.scores, "predicted_interval", None) or (None, None) for result in self.results]
+        table["predicted_rate_low"], table["predicted_rate_high"] = map(list, zip(*ranges, strict=True))
+        table["refused"] = [None if result.refused is None else str(result.refused) for result in self.results]
         return frames.new_frame(table, self.library)
 
     def __repr__(self) -> str:

@@ -17,7 +17,8 @@ from fairmaxent import baselines
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.request import ParityOption, Relabel, Request
+from fairmaxent.fit.plans import ParityOption, Relabel
+from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
@@ -31,7 +32,6 @@ Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their
 Method = Callable[[Any, Request, int], Training]
 RAW = "raw"
 
-_MEANS = ("representation_rate", "statistical_rate", "seconds")
 _WEIGHT = "\0weight"  # no column of a user's is called so
 
 _BASELINES: Mapping[str, Callable[..., Any]] = {
@@ -101,9 +101,9 @@ class CrossValidation:
     def run(self, progress: Progress = silent) -> Iterator[Compared]:
         """Try one method after the other; ``progress`` is called with the name of each before it begins."""
         self._rates(self.frame.to_native(), None)  # what is wrong with the question is no method's refusal
-        known = methods()
-        for number, (name, method) in enumerate(known.items()):
-            progress(name, number / len(known))
+        tried = methods()
+        for number, (name, method) in enumerate(tried.items()):
+            progress(name, number / len(tried))
             try:
                 folds = [self._fold(method, fold) for fold in range(self.folds)]
             except FairMaxEntError as problem:
@@ -123,11 +123,11 @@ class CrossValidation:
 
     def _scores(self, folds: Sequence[_Fold]) -> Scores:
         """Join the folds; decisions are counted over all of them, so that one without any is no gap."""
-        means = (float(np.mean([getattr(fold, name) for fold in folds])) for name in _MEANS)
-        representation, statistical, seconds = means
+        names = ("representation_rate", "statistical_rate", "seconds")
+        means = {name: float(np.mean([getattr(fold, name) for fold in folds])) for name in names}
         accuracy, rate = self._decisions(folds)
         value, interval = (None, None) if rate is None else (float(rate), rate.interval)
-        return Scores(representation, statistical, accuracy, value, interval, seconds)
+        return Scores(**means, accuracy=accuracy, predicted_rate=value, predicted_interval=interval)
 
     def _decisions(self, folds: Sequence[_Fold]) -> tuple[float | None, Rate | None]:
         """Accuracy and statistical rate of what the classifiers decided about everybody."""
@@ -147,36 +147,24 @@ class CrossValidation:
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
-        request = self.request
-        representation = representation_rate(
-            rows,
-            request.protected_names,
-            groups=request.groups,
-            within=request.within,
-            weight=weights,
-            domain=self.domain,
-        )
-        return float(representation), float(self._statistical_rate(rows, request.outcome, weights))
+        representation = representation_rate(rows, self.request.protected_names, **self._compared, weight=weights)
+        return float(representation), float(self._statistical_rate(rows, self.request.outcome, weights))
 
     def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
-        request = self.request
-        return statistical_rate(
-            rows,
-            outcome,
-            request.protected_names,
-            favourable=request.favourable,
-            groups=request.groups,
-            within=request.within,
-            weight=weights,
-            domain=self.domain,
-        )
+        names, good = self.request.protected_names, self.request.favourable
+        return statistical_rate(rows, outcome, names, favourable=good, **self._compared, weight=weights)
+
+    @property
+    def _compared(self) -> dict[str, Any]:
+        return {"groups": self.request.groups, "within": self.request.within, "domain": self.domain}
 
     def _classify(self, rows: Any, weights: Any, test: Any) -> NDArray[np.intp]:
         """What a classifier trained on the rows decides about others."""
         classifier = _classifier(self.classifier)
         outcome = self.domain.index(self.request.outcome)
         train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
-        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], weights)
+        last = f"{classifier.steps[-1][0]}__sample_weight"
+        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], **{last: weights})
         return np.asarray(classifier.predict(np.delete(test_codes, outcome, axis=1)), dtype=np.intp)
 
 
@@ -213,36 +201,24 @@ def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption |
 def _baseline(call: Callable[..., Any]) -> Method:
     """Another method: the rows with its weights or, if it has none, the same number of rows that it makes."""
 
-    def made(train: Any, request: Request, seed: int) -> Training:
+    def training(train: Any, request: Request, seed: int) -> Training:
         result = call(train, request.outcome, request.protected_names, domain=request.domain)
         if isinstance(result, baselines.WeightedRows):
             return train, result.weights()
         return result.sample(len(train), random_state=seed), None
 
-    return made
+    return training
 
 
 def _classifier(name: ClassifierName) -> Any:
-    """A classifier of level codes; the tree takes them as ordered numbers, as most do who use one."""
+    """A classifier of level codes: a tree takes them as ordered numbers, as most do who use one."""
+    from sklearn.pipeline import make_pipeline
+
     if name == "tree":
         from sklearn.tree import DecisionTreeClassifier
 
-        return DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        return make_pipeline(DecisionTreeClassifier(min_samples_leaf=20, random_state=0))
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import OneHotEncoder
 
-    return _OneHot(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
-
-
-@dataclass(frozen=True)
-class _OneHot:
-    """A classifier that sees each level as a column of its own."""
-
-    encoder: Any
-    classifier: Any
-
-    def fit(self, codes: Any, outcome: Any, weights: Any) -> None:
-        self.classifier.fit(self.encoder.fit_transform(codes), outcome, weights)
-
-    def predict(self, codes: Any) -> Any:
-        return self.classifier.predict(self.encoder.transform(codes))
+    return make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))

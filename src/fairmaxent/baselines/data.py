@@ -25,6 +25,8 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import compress
 from fairmaxent.maxent.priors.rows import Rows
 
+Names = str | Sequence[str]  # of one column, or of several
+
 
 @dataclass(frozen=True, eq=False)
 class CodedData:
@@ -37,13 +39,7 @@ class CodedData:
 
     @classmethod
     def read(
-        cls,
-        frame: Any,
-        outcome: str,
-        protected: str | Sequence[str],
-        *,
-        domain: Domain | None,
-        random_state: int | None,
+        cls, frame: Any, outcome: str, protected: Names, *, domain: Domain | None, random_state: int | None
     ) -> CodedData:
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
@@ -106,8 +102,14 @@ def read_shares(data: CodedData, shares: Mapping[Any, float] | None) -> Reals:
         raise TargetError(
             f"shares sum to {wanted.sum():.6g}, not to 1; give a share to every group, so that they sum to 1"
         )
-    _refuse_empty_groups(data, wanted.ravel())
-    return np.asarray(wanted.ravel() / wanted.sum())
+    shares_of_groups = wanted.ravel() / wanted.sum()
+    empty = np.flatnonzero((shares_of_groups > 0) & (data.group_shares <= 0))
+    if len(empty):
+        levels = np.unravel_index(int(empty[0]), data.blocks.shape(0)[1:])
+        columns = zip(data.roles.attributes[1:], levels, strict=True)
+        named = ", ".join(f"{column.name} = {column.labels[int(level)]}" for column, level in columns)
+        raise InfeasibleError(f"shares gives a share to {named}, which has no rows to weigh; remove it from shares")
+    return np.asarray(shares_of_groups)
 
 
 def equal_shares(data: CodedData) -> Reals:
@@ -126,15 +128,6 @@ def _group_levels(data: CodedData, group: object) -> tuple[int, ...]:
             f"shares has the group {group!r}; a group needs one value of each protected column: ({names})"
         )
     return tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
-
-
-def _refuse_empty_groups(data: CodedData, wanted: Reals) -> None:
-    empty = np.flatnonzero((wanted > 0) & (data.group_shares <= 0))
-    if len(empty):
-        levels = np.unravel_index(int(empty[0]), data.blocks.shape(0)[1:])
-        columns = zip(data.roles.attributes[1:], levels, strict=True)
-        named = ", ".join(f"{column.name} = {column.labels[int(level)]}" for column, level in columns)
-        raise InfeasibleError(f"shares gives a share to {named}, which has no rows to weigh; remove it from shares")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

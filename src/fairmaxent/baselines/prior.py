@@ -16,7 +16,7 @@ from fairmaxent.data.draws import RandomState
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.request import check_share
+from fairmaxent.fit.option_values import check_share
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.baselines.data import CodedData, WeightedRows, read_shares
+from fairmaxent.baselines.data import CodedData, Names, WeightedRows, read_shares
 from fairmaxent.data.domain import Domain
 
 
 def raw(
-    frame: Any,
-    outcome: str,
-    protected: str | Sequence[str],
-    *,
-    domain: Domain | None = None,
-    random_state: int | None = None,
+    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
 ) -> WeightedRows:
     """Return the data unchanged: every weight is 1."""
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
@@ -25,12 +20,7 @@ def raw(
 
 
 def kamiran_calders(
-    frame: Any,
-    outcome: str,
-    protected: str | Sequence[str],
-    *,
-    domain: Domain | None = None,
-    random_state: int | None = None,
+    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
 ) -> WeightedRows:
     """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
 
@@ -44,7 +34,7 @@ def kamiran_calders(
 def king_zeng(
     frame: Any,
     outcome: str,
-    protected: str | Sequence[str],
+    protected: Names,
     *,
     shares: Mapping[Any, float] | None = None,
     domain: Domain | None = None,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairmaxent.baselines.cross_validation import RAW, Compared, Scores
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.option_values import RateOption
+from fairmaxent.fit.request import Request
 
 # Rates and accuracies that differ by less are taken for the same: folds differ by more.
 _SAME, _SAME_ACCURACY = 0.02, 0.005

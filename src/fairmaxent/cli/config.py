@@ -1,44 +1,24 @@
-"""A TOML file of options: the same names as on the command line, which takes precedence."""
+"""TOML files: options by the same names as on the command line, which takes precedence."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fairmaxent.cli.filing_options import FilingOptions
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
-from fairmaxent.cli.option_types import FILE, KEEP, NOTHING, Value, is_number
-from fairmaxent.cli.options import DomainOptions, ReadingOptions
-from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.cli.request_options import REQUEST_NAMES
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.option_types import BINS, FILE, KEEP, NOTHING, RATE, Value, is_number
+from fairmaxent.cli.options import RecordOption
 from fairmaxent.cli.text import cell_text
-from fairmaxent.cli.toml_values import toml_values
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 
-# What a run is for, where its results go, what the machine can bear and whom it trusts must be typed each time.
-_NOT_IN_A_FILE = (
-    "config",
-    "output",
-    "model",
-    "report",
-    "pdf",
-    "force",
-    "readable_by_others",
-    "as_json",
-    "help",
-    "write_config",
-    "max_memory",
-    "scheduler",  # whoever runs it can run code here
-)
-_BY_COLUMN = ("target", "bins", "kinds", "order")
-_SEVERAL = ("protected", "favourable", "also", "within", "forbid", "margins", "missing", "relax")
 _LONGEST = 60  # characters of a value in a message
-_RATES = ("representation_rate", "statistical_rate")
+_DEEPEST = 100  # a.b.c… takes memory by the square of its length
 
 
 def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
@@ -46,7 +26,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    values = {_SPELLINGS.get(name, name): value for name, value in _read(path).items()}
+    values = {_name(ctx.command, key): value for key, value in _read(path).items()}
     ctx.default_map = option_values(ctx.command, values, path)
     ctx.meta[CONFIG_KEYS] = frozenset(values)
 
@@ -56,23 +36,55 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
 
     ``where`` they are from begins each message.
     """
-    accepted = _keys(command)
-    for name in values:
-        if name in _NOT_IN_A_FILE:
-            option = name.replace("as_", "").replace("_", "-")
-            raise InputError(f"{where}: {name!r} cannot be set in a config file; pass --{option} on the command line")
-        if name not in (*accepted, *_KEYS):
-            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
-    taken = {name: _as_option(name, value, where) for name, value in values.items() if name in accepted}
-    for name, value in taken.items():
-        _check_kind(accepted[name], values[name], value, where)
+    options = _options(command)
+    taken = {}
+    for name, value in values.items():
+        option = options.get(name) or _others().get(name)
+        if option is None:
+            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, config_keys())}")
+        if not _is_in_files(option):
+            raise InputError(
+                f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
+            )
+        if name in options:
+            taken[name] = _as_option(option, value, where)
+            _check_kind(option, value, taken[name], where)
     return taken
 
 
-def _keys(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command that a file may set."""
-    options = [option for option in command.params if isinstance(option, click.Option)]
-    return {option.name: option for option in options if option.name and option.name not in _NOT_IN_A_FILE}
+def _name(command: click.Command, key: str) -> str:
+    """The name of the option that a key spells: ``seed`` is ``random_state``."""
+    for options in (_options(command), _others()) if key not in _options(command) else ():
+        for name, option in options.items():
+            if f"--{key.replace('_', '-')}" in option.opts:
+                return name
+    return key
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    return {option.name or "": option for option in command.params if isinstance(option, click.Option)}
+
+
+def _is_in_files(option: click.Option) -> bool:
+    return isinstance(option, RecordOption) and option.info.in_files
+
+
+@cache
+def _others() -> dict[str, click.Option]:
+    """The options of all commands: one file serves all of them."""
+    from fairmaxent.cli.group import group
+
+    context = click.Context(group)
+    commands = [group.get_command(context, name) for name in group.list_commands(context)]
+    options: dict[str, click.Option] = {}
+    for command in commands:
+        options = {**_options(command), **options} if command else options
+    return options
+
+
+def config_keys() -> list[str]:
+    """What a file may hold, for whatever command."""
+    return [name for name, option in _others().items() if _is_in_files(option)]
 
 
 def _check_kind(option: click.Option, written: object, value: Any, path: str) -> None:
@@ -100,24 +112,6 @@ def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
     return "a text in quotes", lambda value: False
 
 
-# Other names of options on the command line.
-_SPELLINGS = {"seed": "random_state", "favorable": "favourable", "domain": "declared"}
-
-# One file serves all commands: what any of them may read there.
-_KEYS = [
-    *REQUEST_NAMES,
-    *("folds", "classifier"),  # of compare
-    *("margins", "bounds", "relax", "replicates"),  # of rake
-    *("control", "secrets", "attacks"),  # of evaluate
-    *(
-        field.name
-        for kind in (RoleOptions, OutputOptions, FilingOptions, DomainOptions, ReadingOptions)
-        for field in fields(kind)
-        if field.name not in _NOT_IN_A_FILE
-    ),
-]
-
-
 def _read(path: str) -> dict[str, Any]:
     try:
         return toml_values(Path(path).read_text(encoding="utf-8"), path)
@@ -130,17 +124,29 @@ def _read(path: str) -> dict[str, Any]:
         ) from problem
 
 
-def _as_option(name: str, value: Any, path: str) -> Any:
-    """Turn a value into what the option of that name takes."""
-    if name in _RATES and isinstance(value, Mapping):
+def _as_option(option: click.Option, value: Any, path: str) -> Any:
+    """Turn a value into what an option takes."""
+    if option.type is RATE and isinstance(value, Mapping):
         return {column: None if rate == NOTHING else rate for column, rate in value.items()}
-    if name == "bins" and isinstance(value, int):
+    if option.type is BINS and isinstance(value, int):
         return [(None, value)]
-    if name in _BY_COLUMN:
+    if isinstance(option.type, Value) and option.type.by_column:
         if not isinstance(value, Mapping):
-            raise InputError(f"{path}: {name} is {value!r}; set it by column, in a section [{name}]")
+            raise InputError(f"{path}: {option.name} is {value!r}; set it by column, in a section [{option.name}]")
         return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
-    return [value] if name in _SEVERAL and not isinstance(value, list) else value
+    return [value] if option.multiple and not isinstance(value, list) else value
+
+
+def toml_values(text: str, path: str) -> dict[str, Any]:
+    """Read a text of TOML; ``path`` is how messages name it."""
+    try:
+        if any(part.count(".") > _DEEPEST for part in re.split("[=,\n]", text)):
+            raise RecursionError
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+    except RecursionError as problem:
+        raise InputError(f"{path} is nested too deeply; list options and values as 'inspect' writes them") from problem
 
 
 config_option = click.option(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.cli.toml_values import toml_values
+from fairmaxent.cli.config import toml_values
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.plain_text import escaped_toml
 

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
-from fairmaxent.cli.help import VisibleContext
 from fairmaxent.cli.streams import forget_stdout
 from fairmaxent.errors import StorageError, did_you_mean
+from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them; shown if the module is there.
 COMMANDS = {
@@ -30,6 +30,14 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
+
+
+class VisibleContext(click.Context):
+    """Help as it may be shown: defaults may come from a config file, which may hold anything."""
+
+    def get_help(self) -> str:
+        """The help, with escapes for characters that would steer the terminal."""
+        return visible(super().get_help())
 
 
 class LazyGroup(click.Group):

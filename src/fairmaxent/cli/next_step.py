@@ -16,8 +16,8 @@ from click.core import ParameterSource
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS, would_be_read
-from fairmaxent.cli.options import DomainOptions, ReadingOptions
 from fairmaxent.cli.quoting import quoted
+from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError

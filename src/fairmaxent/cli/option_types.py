@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from fairmaxent.cli.quoting import HOW, quoted, split, unquoted
+from fairmaxent.errors import InputError, Option
 
 # That a file cannot be read is said when it is read, with the exit code for that; one to be replaced need not be.
 FILE = click.Path(readable=False)
@@ -25,28 +25,11 @@ FREE = "free"
 _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
-class ColumnsOption(click.Option):
-    """An option that takes a list of columns, and may be repeated; a TOML file holds the names as they are."""
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser collect what is typed."""
-        self.multiple = True
-        try:
-            super().add_to_parser(parser, ctx)
-        finally:
-            self.multiple = False
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Join the lists that were typed."""
-        if isinstance(value, list) and ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE:
-            return [name for text in value for name in NAMES.convert(text, self, ctx)]
-        return super().type_cast_value(ctx, value)
-
-
 class Value(click.ParamType[Any]):
     """An option's value: what a TOML file holds is taken as it is if ``accepts`` says so, text is parsed.
 
-    ``write`` is the way back, from a value to the text of the command line.
+    ``write`` is the way back, from a value to the text of the command line. If an option may be given several times,
+    ``join`` makes one value of them; ``by_column`` says that each is about a column, which TOML has as a section.
     """
 
     def __init__(
@@ -56,7 +39,13 @@ class Value(click.ParamType[Any]):
         accepts: Callable[[Any], bool],
         write: Callable[[Any], str],
         words: str,
+        *,
+        join: Callable[[str, Any], Any] | None = None,
+        by_column: bool = False,
     ) -> None:
+        self.several = join is not None
+        self.join = join or (lambda name, value: value)
+        self.by_column = by_column
         self.name = name
         self.accepts = accepts
         self.words = words
@@ -318,15 +307,75 @@ def _written_of_column(pair: tuple[str | None, Any]) -> str:
     return text if column is None else f"{quoted(column)}: {text}"
 
 
+def once(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Values by column, each named once."""
+    names = [name for name, _ in pairs]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise InputError(Option(option), f" is given twice for {repeated[0] or 'all columns'!r}; give it once")
+    return dict(pairs)
+
+
+def _strata(_: str, given: Sequence[Mapping[str, Any]]) -> list[str] | dict[str, Any] | None:
+    """Strata of several options together; columns without levels as a list."""
+    strata: dict[str, Any] = {}
+    for part in given:
+        for column, levels in part.items():
+            listed = levels if isinstance(levels, list | None) else [levels]
+            strata[column] = None if listed is None else [*(strata.get(column) or ()), *listed]
+    if any(levels is not None for levels in strata.values()):
+        return strata
+    return list(strata) or None
+
+
+def _listed(_: str, values: Sequence[Any]) -> list[Any] | None:
+    return list(values) or None
+
+
+def _shares(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any] | None:
+    return once(option, pairs) or None
+
+
 NAMES = Value("COLUMNS", names_of, _is_names, lambda names: ",".join(map(quoted, names)), "a list of columns")
-PROTECTED = Value("COLUMNS", _columns_text, lambda value: False, str, "a list of columns")
+BINS = Value(
+    "BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges", join=once, by_column=True
+)
 RATE = Value("RATE", rate_of, _is_rate, _written, 'a number, "none", or one of these by column')
-BOUNDS = Value("LOW,HIGH", bounds_of, _is_bounds, _written, "two numbers")
-TARGET = Value("SHARES", target_of, _is_target, _written_of_column, 'the share of each level, "keep" or "free"')
-WITHIN = Value("COLUMNS", within_of, _is_strata, _written_strata, "a list of columns, or levels by column")
-PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each")
-BINS = Value("BINS", bins_of, _is_bins, _written_of_column, "a whole number, or a list of edges")
-KIND = Value("KIND", kind_of, lambda pair: isinstance(pair[1], str), _written_of_column, "the name of a kind")
-ORDER = Value("LEVELS", order_of, _is_order, _written_of_column, "a list of levels")
-SHEET = Value("SHEET", str, lambda value: isinstance(value, str | int), str, "the name or number of a sheet")
-LEVEL = Value("LEVEL", str, _is_scalar, str, "a level, or a list of levels")
+PAIRS = Value("PAIRS", pairs_of, _is_event, _written, "columns with a value each", join=_listed)
+
+# How values are written, by the name that records have for it.
+TEXTS = {
+    "columns": NAMES,
+    "columns as typed": Value("COLUMNS", _columns_text, lambda value: False, str, "a list of columns", join=_listed),
+    "several columns": Value(
+        "COLUMNS", names_of, _is_names, lambda names: ",".join(map(quoted, names)), "a list of columns", join=_listed
+    ),
+    "rate": RATE,
+    "bounds": Value("LOW,HIGH", bounds_of, _is_bounds, _written, "two numbers"),
+    "shares": Value(
+        "SHARES",
+        target_of,
+        _is_target,
+        _written_of_column,
+        'the share of each level, "keep" or "free"',
+        join=_shares,
+        by_column=True,
+    ),
+    "strata": Value(
+        "COLUMNS", within_of, _is_strata, _written_strata, "a list of columns, or levels by column", join=_strata
+    ),
+    "pairs": PAIRS,
+    "bins": BINS,
+    "kind": Value(
+        "KIND",
+        kind_of,
+        lambda pair: isinstance(pair[1], str),
+        _written_of_column,
+        "the name of a kind",
+        join=once,
+        by_column=True,
+    ),
+    "levels": Value("LEVELS", order_of, _is_order, _written_of_column, "a list of levels", join=once, by_column=True),
+    "sheet": Value("SHEET", str, lambda value: isinstance(value, str | int), str, "the name or number of a sheet"),
+    "level": Value("LEVEL", str, _is_scalar, str, "a level, or a list of levels", join=_listed),
+}

@@ -1,61 +1,167 @@
-"""What `debias` writes, and where."""
+"""What `debias` writes and where, and what a report is filed under."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
+from click.core import ParameterSource
 
-from fairmaxent.cli.filing_options import (
-    check_evaluated,
-    check_reports,
-    evaluate_option,
-    pdf_option,
-    refuse_without_report,
-)
-from fairmaxent.cli.help import section
 from fairmaxent.cli.inputs import refuse_overwriting
-from fairmaxent.cli.option_types import FILE
-from fairmaxent.cli.options import (
-    force_option,
-    json_option,
-    like_input_option,
-    output_format_option,
-    readable_option,
-    taking,
-)
+from fairmaxent.cli.options import taking
+from fairmaxent.files.formats import FORMATS, FileFormat
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
     from fairmaxent.files.reading import TableFile
     from fairmaxent.report.delivered import Mode
 
-
-WEIGHT_NAME = "fair_weight"
 EstimateChoice = Literal["auto", "rows", "weights", "none"]
+WEIGHT_NAME = "fair_weight"
+MODES = ("rows", "weights", "top-up")
+REPORT_HELP = "Write a report to this file (.html, .md, .json or .pdf)."
+
+
+# ---------------------------------------------------------------- fields that several records have
+
+
+def format_field() -> Any:
+    """The format of a table that is written."""
+    return option(None, choices=tuple(FORMATS), help="Format of the output; by default its suffix decides.")
+
+
+def like_input_field() -> Any:
+    """Whether a table is written in the form of the one that was read."""
+    return option(
+        False,
+        text="flag",
+        help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
+    )
+
+
+def pdf_field() -> Any:
+    """Where the report is printed."""
+    return option(
+        None,
+        text="file",
+        in_files=False,
+        label="Report as PDF",
+        help="Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
+    )
+
+
+def evaluate_field() -> Any:
+    """Whether the report judges the rows."""
+    return option(
+        False,
+        text="flag",
+        label="Judge the rows in the report",
+        only_if=lambda given: given.get("mode") in (None, "rows") and given.get("epsilon") is None,
+        help="Also say in the report what the rows give away about people: fit again without a fifth of the table, and "
+        "attack the new rows.",
+        page_help="The report then also says what the new rows give away about people. This takes a while.",
+    )
+
+
+def readable_field() -> Any:
+    """Who may read the files."""
+    return option(
+        False,
+        text="flag",
+        in_files=False,
+        help="Let other users of this computer read the files, if your umask allows. By default only you can; a file "
+        "that is replaced keeps its permissions.",
+    )
+
+
+def force_field() -> Any:
+    """Whether files are replaced."""
+    return option(False, text="flag", in_files=False, help="Replace existing files.")
+
+
+def json_field(*, main: bool = False) -> Any:
+    """Whether a program reads the answer."""
+    return option(False, main=main, text="flag", in_files=False, flags=("--json",), help="Print JSON, for programs.")
+
+
+# ---------------------------------------------------------------- of debias
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """What is written, and where."""
 
-    output: str | None
-    output_format: FileFormat | None
-    like_input: bool
-    mode: Mode
-    rows: int | None
-    iid: bool
-    weight_name: str
-    estimate: EstimateChoice
-    model: str | None
-    report: str | None
-    pdf: str | None
-    evaluate: bool
-    scheduler: str | None
-    readable_by_others: bool
-    force: bool
-    as_json: bool
+    HEADING = "What is written"
+
+    output: str | None = option(
+        None,
+        main=True,
+        flags=("-o", "--output"),
+        text="file",
+        in_files=False,
+        help="Where to write the fair table; - is stdout.",
+    )
+    output_format: FileFormat | None = format_field()
+    like_input: bool = like_input_field()
+    mode: Mode = option(
+        "rows",
+        main=True,
+        choices=MODES,
+        label="What to take",
+        choice_labels={
+            "rows": "new rows",
+            "weights": "your rows with weights",
+            "top-up": "only the rows to add to yours",
+        },
+        help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
+    )
+    rows: int | None = option(
+        None,
+        main=True,
+        text="whole",
+        least=1,
+        label="How many rows",
+        help="How many new rows; by default as many as in the data (of a private fit: about as many).",
+    )
+    iid: bool = option(
+        False, text="flag", label="Draw rows independently", help="Draw rows independently instead of by quota."
+    )
+    weight_name: str = option(
+        WEIGHT_NAME,
+        label="Name of the weights",
+        only_if=lambda given: given.get("mode") == "weights",
+        help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
+        page_help="The name of the column of weights in the file.",
+    )
+    estimate: EstimateChoice = option(
+        "auto",
+        choices=get_args(EstimateChoice),
+        label="Estimate what a model will do",
+        help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, if that "
+        "is quick.",
+    )
+    model: str | None = option(
+        None,
+        main=True,
+        text="file",
+        in_files=False,
+        help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
+    )
+    report: str | None = option(None, main=True, text="file", in_files=False, help=REPORT_HELP)
+    pdf: str | None = pdf_field()
+    evaluate: bool = evaluate_field()
+    scheduler: str | None = option(
+        None,
+        metavar="ADDRESS",
+        in_files=False,  # whoever runs it can run code here
+        help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
+        "into the folder -o.",
+    )
+    readable_by_others: bool = readable_field()
+    force: bool = force_field()
+    as_json: bool = json_field()
 
     @property
     def targets(self) -> list[str]:
@@ -132,57 +238,46 @@ def _check_scheduler(wanted: OutputOptions) -> None:
         raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
 
 
-output_options = taking(
-    OutputOptions,
-    "wanted",
-    *section(
-        "What is written",
-        click.option("-o", "--output", type=FILE, help="Where to write the fair table; - is stdout."),
-        output_format_option,
-        like_input_option,
-        click.option(
-            "--mode",
-            type=click.Choice(["rows", "weights", "top-up"]),
-            default="rows",
-            show_default=True,
-            help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
-        ),
-        click.option(
-            "--rows",
-            type=click.IntRange(1),
-            help="How many new rows; by default as many as in the data (of a private fit: about as many).",
-        ),
-        click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota."),
-        click.option(
-            "--weight-name",
-            default=WEIGHT_NAME,
-            show_default=True,
-            help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
-        ),
-        click.option(
-            "--estimate",
-            type=click.Choice(["auto", "rows", "weights", "none"]),
-            default="auto",
-            show_default=True,
-            help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, "
-            "if that is quick.",
-        ),
-        click.option(
-            "--model",
-            type=FILE,
-            help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
-        ),
-        click.option("--report", type=FILE, help="Write a report to this file (.html, .md, .json or .pdf)."),
-        pdf_option,
-        evaluate_option,
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet "
-            "files into the folder -o.",
-        ),
-        readable_option,
-        force_option,
-        json_option,
-    ),
-)
+# ---------------------------------------------------------------- the report
+
+
+@dataclass(frozen=True)
+class FilingOptions:
+    """Title, author and purpose of the report."""
+
+    HEADING = "The report"
+
+    title: str | None = option(
+        None, label="Title", help="Title of the report; by default it says what the report is about."
+    )
+    author: str | None = option(None, label="Author", help="Who answers for the report.")
+    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
+
+
+def check_reports(report: str | None, pdf: str | None) -> None:
+    """Refuse, before any work, reports that cannot be written."""
+    if pdf is not None and not pdf.lower().endswith(".pdf"):
+        raise click.UsageError(f"--pdf is {pdf}; end the name with .pdf")
+    for path in (report, pdf):
+        if path is not None:
+            from fairmaxent.report.writer import check_path
+
+            check_path(path)
+
+
+def check_evaluated(mode: str, *, evaluate: bool) -> None:
+    """Refuse to judge rows where none are drawn."""
+    if evaluate and mode != "rows":
+        raise click.UsageError(f"--evaluate judges new rows, so it is for --mode rows, not for --mode {mode}")
+
+
+def refuse_without_report() -> None:
+    """Refuse what is typed about a report if none is written; a config file may say it for other runs."""
+    context = click.get_current_context()
+    for name in ("title", "author", "purpose", "evaluate"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is for a report, but none is written; add --report or --pdf")
+
+
+output_options = taking(OutputOptions, "wanted")
+filing_options = taking(FilingOptions, "filing")

@@ -14,10 +14,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, get_args
 
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
 from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean, spelled
+from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
@@ -34,45 +35,76 @@ _LEAST_MEMORY = 3  # bytes of memory that each byte of a table takes, whatever i
 _GZIP_FORMAT = 31  # what zlib calls a window of 15 bits inside a gzip file
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a file becomes a table; what is not given is detected.
+    """How a file becomes a table; what is not given is detected."""
 
-    Parameters
-    ----------
-    input_format
-        By default taken from the first bytes, then from the suffix, else CSV.
-    sheet
-        Name or number of the sheet of a workbook; by default the first that holds a table.
-    skip_lines
-        How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else can be
-        meant.
-    skip_last
-        How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.
-    delimiter, encoding
-        Of a CSV.
-    decimal
-        Decimal mark of numbers in text. By default a point; if the comma does not separate cells, also a comma, in a
-        column whose cells are all such numbers.
-    date_order
-        Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as dates if
-        one of its days, or another column, shows the order.
-    missing
-        Cells of a CSV or a sheet that stand for a missing value; by default `MISSING`.
-    columns
-        Names of the columns, for a CSV or a sheet without a header.
-    """
-
-    input_format: str | None = None
-    sheet: str | int | None = None
-    skip_lines: int | None = None
-    skip_last: int | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: Decimal | None = None
-    date_order: DateOrder | None = None
-    missing: Sequence[str] = ()
-    columns: Sequence[str] | None = None
+    input_format: str | None = option(
+        None, doc="By default taken from the first bytes, then from the suffix, else CSV."
+    )
+    sheet: str | int | None = option(
+        None,
+        text="sheet",
+        label="Sheet",
+        help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
+        doc="Name or number of the sheet of a workbook; by default the first that holds a table.",
+    )
+    skip_lines: int | None = option(
+        None,
+        text="whole",
+        least=0,
+        label="Lines above the header",
+        help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
+        doc="How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else "
+        "can be meant.",
+    )
+    skip_last: int | None = option(
+        None,
+        text="whole",
+        least=0,
+        label="Rows to leave out at the end",
+        help="How many rows to leave out at the end, such as sums and remarks.",
+        doc="How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.",
+    )
+    delimiter: str | None = option(
+        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default.", doc="Of a CSV."
+    )
+    encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
+    decimal: Decimal | None = option(
+        None,
+        choices=(",", "."),
+        label="Decimal mark",
+        help="Decimal mark of a CSV; detected by default.",
+        doc="Decimal mark of numbers in text. By default a point; if the comma does not separate cells, also a comma, "
+        "in a column whose cells are all such numbers.",
+    )
+    date_order: DateOrder | None = option(
+        None,
+        choices=get_args(DateOrder),
+        label="Order of dates",
+        help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
+        doc='Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as '
+        "dates if one of its days, or another column, shows the order.",
+    )
+    missing: Sequence[str] = option(
+        (),
+        text="texts",
+        metavar="TEXT",
+        label="Marks of missing values",
+        help="Text of a cell that means missing; repeatable. Replaces the default: "
+        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        page_help="Text of a cell that means missing; several are separated by commas. They replace the default: "
+        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        doc="Cells of a CSV or a sheet that stand for a missing value; by default `MISSING`.",
+    )
+    columns: Sequence[str] | None = option(
+        None,
+        text="columns",
+        label="Names of the columns",
+        help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
+        doc="Names of the columns, for a CSV or a sheet without a header.",
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from fairmaxent.data.frames import has_library
 from fairmaxent.fairness.measure import ByGrouping
-from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.fit.plans import Estimate
+from fairmaxent.fit.request import Request
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.relabelling.labellers import TREE
 

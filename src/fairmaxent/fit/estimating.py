@@ -22,8 +22,9 @@ from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.measure import ByGrouping, Measure
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.plans import Estimate, OutputOption, Relabel
 from fairmaxent.fit.remarks import less_fair
-from fairmaxent.fit.request import Estimate, OutputOption, Relabel, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent

@@ -25,8 +25,9 @@ from fairmaxent.fit.facts import (
     SingleGroup,
     SmallGroup,
 )
+from fairmaxent.fit.plans import Estimate, PaperRequest, Relabel
 from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import FREE
 from fairmaxent.privacy.budget import Ledger, Privacy
 

@@ -25,16 +25,17 @@ from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import with_options_of
+from fairmaxent.fit.plans import Estimate
 from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
-from fairmaxent.fit.request import Estimate, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
+from fairmaxent.options import with_options_of
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
@@ -54,90 +55,6 @@ def debias(frame: Any, request: Request) -> Fit:
         A pandas, polars or pyarrow table, one row per record; or a lazy frame (polars LazyFrame, DuckDB relation, Dask
         DataFrame, …), whose engine then counts the rows, so that they are never in memory. With a Dask
         ``distributed.Client`` open, even the distinct rows of a Dask frame stay on the workers.
-    outcome, protected
-        The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired",
-        "promoted"]``, each get the rates, all at once.
-    also
-        The outcomes after the first, if there are several.
-    representation_rate, statistical_rate
-        The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in
-        (0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default
-        groups keep their sizes, and each outcome becomes equally common in all of them.
-    favourable
-        The outcome level, or list of levels, that the statistical rate compares, each level on its own; None means
-        every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.
-    groups
-        ``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their intersections.
-    within
-        Compare groups within the strata of a column, or of several: ``within="department"`` makes both rates hold in
-        every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a single group
-        stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as the outcome and
-        the true label as the column, that is equal opportunity, and ``within="label"`` is equalised odds.
-    means
-        ``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is over all of
-        them. This takes the place of a statistical rate of 1, which would make all its levels (bins) equally common; a
-        lower rate holds for the levels as well. Otherwise the histogram of each group stays as close as possible. If
-        the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and no ``target`` of another
-        column.
-    target
-        Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they shape the
-        fair table; on a protected column they replace its representation rate (with ``groups="joint"`` that rate then
-        holds within each of its levels). ``{"age": None}`` keeps a column's shares as they are in the data. Binned
-        numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps its shares by default;
-        ``{"income": "free"}`` lets them move, which changes the rows less, but can make the outcome rarer for everyone.
-    missing
-        ``"ignore"``: missing values of the outcome or a protected column keep their share and are not compared.
-        ``"compare"``: they are compared like any other group or outcome.
-    largest_weight
-        How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as this
-        allows, and the certificate says by how much they fall short.
-    base, base_share
-        What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the
-        paper's C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column's
-        own distribution, ``"uniform"`` keeps nothing (as in the paper).
-    relabel
-        None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row keeps
-        its weight, which is split between the outcomes, so that a model trained on the result has equal mean
-        probabilities, or also makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the
-        labeller.
-    estimate
-        Estimate, by cross-fitting, how a model trained on the fit's ``"rows"`` or ``"weights"`` will treat the people
-        in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. ``"auto"``
-        estimates for rows when the certificate is first printed, or asked for warnings or for the estimate itself, and
-        only if this is expected to take less than 10 seconds; on large tables a part of the people is taken. None
-        never estimates.
-    detail
-        For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin
-        (``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.
-    weight
-        Column of design weights, on any scale; they are divided by their average first.
-    forbid
-        Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each may name
-        any outcome and protected columns, and at most two others.
-    keep_columns
-        The column or columns to keep although they look like identifiers. Others that differ in nearly every row, or
-        that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, so that
-        drawn rows, models and reports hold none of their values; the certificate names them. Columns that another
-        option names are always kept.
-    privacy
-        :class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is then
-        learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a
-        ``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the
-        exact values of rows are not available. A second private fit of the same table reveals as much again.
-    release
-        True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are
-        replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.
-    random_state
-        Default seed of the fit's draws, the same for each of them; fitting itself is deterministic, except for the
-        noise of a private fit, which has no seed.
-    domain
-        How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides, and
-        :meth:`Domain.declare` says it without looking at the rows.
-    progress
-        Called as ``progress(stage, share)`` with the stage ("read", "count", "measure", "label", "base", "solve",
-        "estimate")
-        and how much of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops
-        the fit.
     """
     return fit_frame(frame, request)
 

@@ -26,7 +26,9 @@ from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
 from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
-from fairmaxent.fit.request import PaperRequest, Request, read_rates, read_rules
+from fairmaxent.fit.option_values import read_rates, read_rules
+from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import FREE, read_target
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any

@@ -22,8 +22,8 @@ from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem, cell_values
-from fairmaxent.fit.request import PaperRequest
 from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.features import attribute_features, cell_features, root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture, rows_of

@@ -28,8 +28,9 @@ from fairmaxent.fairness.rates import (
     statistical_pair,
 )
 from fairmaxent.fairness.wishes import Wanted
+from fairmaxent.fit.plans import Relabel
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
-from fairmaxent.fit.request import Relabel, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse

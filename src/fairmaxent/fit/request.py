@@ -1,126 +1,53 @@
 """Request: what was asked for, made once, checked at the door, and read by everything after it.
 
-A new option of :func:`fairmaxent.debias` is one field here, with its check; the front doors (debias, the estimator, the
-AIF360 adapter) take their keywords from the fields.
+A new option of :func:`fairmaxent.debias` is one field here, with its check, and the code that acts on it: the front
+doors (debias, the estimator, the AIF360 adapter, the command line, config files, the page of the app) take their
+options from the fields, and the reports their sentences.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Real
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
-from fairmaxent.data.roles import (
-    DetailOption,
-    GroupsOption,
-    Roles,
-    WithinOption,
-    check_roles,
-    read_columns,
-    read_within,
-)
-from fairmaxent.errors import (
-    ColumnError,
-    ForbiddenError,
-    InputError,
-    Option,
-    check_choice,
-    did_you_mean,
-    shown,
-)
+from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
+from fairmaxent.errors import ColumnError, Option, check_choice
 from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fit.option_values import (
+    BASES_DOC,
+    RATES_DOC,
+    ROLES_DOC,
+    ForbidOption,
+    RateOption,
+    base_words,
+    check_forbid,
+    check_plan,
+    check_share,
+    check_single_outcome,
+    checked_largest,
+    checked_rates,
+    forbid_words,
+    relabel_words,
+    target_words,
+    within_words,
+)
+from fairmaxent.fit.plans import Estimate, EstimateOption, OutputOption, ParityOption, Relabel, RelabelOption
 from fairmaxent.fit.target import TargetOption
-from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
-from fairmaxent.relabelling.labellers import check_model
 
-RateOption = float | Mapping[str, float | None] | None
-ForbidOption = Sequence[Mapping[str, object]]
-ParityOption = Literal["probabilities", "predictions"]
-OutputOption = Literal["rows", "weights"]
 MeansOption = Literal["equal"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relabel:
-    """How rows are split between outcomes, so that a model trained on the result is fair to the people in the table.
-
-    Parameters
-    ----------
-    parity
-        What should be equal for all groups, up to the statistical rate: the mean of the model's ``"probabilities"``,
-        or also its ``"predictions"``, that is, the share of each group that it decides for.
-    threshold
-        The probability of the favourable outcome from which the model decides for it. With more than two outcomes the
-        likeliest is predicted.
-    labeller
-        Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, or the
-        name of one: ``"boosting"`` (scikit-learn's histogram gradient boosting), ``"logistic"`` (its logistic
-        regression) or ``"tree"`` (the rooted tree). By default boosting if scikit-learn is installed, otherwise the
-        tree.
-    student
-        For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. It is
-        tried out on people whom it has not learned from, and labels are corrected by what it decides. Name the model
-        that you will train; others come close, but are not certified. An estimate tries it out too.
-    blind
-        Hide the protected columns from the labeller and the student.
-    """
-
-    parity: ParityOption = "probabilities"
-    threshold: float = 0.5
-    labeller: Any = None
-    student: Any = None
-    blind: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("parity", self.parity, ParityOption)
-        if not _is_number(self.threshold) or not 0 < self.threshold < 1:
-            raise InputError(
-                Option("threshold"), f" is {self.threshold!r}; it must be a probability between 0 and 1, such as 0.5"
-            )
-        object.__setattr__(self, "threshold", float(self.threshold))
-        check_model("labeller", self.labeller)
-        check_model("student", self.student)
-        _check_flag("blind", self.blind)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """Which model is tried out, by cross-fitting, to estimate how it will treat the people in the table.
-
-    Parameters
-    ----------
-    output
-        What the model learns from: the fit's ``"rows"`` or ``"weights"``.
-    student
-        The model, given in the same way as the labeller of :class:`Relabel`.
-    blind
-        Hide the protected columns from the model.
-    """
-
-    output: OutputOption = "rows"
-    student: Any = None
-    blind: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("output", self.output, OutputOption)
-        check_model("student", self.student)
-        _check_flag("blind", self.blind)
-
-
-RelabelOption = ParityOption | Relabel
-EstimateOption = Literal["auto"] | OutputOption | Estimate
-
-
+@documented
 @dataclass(frozen=True)
 class Request:
     """What :func:`fairmaxent.debias` was asked for, option by option.
@@ -129,33 +56,269 @@ class Request:
     as columns and levels that the data do not have.
     """
 
-    outcome: str  # of several, the first; the others are in `also`
-    protected: str | Sequence[str]
+    HEADING = "What is asked for"
+
+    # Of several outcomes, the first; the others are in `also`.
+    outcome: str = option(
+        main=True,
+        metavar="COLUMN",
+        required=True,
+        label="Outcome",
+        help="The outcome column, e.g. income.",
+        doc=ROLES_DOC,
+    )
+    protected: str | Sequence[str] = option(
+        main=True,
+        text="columns as typed",
+        required=True,
+        label="Groups to compare",
+        help="Columns whose groups are compared, e.g. sex,race; repeatable.",
+        doc=ROLES_DOC,
+    )
     _: KW_ONLY
-    also: str | Sequence[str] | None = None
-    representation_rate: RateOption = None
-    statistical_rate: RateOption = 1.0
-    favourable: object = None
-    groups: GroupsOption = "each"
-    within: WithinOption = None
-    means: MeansOption | None = None
-    target: TargetOption | None = None
-    missing: MissingOption = "ignore"
-    largest_weight: float | None = None
-    base: BaseKind = "tree"
-    base_share: float = 0.2
-    relabel: RelabelOption | None = None
-    estimate: EstimateOption | None = "auto"
-    detail: DetailOption | None = None
-    weight: str | None = None
-    forbid: ForbidOption | None = None
-    keep_columns: str | Sequence[str] | None = None
-    privacy: Privacy | None = None
-    release: bool = False
-    random_state: int | None = None
+    also: str | Sequence[str] | None = option(
+        None,
+        text="strata",
+        label="More outcomes",
+        help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+        doc="The outcomes after the first, if there are several.",
+    )
+    representation_rate: RateOption = option(
+        None,
+        has_none=True,
+        main=True,
+        text="rate",
+        label="Equal group sizes",
+        help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
+        "sex=0.9,race=none.",
+        doc=RATES_DOC,
+    )
+    statistical_rate: RateOption = option(
+        1.0,
+        main=True,
+        text="rate",
+        label="Equal outcomes",
+        help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+        doc=RATES_DOC,
+    )
+    favourable: object = option(
+        None,
+        main=True,
+        flags=("--favourable", "--favorable"),
+        text="level",
+        label="Good outcome",
+        help="The good outcome, which the statistical rate compares; repeatable. By default every level is compared.",
+        doc="The outcome level, or list of levels, that the statistical rate compares, each level on its own; None "
+        'means every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.',
+    )
+    groups: GroupsOption = option(
+        "each",
+        heading="What is compared",
+        choices=get_args(GroupsOption),
+        label="Compare",
+        choice_labels={"each": "each column on its own", "joint": "their intersections"},
+        help="Compare each protected column on its own, or their intersections.",
+        doc='``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their '
+        "intersections.",
+        words=lambda request: "Groups are the intersections of the protected columns.",
+    )
+    within: WithinOption = option(
+        None,
+        text="strata",
+        label="Compare only within",
+        help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
+        "stratum, which keeps its size. label=yes compares within that level only.",
+        doc='Compare groups within the strata of a column, or of several: ``within="department"`` makes both rates '
+        "hold in every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a "
+        'single group stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as '
+        'the outcome and the true label as the column, that is equal opportunity, and ``within="label"`` is equalised '
+        "odds.",
+        words=within_words,
+    )
+    means: MeansOption | None = option(
+        None,
+        text="flag",
+        param="equal_means",
+        on="equal",
+        label="Equal means",
+        help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
+        doc='``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is '
+        "over all of them. This takes the place of a statistical rate of 1, which would make all its levels (bins) "
+        "equally common; a lower rate holds for the levels as well. Otherwise the histogram of each group stays as "
+        "close as possible. If the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and "
+        "no ``target`` of another column.",
+        words=lambda request: (
+            f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
+        ),
+    )
+    target: TargetOption | None = option(
+        None,
+        text="shares",
+        label="Wanted shares",
+        help="Wanted shares of a column; for a protected column they replace its representation rate: 'sex: "
+        "Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have, as the outcome does by default; "
+        "'income: free' lets the outcome's shares change.",
+        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they '
+        'shape the fair table; on a protected column they replace its representation rate (with ``groups="joint"`` '
+        'that rate then holds within each of its levels). ``{"age": None}`` keeps a column\'s shares as they are in '
+        "the data. Binned numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps "
+        'its shares by default; ``{"income": "free"}`` lets them move, which changes the rows less, but can make the '
+        "outcome rarer for everyone.",
+    )
+    missing: MissingOption = option(
+        "ignore",
+        text="flag",
+        param="compare_missing",
+        on="compare",
+        label="Compare missing values as a group",
+        help="Compare missing values of the outcome and protected columns like any other level. By default they keep "
+        "their share and are not compared.",
+        doc='``"ignore"``: missing values of the outcome or a protected column keep their share and are not compared. '
+        '``"compare"``: they are compared like any other group or outcome.',
+        words=lambda request: "Missing values are compared like any other group or outcome.",
+    )
+    largest_weight: float | None = option(
+        None,
+        text="number",
+        label="Largest weight",
+        help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
+        "allows.",
+        page_help="A row may count at most this many times as much as before; rates then come as close as they can.",
+        doc="How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as "
+        "this allows, and the certificate says by how much they fall short.",
+        words=lambda request: f"No row counts more than {request.largest_weight:g} times as much as before.",
+    )
+    base: BaseKind = option(
+        "tree",
+        choices=("tree", "product", "uniform"),
+        label="New combinations come from",
+        help="Model that is mixed into the rows, so that combinations without a row are possible too.",
+        doc=BASES_DOC,
+    )
+    base_share: float = option(
+        0.2,
+        text="number",
+        label="New combinations",
+        help="Share of the base, from 0 to 1.",
+        page_help="Share of rows that may match nobody in the data.",
+        doc=BASES_DOC,
+    )
+    relabel: RelabelOption | None = option(
+        None,
+        has_none=True,
+        choices=get_args(ParityOption),
+        record=Relabel,
+        label="How rows change",
+        choice_labels={
+            "probabilities": "relabel, for equal probabilities",
+            "predictions": "relabel, for equal decisions",
+        },
+        help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
+        "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
+        doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
+        "keeps its weight, which is split between the outcomes, so that a model trained on the result has equal mean "
+        "probabilities, or also makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the "
+        "labeller.",
+        words=lambda request: relabel_words(request.relabelling),
+    )
+    estimate: EstimateOption | None = option(
+        "auto",
+        doc='Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"`` or ``"weights"`` will treat the '
+        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. "
+        '``"auto"`` estimates for rows when the certificate is first printed, or asked for warnings or for the '
+        "estimate itself, and only if this is expected to take less than 10 seconds; on large tables a part of the "
+        "people is taken. None never estimates.",
+    )
+    detail: DetailOption | None = option(
+        None,
+        choices=get_args(DetailOption),
+        label="Numbers in new rows",
+        choice_labels={"rows": "rows", "bins": "bins"},
+        help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), "
+        "or redraw them within their bin (bins).",
+        doc='For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin '
+        '(``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.',
+    )
+    weight: str | None = option(
+        None,
+        heading="What is compared",
+        metavar="COLUMN",
+        label="Design weights",
+        help="Column of design weights; the fair weights include them.",
+        doc="Column of design weights, on any scale; they are divided by their average first.",
+        words=lambda request: f"Rows are weighted by the design weights in {request.weight}.",
+    )
+    forbid: ForbidOption | None = option(
+        None,
+        text="pairs",
+        label="Impossible combinations",
+        help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
+        doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
+        "may name any outcome and protected columns, and at most two others.",
+        words=forbid_words,
+    )
+    keep_columns: str | Sequence[str] | None = option(
+        None,
+        text="columns",
+        label="Keep",
+        help="Columns to keep although they look like identifiers; repeatable. By default such columns are left out "
+        "of rows, model and report.",
+        doc="The column or columns to keep although they look like identifiers. Others that differ in nearly every "
+        "row, or that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, "
+        "so that drawn rows, models and reports hold none of their values; the certificate names them. Columns that "
+        "another option names are always kept.",
+        words=lambda request: f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}.",
+    )
+    privacy: Privacy | None = option(
+        None,
+        record=Privacy,
+        doc=":class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is "
+        "then learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a "
+        "``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the "
+        "exact values of rows are not available. A second private fit of the same table reveals as much again.",
+        words=lambda request: f"The result is private with {request.privacy}: everything is learned from noisy counts.",
+    )
+    release: bool = option(
+        False,
+        text="flag",
+        label="Rows to share",
+        help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
+        "no identifiers. --epsilon gives a guarantee.",
+        doc="True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are "
+        "replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.",
+        words=lambda request: (
+            ()
+            if request.privacy is not None
+            else "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
+        ),
+    )
+    random_state: int | None = option(
+        None,
+        main=True,
+        flags=("--seed", "--random-state"),
+        text="whole",
+        label="Seed",
+        help="The same seed gives the same rows; by default a new one is chosen.",
+        page_help="The same seed gives the same result.",
+        doc="Default seed of the fit's draws, the same for each of them; fitting itself is deterministic, except for "
+        "the noise of a private fit, which has no seed.",
+    )
     # The last two are for the call alone: a fit does not keep them.
-    domain: Domain | Declaration | None = field(default=None, compare=False, repr=False)
-    progress: Progress | None = field(default=None, compare=False, repr=False)
+    domain: Domain | Declaration | None = option(
+        None,
+        compare=False,
+        repr=False,
+        doc="How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides, and "
+        ":meth:`Domain.declare` says it without looking at the rows.",
+    )
+    progress: Progress | None = option(
+        None,
+        compare=False,
+        repr=False,
+        doc='Called as ``progress(stage, share)`` with the stage ("read", "count", "measure", "label", "base", '
+        '"solve", "estimate") and how much of it is done, from 0 to 1; while solving, before each iteration. An '
+        "exception that it raises stops the fit.",
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.outcome, list | tuple):
@@ -168,10 +331,10 @@ class Request:
         check_choice("groups", self.groups, GroupsOption)
         check_choice("missing", self.missing, MissingOption)
         check_choice("base", self.base, BaseKind)
-        object.__setattr__(self, "largest_weight", _checked_largest(self.largest_weight, self.target, self._roles))
+        object.__setattr__(self, "largest_weight", checked_largest(self.largest_weight, self.target, self._roles))
         object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
         for name in ("representation_rate", "statistical_rate"):
-            object.__setattr__(self, name, _checked_rates(name, getattr(self, name)))
+            object.__setattr__(self, name, checked_rates(name, getattr(self, name)))
         if self.means is not None:
             check_choice("means", self.means, MeansOption)
             if self.statistical_rate == 1:  # equal rates of all levels would leave nothing to move
@@ -180,19 +343,12 @@ class Request:
         self.kept_names  # noqa: B018 (which refuses what names no columns)
         if self.detail is not None:
             check_choice("detail", self.detail, DetailOption)
-        _check_plan("relabel", self.relabel, Relabel, ParityOption)
-        _check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
-        for name, plan in (("relabel", self.relabel), ("estimate", self.estimating)):
-            if plan is not None and self.also_names:
-                raise InputError(
-                    Option(name), " is for a single outcome, but several are named; name one, or leave it out"
-                )
+        check_plan("relabel", self.relabel, Relabel, ParityOption)
+        check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
+        check_single_outcome(self.also_names, relabel=self.relabel, estimate=self.estimating)
         for name, value in for_release(**vars(self)).items():
             object.__setattr__(self, name, value)
-        if not isinstance(self.forbid, list | tuple | None):
-            raise ForbiddenError(
-                Option("forbid"), f" is {shown(self.forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
-            )
+        check_forbid(self.forbid)
 
     @property
     def protected_names(self) -> list[str]:
@@ -247,142 +403,17 @@ class Request:
         """The probability of the favourable outcome from which a model decides for it."""
         return Relabel().threshold if self.relabelling is None else float(self.relabelling.threshold)
 
+    def words(self) -> Iterator[str]:
+        """What was asked for besides rates, one sentence each."""
+        yield from target_words(self)
+        for name in (self.outcome, *self.also_names) if self.means is None else ():
+            if name not in (self.target or {}):
+                yield f"{name} keeps the shares that it has in the data."
+        yield from words(self)
+        yield from base_words(self)
+
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
         mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep_columns")
         copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
         return replace(self, **copies, domain=None, progress=None)
-
-
-@dataclass(frozen=True)
-class PaperRequest:
-    """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names.
-
-    An option of `Request` that an output reads after the fit needs a field here too, with the value that means nothing.
-    """
-
-    outcome: str
-    protected: str
-    _: KW_ONLY
-    C: float
-    prior: str
-    theta: str
-    tau: float
-    solver: str
-    favourable: object = None
-    random_state: int | None = None  # the paper's fits have no seed of their own
-
-    # What every part of the library asks of a request; the paper knows none of it.
-    target: None = field(default=None, init=False, repr=False)
-    weight: None = field(default=None, init=False, repr=False)
-    within: None = field(default=None, init=False, repr=False)
-    privacy: None = field(default=None, init=False, repr=False)
-    release: bool = field(default=False, init=False, repr=False)
-    forbid: None = field(default=None, init=False, repr=False)
-
-
-def _checked_rates(name: str, option: RateOption) -> RateOption:
-    """Refuse rates outside (0, 1], alone or by column; None asks for nothing."""
-    if isinstance(option, Mapping):
-        left_out = "; leave the column out to keep its rate as it is in the data"
-        return {
-            column: None if rate is None else check_rate(Option(name, column=str(column)), rate, hint=left_out)
-            for column, rate in option.items()
-        }
-    unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
-    return None if option is None else check_rate(Option(name), option, hint=unchanged)
-
-
-def _checked_largest(largest: float | None, target: TargetOption | None, roles: list[str]) -> float | None:
-    """Refuse a largest weight below the average, and targets of other columns, which weigh rows beyond any limit."""
-    if largest is None:
-        return None
-    if not _is_number(largest) or not 1 < largest < float("inf"):
-        raise InputError(
-            Option("largest_weight"),
-            f" is {largest!r}; it must be above 1, e.g. 5: no row may then count more than 5 times as much as before",
-        )
-    others = [name for name in target or {} if name not in roles] if isinstance(target, Mapping) else []
-    if others:
-        raise InputError(
-            Option("largest_weight"),
-            f" cannot be kept together with a target of {others[0]!r}, which is neither the outcome nor protected; "
-            "leave one of the two out",
-        )
-    return float(largest)
-
-
-def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per outcome and grouping; None leaves it as it is."""
-    outcomes = roles.outcome_names
-    if isinstance(option, Mapping) and name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
-        for key in option:
-            if key not in outcomes:
-                raise ColumnError(
-                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
-                )
-        return tuple(option.get(outcome) for outcome in outcomes for _ in roles.groupings(groups))
-    return _rates_of_groups(option, name, roles, groups) * len(outcomes)
-
-
-def _rates_of_groups(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per grouping."""
-    groupings = roles.groupings(groups)
-    if not isinstance(option, Mapping):
-        return (option,) * len(groupings)
-    if groups == "joint":
-        raise InputError(
-            Option(name),
-            ": with ",
-            Option("groups", "joint"),
-            " there is one rate for all intersections; pass a number or None",
-        )
-    known = roles.protected_names
-    for key in option:
-        if key not in known:
-            raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, known)}")
-    return tuple(option.get(column) for column in known)
-
-
-def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
-    """Turn forbidden combinations of values into rules on the blocks."""
-    domain = roles.domain
-    rules = []
-    for combination in forbid or ():
-        if not isinstance(combination, Mapping):
-            raise ForbiddenError(
-                Option("forbid"), f" holds {shown(combination)}; name values by column, e.g. {{'sex': 'Male'}}"
-            )
-        if not combination:
-            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
-        assignment = {
-            domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()
-        }
-        text = ", ".join(f"{name} = {value}" for name, value in combination.items())
-        rules.append(Rule.of(roles.blocks, assignment, text))
-    return tuple(rules)
-
-
-def check_share(name: str, share: float) -> float:
-    """Refuse a share of the base (C) outside [0, 1]."""
-    if not _is_number(share) or not 0 <= share <= 1:
-        raise InputError(Option(name), f" is {share!r}; it must lie between 0 (rows only) and 1 (base only)")
-    return float(share)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
-
-
-def _check_plan(name: str, value: object, kind: type, choices: object) -> None:
-    """Refuse what is neither None, nor one of the choices, nor a record of this kind."""
-    if value is None or isinstance(value, kind):
-        return
-    if not isinstance(value, str):
-        raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
-    check_choice(name, value, choices)

@@ -28,10 +28,11 @@ from fairmaxent.fit.certificate_ranges import check_ranges
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.json_records import pack_certificate, pack_request, unpack_certificate, unpack_request
 from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.prior_storage import pack_prior, unpack_prior
 from fairmaxent.fit.recomputed import recomputed
 from fairmaxent.fit.record_types import check_fields, fits
-from fairmaxent.fit.request import PaperRequest, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.stored_arrays import distinct_codes, masses, sound
 from fairmaxent.fit.stored_columns import check_domain
 from fairmaxent.fit.version_1 import upgraded

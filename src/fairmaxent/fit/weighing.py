@@ -19,7 +19,8 @@ from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.request import Request, read_rules
+from fairmaxent.fit.option_values import read_rules
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.target import asked_of_rows, read_target
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy

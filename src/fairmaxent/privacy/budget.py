@@ -16,6 +16,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from fairmaxent.errors import InputError, Option
+from fairmaxent.options import documented, option
 
 # Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
 LARGEST_EPSILON = 1e6
@@ -24,6 +25,7 @@ _LARGEST_DELTA = 0.1
 _SMALLEST_DELTA = 1e-300
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
     """How much the result may reveal about any one person: differential privacy with ε and δ.
@@ -31,17 +33,26 @@ class Privacy:
     Whatever anybody learns from the result, they would almost as likely have learned it without the person's row: at
     most e^ε times less likely, except with probability δ. The noise has no seed, because anyone who knew it could take
     the noise away.
-
-    Parameters
-    ----------
-    epsilon
-        ε: the smaller, the more private, and the noisier. Up to 1 is a strong promise; above 10, hardly any.
-    delta
-        δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-9
+    epsilon: float = option(
+        1.0,
+        text="number",
+        label="Privacy budget ε",
+        help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is a "
+        "strong promise. Needs --domain.",
+        page_help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 "
+        "is a strong promise. Below this field you then say which values every column can have.",
+        doc="ε: the smaller, the more private, and the noisier. Up to 1 is a strong promise; above 10, hardly any.",
+    )
+    delta: float = option(
+        1e-9,
+        text="number",
+        label="Privacy slack δ",
+        only_if=lambda given: given.get("epsilon") is not None,
+        help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
+        doc="δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.",
+    )
 
     def __post_init__(self) -> None:
         _check("epsilon", self.epsilon, "a positive number, e.g. 1", _SMALLEST_EPSILON, LARGEST_EPSILON)

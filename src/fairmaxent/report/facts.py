@@ -13,9 +13,9 @@ from fairmaxent.data.shareable import shareable
 from fairmaxent.errors import InputError, LevelError
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.keywords import with_options_of
 from fairmaxent.fit.remarks import cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.statements import changed_lines, mean_lines, promise
+from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report.delivered import Mode, absences, deliver

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import Estimate, PaperRequest, Relabel, Request
-from fairmaxent.privacy.budget import Privacy
+from fairmaxent.fit.request import Request
+from fairmaxent.options import python_lines
 from fairmaxent.report.delivered import Delivered
 from fairmaxent.report.source import Source
 
@@ -17,7 +16,7 @@ _DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 def call(fit: Fit, delivered: Delivered, source: Source) -> str:
     """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    given = request_lines(fit.request)
+    given = python_lines(fit.request)
     private = fit.request.privacy is not None
     given += ["    domain=domain,"] if source.domain or private else []
     read = list(reading_lines(fit, source))
@@ -33,15 +32,6 @@ def call(fit: Fit, delivered: Delivered, source: Source) -> str:
             _drawing(fit, delivered),
         ]
     )
-
-
-def request_lines(request: Request | PaperRequest) -> list[str]:
-    """Return the options of a request as lines of a call; those at their defaults are left out."""
-    return [
-        f"    {option.name}={as_python(value)},"
-        for option in fields(request)
-        if option.repr and not _is_default(value := getattr(request, option.name), option.default)
-    ]
 
 
 def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
@@ -73,19 +63,3 @@ def _drawing(fit: Fit, delivered: Delivered) -> str:
     options = [str(delivered.rows), "" if at_once else f"size={first}", seed, "iid=True" if delivered.iid else ""]
     drawing = "rows = fit.sample" if at_once else "batches = fit.sample_batches"
     return f"{drawing}({', '.join(filter(None, options))}){unknown}"
-
-
-def as_python(value: object) -> str:
-    """Write a value as Python; a plan as its class, with models, which have no text, by the name of their option."""
-    if not isinstance(value, Relabel | Estimate | Privacy):
-        return repr(value)
-    given = [
-        f"{option.name}={repr(part) if isinstance(part, str | float | int) else option.name}"
-        for option in fields(value)
-        if not _is_default(part := getattr(value, option.name), option.default)
-    ]
-    return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
-
-
-def _is_default(value: object, default: object) -> bool:
-    return value is default or (type(value) is type(default) and value == default)

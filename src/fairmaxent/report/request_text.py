@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairmaxent.data.roles import read_within
 from fairmaxent.fairness.rates import outcome_axis
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.request import PaperRequest, Relabel, Request
 from fairmaxent.report.rates import EACH, is_targeted, levels_compared
-
-_BASES = {
-    "tree": "a model of the same rows that keeps the strongest relations between columns",
-    "product": "a model of the same rows that keeps only each column's own shares",
-    "uniform": "in which all combinations are equally likely",
-}
 
 
 def wishes(fit: Fit) -> tuple[str, ...]:
     """What was asked for, one sentence each."""
-    return (*_rates(fit), *_targets(fit.request), *_others(fit.request))
+    return (*_rates(fit), *fit.request.words())
 
 
 def _rates(fit: Fit) -> Iterator[str]:
@@ -46,83 +38,3 @@ def _rates(fit: Fit) -> Iterator[str]:
 def _sentence(outcomes: str) -> str:
     """Begin a sentence with outcomes; a column's name stays as it is."""
     return f"E{outcomes[1:]}" if outcomes.startswith(EACH) else outcomes
-
-
-def _targets(request: Request | PaperRequest) -> Iterator[str]:
-    for name, shares in (request.target or {}).items():
-        if isinstance(shares, str):
-            yield f"The shares of {name} may change."
-        elif shares is None:
-            yield f"{name} keeps the shares that it has in the data."
-        else:
-            yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-    if isinstance(request, Request) and request.means is None:
-        for name in (request.outcome, *request.also_names):
-            if name not in (request.target or {}):
-                yield f"{name} keeps the shares that it has in the data."
-
-
-def _others(request: Request | PaperRequest) -> Iterator[str]:
-    if isinstance(request, PaperRequest):
-        yield (
-            f"The paper's own configuration: prior q^{request.prior} with C = {request.C:.3g}, expectation "
-            f"θ^{request.theta}, τ = {request.tau:.3g}."
-        )
-        return
-    if request.missing == "compare":
-        yield "Missing values are compared like any other group or outcome."
-    if request.largest_weight is not None:
-        yield f"No row counts more than {request.largest_weight:g} times as much as before."
-    if request.groups == "joint":
-        yield "Groups are the intersections of the protected columns."
-    yield from _within(request)
-    if request.means is not None:
-        yield f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
-    if request.relabelling is not None:
-        yield from _relabelling(request.relabelling)
-    for combination in request.forbid or ():
-        yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
-    if request.keep_columns:
-        yield f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}."
-    if request.weight is not None:
-        yield f"Rows are weighted by the design weights in {request.weight}."
-    if request.privacy is not None:
-        yield f"The result is private with {request.privacy}: everything is learned from noisy counts."
-    elif request.release:
-        yield "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
-    yield "Otherwise the result is as close to the data as possible."
-    if request.privacy is not None:
-        return
-    yield (
-        f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it makes "
-        "combinations possible that no row has."
-    )
-
-
-def _within(request: Request) -> Iterator[str]:
-    asked = read_within(request.within)
-    if not asked:
-        return
-    columns = " × ".join(asked)
-    yield f"Groups are compared with the others of their stratum only; the strata are those of {columns}."
-    for name, level in asked.items():
-        if level is not None:
-            levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
-            named = ", ".join(map(str, levels))
-            yield f"Only strata with {name} = {named} are compared; all others stay as they are."
-    if not set(asked) & {*(request.target or {})}:
-        kept = "" if request.outcome in (request.target or {}) else f", and its shares of {request.outcome}"
-        yield f"Each stratum of {columns} keeps its size{kept}."
-
-
-def _relabelling(plan: Relabel) -> Iterator[str]:
-    yield (
-        "Outcomes change, not how much rows count: each row keeps its weight, which is split between the outcomes "
-        "according to a model of the table and the wanted rates."
-    )
-    if plan.parity == "predictions":
-        yield (
-            f"The share of each group that a model trained on the result decides for (at a probability of "
-            f"{plan.threshold:g} or more) is equal, up to the statistical rate. This comes first: if the model cannot "
-            "decide equally and learn from groups with equal outcomes, the outcomes give way."
-        )

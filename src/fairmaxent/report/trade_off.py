@@ -11,8 +11,9 @@ from fairmaxent.document import Block, Paragraph, Picture, Table
 from fairmaxent.document.words import nats, percent
 from fairmaxent.errors import FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import refit
-from fairmaxent.fit.request import RateOption, Request
+from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import svg
 from fairmaxent.report.delivered_costs import seen_mass

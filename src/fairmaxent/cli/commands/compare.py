@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,21 +13,22 @@ from fairmaxent.cli.debias_result import good_outcome_notes
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import CONFIG
 from fairmaxent.cli.next_step import next_step, outputs
-from fairmaxent.cli.options import (
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output_options import json_field
+from fairmaxent.cli.progress import bar
+from fairmaxent.cli.reading_options import (
     DomainOptions,
     ReadingOptions,
     data_argument,
     domain_options,
-    json_option,
     reading_options,
 )
-from fairmaxent.cli.progress import bar
 from fairmaxent.cli.repeat_command import options_from
-from fairmaxent.cli.request_options import AskedOptions, request_options
-from fairmaxent.cli.role_options import RoleOptions, role_options
+from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import cell_text
+from fairmaxent.cli.text import as_json, cell_text
+from fairmaxent.fit.plans import Relabel
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.baselines.comparison import Comparison
@@ -41,24 +42,26 @@ _CHOOSING: dict[str, list[str]] = {
     "relabel, probabilities": ["--relabel", "probabilities", "--mode", "weights"],
     "relabel, predictions": ["--relabel", "predictions", "--mode", "weights"],
 }
-_NOT_OF_DEBIAS = ("folds", "classifier", "as_json")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """How methods are compared."""
+
+    folds: int = option(3, text="whole", least=2, most=100, help="Folds of the cross-validation.")
+    classifier: ClassifierName = option(
+        "tree",
+        choices=("tree", "logistic"),
+        help="Classifier trained on each method's rows and tested on your rows.",
+    )
+    as_json: bool = json_field()
 
 
 @click.command()
 @data_argument
 @role_options
 @request_options
-@click.option(
-    "--folds", type=click.IntRange(2, 100), default=3, show_default=True, help="Folds of the cross-validation."
-)
-@click.option(
-    "--classifier",
-    type=click.Choice(["tree", "logistic"]),
-    default="tree",
-    show_default=True,
-    help="Classifier trained on each method's rows and tested on your rows.",
-)
-@json_option
+@taking(CompareOptions, "wanted")
 @domain_options
 @reading_options
 @config_option
@@ -68,11 +71,9 @@ def command(
     data: str,
     roles: RoleOptions,
     asked: AskedOptions,
+    wanted: CompareOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
-    folds: int,
-    classifier: ClassifierName,
-    as_json: bool,  # noqa: FBT001 (click passes it by name)
 ) -> None:
     """Compare fairmaxent with other methods on the table in the file DATA (- is stdin), and say which to choose.
 
@@ -94,20 +95,20 @@ def command(
     table = reading.read(data, texts=columns_as.texts)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    request = replace(asked.known(table).request(roles, domain), relabel=asked.relabelling())
+    request = replace(asked.with_columns_of(table).request(roles, domain), relabel=asked.relabelling())
     results: list[Compared] = []
     try:
         with bar("comparing") as progress:
-            runs = compared(table.frame, request, folds=folds, classifier=classifier, progress=progress)
+            runs = compared(table.frame, request, folds=wanted.folds, classifier=wanted.classifier, progress=progress)
             results.extend(runs)  # one by one: those that are done stay if it is interrupted
     except KeyboardInterrupt:
-        if results and not as_json:  # what took long is not lost
+        if results and not wanted.as_json:  # what took long is not lost
             echo(methods_table(results))
         raise
-    if as_json:
-        echo(to_json([_record(result) for result in results]))
+    if wanted.as_json:
+        echo(as_json([_record(result) for result in results]))
         return
-    comparison = new_comparison(table.frame, request, classifier, results)
+    comparison = new_comparison(table.frame, request, wanted.classifier, results)
     refused = [(one.method, str(_reason(one))) for one in results if one.refused is not None]
     notes = [f"Note: {cell_text(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))]
     if not comparison.verdict.of_decisions:
@@ -135,7 +136,8 @@ def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: Tabl
 def _debias(ctx: click.Context, data: str, method: str, form: TableForm) -> list[str | None]:
     """The same options for 'debias', with those that choose a method."""
     chosen = _CHOOSING[method]
-    unused = {*_NOT_OF_DEBIAS, *(() if "--relabel" in chosen else ("threshold", "student", "blind"))}
+    own = {field.name for field in fields(CompareOptions)}
+    unused = own if "--relabel" in chosen else own | {field.name for field in fields(Relabel)}
     names = {option.name or "" for option in ctx.command.params} - unused
     given = list(options_from(ctx, ParameterSource.COMMANDLINE, names - {"data"}))
     config = ["--config", str(ctx.meta[CONFIG])] if CONFIG in ctx.meta else []

@@ -10,11 +10,11 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.debias_result import Result, after_debias, result_record, result_text
-from fairmaxent.cli.filing_options import FilingOptions, filing_options
-from fairmaxent.cli.help import SectionedCommand
 from fairmaxent.cli.inputs import unchanged
 from fairmaxent.cli.next_step import NEXT, next_step
-from fairmaxent.cli.options import (
+from fairmaxent.cli.options import SectionedCommand
+from fairmaxent.cli.output_options import FilingOptions, OutputOptions, filing_options, output_options
+from fairmaxent.cli.reading_options import (
     DomainOptions,
     ReadingOptions,
     data_argument,
@@ -22,10 +22,8 @@ from fairmaxent.cli.options import (
     reading_options,
     source_of,
 )
-from fairmaxent.cli.output_options import OutputOptions, output_options
 from fairmaxent.cli.repeat_command import resolved
-from fairmaxent.cli.request_options import AskedOptions, request_options
-from fairmaxent.cli.role_options import RoleOptions, role_options
+from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.text import as_json, say, step
 from fairmaxent.files.reading import STANDARD
 
@@ -38,26 +36,8 @@ if TYPE_CHECKING:
     from fairmaxent.report.delivered import Delivered
 
 
-class DebiasCommand(SectionedCommand):
-    """Its help begins with what most people need."""
-
-    main_options = (
-        "outcome",
-        "protected",
-        "favourable",
-        "representation_rate",
-        "statistical_rate",
-        "output",
-        "mode",
-        "rows",
-        "report",
-        "model",
-        "random_state",
-    )
-
-
 @click.command(
-    cls=DebiasCommand,
+    cls=SectionedCommand,
     epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
 @data_argument
@@ -92,7 +72,7 @@ def command(
 
     wanted.check(data)
     asked.check(ctx, roles)
-    if (asked.private or asked.shares) and wanted.mode != "rows":
+    if (asked.private or asked.releases) and wanted.mode != "rows":
         raise click.UsageError(
             f"--mode {wanted.mode} is about your own rows; with --epsilon or --release, draw new ones"
         )
@@ -128,7 +108,7 @@ def command(
         origin = source_of(data, columns_as, repeat) if wanted.reports else None
         # Relabelling writes each row several times, so all of them must be in memory.
         relabelled = asked.relabels and wanted.mode == "weights"
-        scanned = None if relabelled or (asked.shares and columns_as.declared is None) else reading.scan(data)
+        scanned = None if relabelled or (asked.releases and columns_as.declared is None) else reading.scan(data)
         if scanned is not None:
             with unchanged(data):
                 result = _streamed(scanned, data, roles, asked, wanted, columns_as, staging)
@@ -167,7 +147,7 @@ def _fit(
     from fairmaxent.fit.pipeline import fit_frame
 
     domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
-    return fit_frame(source.frame, asked.known(source).request(roles, domain, progress))
+    return fit_frame(source.frame, asked.with_columns_of(source).request(roles, domain, progress))
 
 
 def _streamed(

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from fairmaxent.cli.next_step import NEXT, next_step
-from fairmaxent.cli.options import force_option
 from fairmaxent.cli.streams import echo
 from fairmaxent.errors import Option, StorageError
 
@@ -24,7 +23,7 @@ _FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
     show_default=True,
     help="Folder for the files.",
 )
-@force_option
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.pass_context
 def command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Make the census table Adult, which comes with the package, fair to women and men.

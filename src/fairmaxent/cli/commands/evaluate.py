@@ -11,15 +11,16 @@ import click
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.next_step import next_step, outputs
-from fairmaxent.cli.options import ReadingOptions, columns_to_drop, json_option, reading_options, taking
+from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.output_options import json_field
 from fairmaxent.cli.progress import bar
-from fairmaxent.cli.role_options import RoleOptions
+from fairmaxent.cli.reading_options import ReadingOptions, columns_to_drop, reading_options
+from fairmaxent.cli.request_options import RoleOptions
 from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import step
+from fairmaxent.cli.text import as_json, step
 from fairmaxent.data.levels import value_text
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.evaluation import Evaluation
@@ -30,102 +31,74 @@ if TYPE_CHECKING:
 class EvaluateOptions:
     """What the new rows are judged by."""
 
-    control: str | None
-    outcome: str
-    protected: tuple[str, ...]
-    favourable: tuple[object, ...]
-    secrets: list[str] | None
-    attacks: int
-    random_state: int
+    control: str | None = option(
+        None,
+        main=True,
+        text="file",
+        metavar="FILE",
+        label="Rows of other people",
+        help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
+    )
+    outcome: str | None = option(
+        None,
+        main=True,
+        metavar="COLUMN",
+        help="Outcome column: a model is trained on the new rows and judged on real people.",
+    )
+    protected: tuple[str, ...] = option(
+        (),
+        main=True,
+        text="columns as typed",
+        help="Columns whose groups that model is judged by, e.g. sex,race; repeatable.",
+    )
+    favourable: tuple[object, ...] = option(
+        (), main=True, flags=("--favourable", "--favorable"), text="level", help="The good outcome; repeatable."
+    )
+    secrets: list[str] | None = option(
+        None,
+        main=True,
+        text="columns",
+        label="Columns that an attacker wants to know",
+        help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
+    )
+    attacks: int = option(
+        2000,
+        main=True,
+        text="whole",
+        least=1,
+        label="Tries of each attack",
+        help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
+    )
+    random_state: int = option(
+        0,
+        main=True,
+        flags=("--seed", "--random-state"),
+        text="whole",
+        least=0,
+        label="Seed",
+        help="Seed of everything that is drawn.",
+        page_help="The same seed gives the same result.",
+    )
+    as_json: bool = json_field(main=True)
 
     def checked(self, table: TableFile, path: str) -> RoleOptions:
         """Check that the columns exist in the real table."""
         if self.protected and not self.outcome:
             raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
-        roles = RoleOptions(self.outcome, self.protected, self.favourable, groups="each", weight=None)
+        roles = RoleOptions(self.outcome or "", self.protected, self.favourable, groups="each", weight=None)
         return roles.checked(table, path)
 
 
-class EvaluateCommand(SectionedCommand):
-    """Its help begins with what most people need."""
-
-    main_options = ("control", "outcome", "protected", "favourable", "secrets", "attacks", "random_state", "as_json")
-
-
-evaluate_options = taking(
-    EvaluateOptions,
-    "wanted",
-    *section(
-        "What the rows are judged by",
-        click.option(
-            "--control",
-            type=option_types.FILE,
-            metavar="FILE",
-            help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
-        ),
-        click.option(
-            "--outcome",
-            callback=lambda ctx, param, value: value or "",
-            metavar="COLUMN",
-            help="Outcome column: a model is trained on the new rows and judged on real people.",
-        ),
-        click.option(
-            "--protected",
-            multiple=True,
-            type=option_types.PROTECTED,
-            help="Columns whose groups that model is judged by, e.g. sex,race; repeatable.",
-        ),
-        click.option(
-            "--favourable",
-            "--favorable",
-            "favourable",
-            multiple=True,
-            type=option_types.LEVEL,
-            help="The good outcome; repeatable.",
-        ),
-        click.option(
-            "--secrets",
-            cls=option_types.ColumnsOption,
-            type=option_types.NAMES,
-            help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
-        ),
-        click.option(
-            "--attacks",
-            type=click.IntRange(1),
-            default=2000,
-            show_default=True,
-            help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
-        ),
-        click.option(
-            "--seed",
-            "--random-state",
-            "random_state",
-            type=click.IntRange(0),
-            default=0,
-            show_default=True,
-            help="Seed of everything that is drawn.",
-        ),
-    ),
-)
-
-
 @click.command(
-    cls=EvaluateCommand,
+    cls=SectionedCommand,
     epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
 )
 @click.argument("real", type=option_types.FILE, metavar="REAL")
 @click.argument("new", type=option_types.FILE, metavar="NEW")
-@evaluate_options
-@json_option
+@taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
-def command(
-    real: str,
-    new: str,
-    wanted: EvaluateOptions,
-    reading: ReadingOptions,
-    as_json: bool,  # noqa: FBT001 (click passes it by name)
-) -> None:
+def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
     Fidelity: how much the tables differ. Utility: what a model learns from the new rows. Risk: what the new rows give
@@ -158,8 +131,8 @@ def command(
             progress=progress,
         )
     notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
-    if as_json:
-        echo(to_json({**evaluation.to_dict(), "notes": notes}))
+    if wanted.as_json:
+        echo(as_json({**evaluation.to_dict(), "notes": notes}))
         return
     echo(evaluation_text(evaluation, notes))
     echo(f"\n{_next(evaluation, real, roles, tables['real'])}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,20 +14,20 @@ from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import after_inspection, without_last_row
-from fairmaxent.cli.options import (
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output_options import force_field, json_field
+from fairmaxent.cli.reading_options import (
     DomainOptions,
     ReadingOptions,
     data_argument,
     domain_options,
-    force_option,
-    json_option,
     reading_options,
 )
-from fairmaxent.cli.role_options import RoleOptions, proposed_role_options
+from fairmaxent.cli.request_options import RoleOptions, proposed_role_options
 from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json as to_json
-from fairmaxent.cli.text import cell_text, say, step
+from fairmaxent.cli.text import as_json, cell_text, say, step
 from fairmaxent.errors import spelled
+from fairmaxent.options import option
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
@@ -35,18 +35,37 @@ if TYPE_CHECKING:
     from fairmaxent.inspection import Inspection
 
 
+@dataclass(frozen=True)
+class InspectOptions:
+    """What is written, and how the answer is given."""
+
+    as_json: bool = json_field()
+    write_config: str | None = option(
+        None, text="file", in_files=False, metavar="FILE", help="Write a TOML file to edit, for 'debias'."
+    )
+    write_domain: str | None = option(
+        None,
+        text="file",
+        in_files=False,
+        metavar="FILE",
+        help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
+    )
+    force: bool = force_field()
+
+    def checked(self, data: str) -> list[str]:
+        """Refuse what cannot be written; return the files to be written."""
+        for flag, path in (("--write-config", self.write_config), ("--write-domain", self.write_domain)):
+            if path == "-":
+                raise click.UsageError(f"{flag} needs the name of a file, not -")
+        written = [path for path in (self.write_config, self.write_domain) if path is not None]
+        refuse_overwriting([data], written)
+        return written
+
+
 @click.command()
 @data_argument
 @proposed_role_options
-@json_option
-@click.option("--write-config", type=option_types.FILE, metavar="FILE", help="Write a TOML file to edit, for 'debias'.")
-@click.option(
-    "--write-domain",
-    type=option_types.FILE,
-    metavar="FILE",
-    help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
-)
-@force_option
+@taking(InspectOptions, "wanted")
 @domain_options
 @reading_options
 @config_option
@@ -55,12 +74,9 @@ def command(
     ctx: click.Context,
     data: str,
     roles: RoleOptions,
+    wanted: InspectOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
-    as_json: bool,  # noqa: FBT001 (click passes it by name)
-    write_config: str | None,
-    write_domain: str | None,
-    force: bool,  # noqa: FBT001
 ) -> None:
     """Look at the table in the file DATA (- is stdin). Changes nothing.
 
@@ -74,40 +90,37 @@ def command(
     from fairmaxent.files.write import Staging
     from fairmaxent.inspection.findings import inspection_text
 
-    for option, path in (("--write-config", write_config), ("--write-domain", write_domain)):
-        if path == "-":
-            raise click.UsageError(f"{option} needs the name of a file, not -")
-    written = [path for path in (write_config, write_domain) if path is not None]
-    refuse_overwriting([data], written)
-    with Staging(written, force=force, readable=written) as staging:
+    written = wanted.checked(data)
+    with Staging(written, force=wanted.force, readable=written) as staging:
         with step(f"reading {data}"):
             table = reading.read(data, texts=columns_as.texts)
             roles = roles.checked(table, data)
         with step("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
             inspection = inspected(table.frame, roles, domain)
-        if write_config is not None:
+        if wanted.write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
-            staging.path_for(write_config).write_bytes(config.encode())
-        if write_domain is not None:
-            staging.path_for(write_domain).write_bytes(domain_draft(table.frame, roles, domain).encode())
+            staging.path_for(wanted.write_config).write_bytes(config.encode())
+        if wanted.write_domain is not None:
+            draft = domain_draft(table.frame, roles, domain)
+            staging.path_for(wanted.write_domain).write_bytes(draft.encode())
     notes = table.notes_spelled(as_typed)
-    if as_json:
-        echo(to_json({**_record(inspection), "reading": notes}))
+    if wanted.as_json:
+        echo(as_json({**_record(inspection), "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
-        say(f"wrote {cell_text(path)}", data_on_stdout=as_json)
-    if write_domain is not None:
+        say(f"wrote {cell_text(path)}", data_on_stdout=wanted.as_json)
+    if wanted.write_domain is not None:
         say(
-            f"Every level and edge in {cell_text(write_domain)} must be public knowledge: read it, edit it, and then "
-            "remove the line 'draft = true'.",
-            data_on_stdout=as_json,
+            f"Every level and edge in {cell_text(wanted.write_domain)} must be public knowledge: read it, edit it, and "
+            "then remove the line 'draft = true'.",
+            data_on_stdout=wanted.as_json,
         )
-    if not as_json:
+    if not wanted.as_json:
         if table.may_end_in_sum:
             echo(f"\n{without_last_row(ctx, data)}")
-        echo(f"\n{after_inspection(ctx, data, inspection, config=write_config, form=table.form)}")
+        echo(f"\n{after_inspection(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
 
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:

@@ -12,27 +12,33 @@ import click
 from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.filing_options import FilingOptions, filing_options, pdf_option, refuse_without_report
-from fairmaxent.cli.help import SectionedCommand, section
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
-from fairmaxent.cli.options import (
+from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.output_options import (
+    REPORT_HELP,
+    FilingOptions,
+    filing_options,
+    force_field,
+    format_field,
+    json_field,
+    like_input_field,
+    pdf_field,
+    readable_field,
+    refuse_without_report,
+)
+from fairmaxent.cli.reading_options import (
     DomainOptions,
     ReadingOptions,
     data_argument,
     domain_options,
-    force_option,
-    json_option,
-    like_input_option,
-    output_format_option,
-    readable_option,
     reading_options,
     source_of,
-    taking,
 )
 from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
 from fairmaxent.errors import spelled
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
@@ -50,21 +56,78 @@ _SHOWN = 60  # levels before the rest is counted
 class RakeOptions:
     """What is known, and how it is to be reached."""
 
-    margins: tuple[str, ...]
-    weight: str | None
-    bounds: tuple[float | None, float | None] | None
-    relax: tuple[list[str], ...]
-    replicates: int
-    random_state: int | None
-    output: str | None
-    output_format: FileFormat | None
-    like_input: bool
-    weight_name: str
-    report: str | None
-    pdf: str | None
-    readable_by_others: bool
-    force: bool
-    as_json: bool
+    HEADING = "What is written"
+
+    margins: tuple[str, ...] = option(
+        main=True,
+        text="files",
+        required=True,
+        metavar="FILE",
+        help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside columns "
+        "of the data; repeatable.",
+    )
+    weight: str | None = option(
+        None,
+        main=True,
+        metavar="COLUMN",
+        label="Design weights",
+        help="Column of design weights; the new weights stay close to them.",
+    )
+    bounds: tuple[float | None, float | None] | None = option(
+        None,
+        main=True,
+        text="bounds",
+        label="Limit how much a weight may change",
+        help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
+    )
+    relax: tuple[list[str], ...] = option(
+        (),
+        main=True,
+        text="several columns",
+        label="Come as close as possible",
+        help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that may "
+        "be missed; repeatable.",
+    )
+    replicates: int = option(
+        0,
+        main=True,
+        text="whole",
+        least=0,
+        shows_default=False,
+        label="Replicate weights",
+        help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
+    )
+    random_state: int | None = option(
+        None,
+        main=True,
+        flags=("--seed", "--random-state"),
+        text="whole",
+        least=0,
+        label="Seed",
+        help="The same seed gives the same replicates; chosen at random by default, and shown.",
+        page_help="The same seed gives the same result.",
+    )
+    output: str | None = option(
+        None,
+        main=True,
+        flags=("-o", "--output"),
+        text="file",
+        in_files=False,
+        help="Where to write the weighted table; - is stdout.",
+    )
+    output_format: FileFormat | None = format_field()
+    like_input: bool = like_input_field()
+    weight_name: str = option(
+        WEIGHT_NAME,
+        label="Name of the weights",
+        help="Name of the column of weights.",
+        page_help="The name of the column of weights in the file.",
+    )
+    report: str | None = option(None, main=True, text="file", in_files=False, help=REPORT_HELP)
+    pdf: str | None = pdf_field()
+    readable_by_others: bool = readable_field()
+    force: bool = force_field()
+    as_json: bool = json_field()
 
     @property
     def targets(self) -> list[str]:
@@ -111,78 +174,12 @@ class RakeOptions:
             refuse_without_report()
 
 
-class RakeCommand(SectionedCommand):
-    """Its help begins with what most people need."""
-
-    main_options = ("margins", "weight", "bounds", "relax", "output", "report", "replicates", "random_state")
-
-
-rake_options = taking(
-    RakeOptions,
-    "wanted",
-    *section(
-        "What is known",
-        click.option(
-            "--margins",
-            multiple=True,
-            required=True,
-            type=option_types.FILE,
-            metavar="FILE",
-            help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside "
-            "columns of the data; repeatable.",
-        ),
-        click.option(
-            "--weight", metavar="COLUMN", help="Column of design weights; the new weights stay close to them."
-        ),
-        click.option(
-            "--bounds",
-            type=option_types.BOUNDS,
-            help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
-        ),
-        click.option(
-            "--relax",
-            multiple=True,
-            type=option_types.NAMES,
-            help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that "
-            "may be missed; repeatable.",
-        ),
-        click.option(
-            "--replicates",
-            type=click.IntRange(0),
-            default=0,
-            help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
-        ),
-        click.option(
-            "--seed",
-            "--random-state",
-            "random_state",
-            type=click.IntRange(0),
-            help="The same seed gives the same replicates; chosen at random by default, and shown.",
-        ),
-    ),
-    *section(
-        "What is written",
-        click.option("-o", "--output", type=option_types.FILE, help="Where to write the weighted table; - is stdout."),
-        output_format_option,
-        like_input_option,
-        click.option("--weight-name", default=WEIGHT_NAME, show_default=True, help="Name of the column of weights."),
-        click.option(
-            "--report", type=option_types.FILE, help="Write a report to this file (.html, .md, .json or .pdf)."
-        ),
-        pdf_option,
-        readable_option,
-        force_option,
-        json_option,
-    ),
-)
-
-
 @click.command(
-    cls=RakeCommand,
+    cls=SectionedCommand,
     epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
 )
 @data_argument
-@rake_options
+@taking(RakeOptions, "wanted")
 @filing_options
 @domain_options
 @reading_options

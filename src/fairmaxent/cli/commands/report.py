@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.filing_options import (
-    FilingOptions,
-    check_evaluated,
-    check_reports,
-    evaluate_option,
-    filing_options,
-    pdf_option,
-)
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.option_types import FILE
-from fairmaxent.cli.options import ReadingOptions, force_option, reading_options, source_of
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output_options import (
+    MODES,
+    FilingOptions,
+    check_evaluated,
+    check_reports,
+    evaluate_field,
+    filing_options,
+    force_field,
+    pdf_field,
+)
+from fairmaxent.cli.reading_options import ReadingOptions, reading_options, source_of
 from fairmaxent.cli.text import cell_text, say, step
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.report.delivered import Mode
@@ -28,47 +32,53 @@ if TYPE_CHECKING:
 _DEFAULT = "report.html"
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """What the report is about, and where it goes."""
+
+    output: str | None = option(
+        None,
+        flags=("-o", "--output"),
+        text="file",
+        help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
+    )
+    pdf: str | None = pdf_field()
+    data: str | None = option(
+        None, text="file", help="The table that the model was made from, to count copies exactly."
+    )
+    sample: str | None = option(
+        None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
+    )
+    mode: Mode = option("rows", choices=MODES, help="What was made from the model, as in 'fairmaxent debias'.")
+    trade_off: bool = option(
+        True,
+        flags=("--trade-off/--no-trade-off",),
+        text="flag",
+        help="Fit a few more times, to show what other options would cost.",
+    )
+    evaluate: bool = evaluate_field()
+    force: bool = force_field()
+
+    def checked(self, model: str) -> tuple[str, ...]:
+        """Refuse, before any work, what cannot go together; return the files to be written."""
+        output = _DEFAULT if self.output is None and self.pdf is None else self.output
+        check_reports(output, self.pdf)
+        targets = tuple(path for path in (output, self.pdf) if path is not None)
+        refuse_overwriting([model, self.data, self.sample], targets)
+        if self.mode == "weights" and self.sample is not None:
+            raise click.UsageError("--mode weights draws no rows; leave --sample out")
+        if self.evaluate and self.data is None:
+            raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
+        check_evaluated(self.mode, evaluate=self.evaluate)
+        return targets
+
+
 @click.command()
 @click.argument("model", type=FILE, metavar="MODEL")
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
-)
-@pdf_option
-@click.option("--data", type=FILE, help="The table that the model was made from, to count copies exactly.")
-@click.option("--sample", type=FILE, help="The rows that were drawn or added; by default new ones are drawn.")
-@click.option(
-    "--mode",
-    type=click.Choice(["rows", "weights", "top-up"]),
-    default="rows",
-    show_default=True,
-    help="What was made from the model, as in 'fairmaxent debias'.",
-)
-@click.option(
-    "--trade-off/--no-trade-off",
-    default=True,
-    show_default=True,
-    help="Fit a few more times, to show what other options would cost.",
-)
-@evaluate_option
+@taking(ReportOptions, "wanted")
 @filing_options
-@force_option
 @reading_options
-def command(
-    model: str,
-    output: str | None,
-    pdf: str | None,
-    data: str | None,
-    sample: str | None,
-    mode: Mode,
-    trade_off: bool,  # noqa: FBT001 (click passes it by name)
-    evaluate: bool,  # noqa: FBT001
-    filing: FilingOptions,
-    force: bool,  # noqa: FBT001
-    reading: ReadingOptions,
-) -> None:
+def command(model: str, wanted: ReportOptions, filing: FilingOptions, reading: ReadingOptions) -> None:
     """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     \b
@@ -80,16 +90,9 @@ def command(
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import save_report
 
-    output = _DEFAULT if output is None and pdf is None else output
-    check_reports(output, pdf)
-    targets = [path for path in (output, pdf) if path is not None]
-    refuse_overwriting([model, data, sample], targets)
-    if mode == "weights" and sample is not None:
-        raise click.UsageError("--mode weights draws no rows; leave --sample out")
-    if evaluate and data is None:
-        raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
-    check_evaluated(mode, evaluate=evaluate)
-    with Staging(targets, force=force, readable=targets) as staging:
+    targets = wanted.checked(model)
+    data, sample = wanted.data, wanted.sample
+    with Staging(targets, force=wanted.force, readable=targets) as staging:
         with step(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame
@@ -107,10 +110,10 @@ def command(
                 fit,
                 data=None if table is None else table.frame,
                 delivered=drawn,
-                mode=mode,
+                mode=wanted.mode,
                 source=replace(origin, written=tuple(written)),
-                trade_off=trade_off,
-                evaluate=evaluate,
+                trade_off=wanted.trade_off,
+                evaluate=wanted.evaluate,
                 **asdict(filing),
             )
             for path in targets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +11,11 @@ import click
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import refuse_overwriting
 from fairmaxent.cli.next_step import free_name, next_step
-from fairmaxent.cli.options import force_option, output_format_option, readable_option
-from fairmaxent.cli.role_options import typed_level
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output_options import force_field, format_field, readable_field
+from fairmaxent.cli.request_options import typed_level
 from fairmaxent.cli.text import cell_text, counted, say, step
+from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.data.attribute import Attribute
@@ -20,39 +23,40 @@ if TYPE_CHECKING:
     from fairmaxent.files.formats import FileFormat
 
 
+@dataclass(frozen=True)
+class SampleOptions:
+    """Which rows are drawn, and where they go."""
+
+    rows: int = option(flags=("-n", "--rows"), text="whole", least=1, required=True, help="How many rows.")
+    given: tuple[dict[str, str], ...] = option(
+        (),
+        text="pairs",
+        help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column "
+        "to allow another value.",
+    )
+    output: str = option(
+        "-",
+        flags=("-o", "--output"),
+        text="file",
+        shows_default=False,
+        help="Where to write the rows; stdout by default.",
+    )
+    output_format: FileFormat | None = format_field()
+    iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
+    random_state: int | None = option(
+        None,
+        flags=("--seed", "--random-state"),
+        text="whole",
+        help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
+    )
+    readable_by_others: bool = readable_field()
+    force: bool = force_field()
+
+
 @click.command()
 @click.argument("model", type=option_types.FILE, metavar="MODEL")
-@click.option("-n", "--rows", type=click.IntRange(1), required=True, help="How many rows.")
-@click.option(
-    "--given",
-    multiple=True,
-    type=option_types.PAIRS,
-    help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column to "
-    "allow another value.",
-)
-@click.option("-o", "--output", type=option_types.FILE, default="-", help="Where to write the rows; stdout by default.")
-@output_format_option
-@click.option("--iid", is_flag=True, help="Draw rows independently instead of by quota.")
-@click.option(
-    "--seed",
-    "--random-state",
-    "random_state",
-    type=int,
-    help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
-)
-@readable_option
-@force_option
-def command(
-    model: str,
-    rows: int,
-    given: tuple[dict[str, str], ...],
-    output: str,
-    output_format: FileFormat | None,
-    iid: bool,  # noqa: FBT001 (click passes it by name)
-    random_state: int | None,
-    readable_by_others: bool,  # noqa: FBT001
-    force: bool,  # noqa: FBT001
-) -> None:
+@taking(SampleOptions, "wanted")
+def command(model: str, wanted: SampleOptions) -> None:
     """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     \b
@@ -65,9 +69,10 @@ def command(
     from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
 
+    rows, output = wanted.rows, wanted.output
     refuse_overwriting([model], [output])
-    check_format(output, output_format)
-    with Staging([output], force=force, readable=[output] if readable_by_others else []) as staging:
+    check_format(output, wanted.output_format)
+    with Staging([output], force=wanted.force, readable=[output] if wanted.readable_by_others else []) as staging:
         with step(f"reading {model}"):
             fit = load(model)
         with bar(f"drawing {counted(rows, 'row')}") as progress:
@@ -76,15 +81,15 @@ def command(
                 rows,
                 staging,
                 output,
-                format=output_format,
-                given=_evidence(given, fit.domain) or None,
+                format=wanted.output_format,
+                given=_evidence(wanted.given, fit.domain) or None,
                 # Otherwise the seed of the model would draw the rows of 'debias' again.
-                random_state=secrets.randbelow(2**32) if random_state is None else random_state,
-                iid=iid,
+                random_state=secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state,
+                iid=wanted.iid,
                 progress=progress,
             )
     if output != "-":
-        for note in formula_notes(domain_columns(fit.domain), output, output_format):
+        for note in formula_notes(domain_columns(fit.domain), output, wanted.output_format):
             say(f"Note: {cell_text(note)}", data_on_stdout=False)
         say(f"wrote {cell_text(output)} ({counted(rows, 'row')})", data_on_stdout=False)
         command = ["fairmaxent", "report", model, "--sample", output, "-o", free_name(model, "report", ".html")]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from fairmaxent.cli import text
 from fairmaxent.cli.next_step import free_name, next_step
 from fairmaxent.cli.option_types import FILE
-from fairmaxent.cli.options import json_option
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output_options import json_field
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How the answer is given."""
+
+    as_json: bool = json_field()
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
 @click.argument("model", type=FILE, metavar="MODEL")
-@json_option
-def command(model: str, as_json: bool) -> None:  # noqa: FBT001 (click passes it by name)
+@taking(VerifyOptions, "wanted")
+def command(model: str, wanted: VerifyOptions) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
@@ -26,7 +36,7 @@ def command(model: str, as_json: bool) -> None:  # noqa: FBT001 (click passes it
 
     with text.step(f"checking {model}"):
         verified = verify(model)
-    if not as_json:
+    if not wanted.as_json:
         text.say(str(verified), data_on_stdout=False)
         command = ["fairmaxent", "sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
         text.say(f"\n{next_step('draw rows from it', command)}", data_on_stdout=False)
