@@ -289,3 +289,12 @@ def test_decode_refuses_codes_of_the_wrong_shape(codes):
 def test_decode_refuses_codes_out_of_range(code):
     with pytest.raises(LevelError, match="column 'x' must lie in 0 … 1"):
         Domain.infer(pl.DataFrame({"x": ["a", "b"]})).decode(np.array([[code]]), rng=generator())
+
+
+@pytest.mark.parametrize(("kept", "expected"), [(["a", None], [True, False, True]), (["a", "b"], [True, True, False])])
+def test_what_can_be_drawn_once_a_domain_is_narrowed(kept, expected):
+    """Missing comes last; a column that never lacked a value cannot have it missing."""
+    frame = pd.DataFrame({"x": ["a", "b", None]})
+    values = Domain.infer(frame.dropna()).attribute("x")
+    assert Domain.infer(frame).attribute("x").narrowed(kept).can_draw(values.values).tolist() == expected
+    assert values.can_draw(values.values).tolist() == [True, True, False]

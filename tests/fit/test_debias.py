@@ -14,6 +14,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.errors import InfeasibleError, TargetError
 from fairmaxent.fit.facts import ForbiddenRows, SmallGroup
 from fairmaxent.fit.pipeline import debias
+from fairmaxent.maxent.priors.rows import Rows
 from tables import as_table, random_frame, rates_of
 
 GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
@@ -279,6 +280,31 @@ def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
             statistical_rate=rate or None, representation_rate=float(rng.choice([0.3, 1.0])), favourable="o1",
         )  # fmt: skip
         assert fit.certificate.bound <= fit.certificate.achieved["statistical_rate"]["z0"] + 1e-9
+
+
+def test_the_bound_of_theorem_4_5_takes_the_least_rate_of_the_base():
+    """τ − δ(1 + τ)/(m + δ), written out: m is C times the smallest rate that the base gives a group."""
+    informative = 0
+    for seed in range(4):
+        frame = random_frame(np.random.default_rng([27, seed]), (3,), 2, rows=300)
+        fit = debias(frame, "y", "z0", base="uniform", base_share=0.5, favourable="o1")
+        blocks, prior = fit.distribution.blocks, fit.optimum.dual.prior
+        nothing = np.zeros(blocks.width)
+        q, p, base = (
+            part.tilt(by).levels[blocks.slices[0]].reshape(blocks.shape(0))
+            for part, by in (
+                (prior, nothing),
+                (prior, fit.optimum.potentials),
+                (next(part for part in prior.parts if not isinstance(part, Rows)), nothing),
+            )
+        )
+        before, after, least = (table[1] / p.sum(axis=0) for table in (q, p, base))
+        tau, delta = before.min() / before.max(), np.abs(after - before).max()
+        expected = tau - delta * (1 + tau) / (0.5 * least.min() + delta)
+        assert fit.certificate.delta == pytest.approx(delta, abs=1e-9)
+        assert fit.certificate.bound == pytest.approx(max(0.0, expected), abs=1e-9)
+        informative += expected > 0 and least.max() > 1.1 * least.min()
+    assert informative
 
 
 def test_a_favourable_outcome_may_be_targeted_away():
