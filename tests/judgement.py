@@ -125,7 +125,7 @@ def calibration_errors(
 ) -> Reals:
     """Expected calibration error of each group: |share of positives − mean probability|, averaged over its bins."""
     bins = int(bin_of.max()) + 1
-    cells = group.astype(np.intp) * bins + bin_of  # the product may be too large for the type of the codes
+    cells = group * bins + bin_of
     surplus = np.abs(tally(cells, weights * (positive - probability), count * bins)).reshape(count, bins).sum(axis=1)
     mass = tally(group, weights, count)
     return np.asarray(np.divide(surplus, mass, out=np.full(count, np.nan), where=mass > 0))

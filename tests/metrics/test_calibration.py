@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
-from fairmaxent import calibration
 from fairmaxent.errors import ColumnError, InputError, LevelError
+from fairmaxent.metrics import calibration
 from judgement import judge
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
@@ -63,13 +63,6 @@ def test_bins_are_those_of_all_rows_together():
     assert all(0 <= part.interval[0] <= part.observed <= part.interval[1] <= 1 for part in (*men.bins, women, men))
 
 
-def test_weights_count():
-    frame = pl.DataFrame(COLUMNS)
-    for weight in ("weight", COLUMNS["weight"]):
-        women = calibration(frame, "hired", "chance", "sex", favourable="yes", weight=weight).groups[0]
-        assert (women.predicted, women.observed) == (pytest.approx(0.5), 0.75)
-
-
 def test_intersections_are_compared_and_groups_without_weight_are_not():
     frame = pd.DataFrame(COLUMNS).assign(age=["old", "new"] * 3)
     joint = calibration(frame, "hired", "chance", ["sex", "age"], favourable="yes", groups="joint")
@@ -82,13 +75,6 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
     assert [group.group for group in alone.groups] == [("M",)]
     assert (alone.gap, alone.interval, alone.worst.lowest) == (0.0, (0.0, 0.0), ("M",))
     assert "all groups equal" in str(alone)
-
-
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
-def test_outcomes_and_probabilities_may_stand_beside_the_frame(kind):
-    frame = pl.DataFrame(COLUMNS)
-    result = calibration(frame, kind(COLUMNS["hired"]), kind(COLUMNS["chance"]), "sex", favourable="yes")
-    assert result == calibration(frame, "hired", "chance", "sex", favourable="yes")
 
 
 # ---------------------------------------------------------------- against others

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.coverage import FULL, LEAST, MOST, SIMULATIONS, WEIGHTS, Cell, cells, simulate
 
-from fairmaxent import equalised_odds, representation_rate, statistical_rate
+from fairmaxent.metrics import equalised_odds, representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.intervals import (
     ComparedRates,
