@@ -246,7 +246,8 @@ def test_any_change_of_the_outcome_is_one_step():
 @pytest.mark.parametrize("largest", [1, 2, 3, 6])
 def test_the_size_is_counted_without_listing(largest):
     frame = small_table((2,), 3, seed=4)
-    domain, codes = fairmaxent.Domain.learn(frame)
+    domain = fairmaxent.Domain.infer(frame)
+    codes = domain.encode(frame)
     costs = Distortion.of(Roles.of(domain, "y", ["z0"]))
     source, targets, steps = costs.pairs_within(codes[:, costs.columns], largest)
     assert costs.count_within(codes[:, costs.columns], largest) == len(source)
