@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Counted, Spread, Table, highest, tally
-from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread, tilted_rows
+from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import Problem
@@ -82,16 +81,6 @@ class Costs:
     worst_cell: GroupCost
     effective_rows: float  # of all rows together
     changed: tuple[ChangedOutcome, ...] = ()  # none: every row keeps its outcome
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Costs:
-        """Restore what ``dataclasses.asdict`` gave."""
-        return cls(
-            groups=tuple(GroupCost(**group) for group in record["groups"]),
-            worst_cell=GroupCost(**record["worst_cell"]),
-            effective_rows=record["effective_rows"],
-            changed=tuple(ChangedOutcome(**change) for change in record["changed"]),
-        )
 
 
 def measure_costs(
