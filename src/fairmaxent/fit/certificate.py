@@ -14,7 +14,7 @@ from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
-from fairmaxent.engines.where_rows_are import divergence, tilted_rows
+from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
