@@ -146,7 +146,6 @@ def test_everything_is_printed_through_one_door():
 
 
 def test_a_report_hides_and_moves_nothing(folder, monkeypatch, tmp_path):
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
     frame = pl.DataFrame({"sex": ["שם\u202e", HIDDEN] * 60, "out": (["a"] * 3 + ["b"] * 5) * 15})
     fit = fairmaxent.debias(frame, "out", "sex")
     for suffix in ("html", "md", "json"):
