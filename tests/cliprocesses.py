@@ -8,7 +8,8 @@ COMMAND = [sys.executable, "-m", "fairmaxent"]
 # The command itself, saying on stderr where it is: a bar is shown on terminals only.
 WATCHED = """
 import contextlib, sys
-from fairmaxent.cli import main, progress
+from fairmaxent.cli import main
+from fairmaxent.cli import text as progress
 
 @contextlib.contextmanager
 def bar(text):

@@ -19,14 +19,14 @@ from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.certificate import certify
+from fairmaxent.fit.certificate import Solved, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import check_share
 from fairmaxent.fit.plans import PaperRequest
-from fairmaxent.fit.problem import Problem, compress
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.target import balanced, level_means, moment_scores
-from fairmaxent.maxent.features import attribute_features, root_marginals
+from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -74,13 +74,12 @@ def fit(
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of_paper(roles, compress(roles, codes), request)
+    problem = Problem.of_paper(roles, roles.compress(codes), request)
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
-    reweighed = reweigh(table, fair.ravel())
-    levels = _expectation(theta, problem, reweighed)
-    weighted = reweighed if prior == "w" else table.reweighed(np.full(blocks.levels[0], 1 / table.total))
+    levels = _expectation(theta, problem, reweigh(table, fair.ravel()))
+    weighted = problem.paper_weights(request)
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),
@@ -90,8 +89,16 @@ def fit(
         solver=method,
     )
     distribution = Distribution.of(domain, optimum)
-    # Theorem 4.5 knows τ where the prior came from Algorithm 1 and θ balances the groups at least as well.
-    known_tau = tau if prior == "w" and theta in ("b", "w") else None
+    solved = Solved(
+        request=request,
+        problem=problem,
+        weighted=weighted,
+        relabelled=False,
+        target=levels,
+        optimum=optimum,
+        distribution=distribution,
+        left_out_columns=left_out,
+    )
     return Fit(
         request=request,
         columns=tuple(name for name in opened.columns if name not in left_out),
@@ -99,20 +106,11 @@ def fit(
         table=table,
         weighted=weighted,
         soft=None,
+        labels=None,
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(
-            problem,
-            optimum,
-            distribution,
-            weighted=weighted,
-            simplices=[*root_marginals(blocks, levels), *blocks.split(levels)[1:]],
-            base=base,
-            base_share=share,
-            tau=known_tau,
-            left_out_columns=left_out,
-        ),
+        certificate=certify(solved),
         design_weights=None,
         weight_column=None,
     )

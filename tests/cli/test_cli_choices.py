@@ -10,9 +10,8 @@ import pytest
 from fairmaxent.cli.group import group
 from fairmaxent.data.roles import DetailOption, GroupsOption
 from fairmaxent.files.formats import FORMATS, SUFFIXES
-from fairmaxent.fit import option_values
 from fairmaxent.fit.plans import OutputOption, ParityOption
-from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.report.delivered import Mode
 
 KNOWN = {
@@ -35,7 +34,8 @@ def test_the_command_line_offers_every_choice(name):
 
 
 def test_the_report_has_words_for_every_base():
-    assert set(option_values._BASES) == set(get_args(BaseKind))
+    assert set(BASES) == set(get_args(BaseKind))
+    assert all(base.sentence for base in BASES.values())
 
 
 def test_every_format_has_a_suffix():

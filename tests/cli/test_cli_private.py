@@ -170,7 +170,7 @@ def test_refusals(files, args, code, why):
     ],
 )
 def test_a_domain_file_that_makes_no_sense(tmp_path, text, why):
-    from fairmaxent.cli.domain_file import read_domain
+    from fairmaxent.cli.config import read_domain
     from fairmaxent.errors import InputError
 
     path = tmp_path / "domain.toml"

@@ -95,7 +95,7 @@ def test_a_report_can_be_filed(folder):
         assert digests[what] == (name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
     assert run("survey.csv", "--margins", "census.csv", "--report", "r.md", *filing).exit_code == 0
     text = (folder / "r.md").read_text()
-    assert r"# Spring \<survey\>" in text
+    assert text.startswith("# Raking report: Spring &lt;survey&gt;\n")
     assert "Author: A. Person" in text
     assert "Date: " in text
 
@@ -107,8 +107,8 @@ def test_the_table_may_be_written_as_it_was_read(folder):
     result = run("german.csv", "--margins", "half.csv", "-o", "w.csv", "--like-input")
     assert result.exit_code == 0, result.output
     lines = (folder / "w.csv").read_text().splitlines()
-    assert lines[:3] == ["Umfrage", "", "sex;note;raked_weight"]
-    assert lines[3].startswith("F;1,5;1,5")
+    assert lines[0] == "sex;note;raked_weight"
+    assert lines[1].startswith("F;1,5;1,5")
 
 
 @pytest.mark.usefixtures("folder")

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import Domain, StorageError, debias, load
-from fairmaxent.fit.stored_labels import labels_fit
+from fairmaxent.fit.stored_columns import labels_fit
 
 ROWS = 300
 DAY = dt.datetime(2020, 1, 1)

@@ -87,14 +87,3 @@ def test_a_delta_that_makes_no_sense_is_refused(delta):
 def test_noise_has_no_seed():
     with pytest.raises(TypeError, match="seed"):
         Privacy(epsilon=1.0, seed=0)
-
-
-def test_a_ledger_that_spends_too_much_or_adds_up_wrongly_is_refused():
-    privacy = Privacy(epsilon=1.0)
-    look = Spent("discrete Gaussian", "x", 4, 1.0, math.sqrt(1 / privacy.rho))  # a half of the budget
-    record = Ledger(privacy, (look,), ("nothing",)).to_dict()
-    assert Ledger.from_dict(record) == Ledger(privacy, (look,), ("nothing",))
-    with pytest.raises(ValueError, match="add up"):
-        Ledger.from_dict({**record, "spent_rho": record["spent_rho"] / 2})
-    with pytest.raises(ValueError, match="more than"):
-        Ledger.from_dict(Ledger(privacy, (look,) * 3, ()).to_dict())

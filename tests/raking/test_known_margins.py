@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import fairmaxent
@@ -210,11 +208,6 @@ def test_what_a_hostile_level_holds_is_shown_as_an_escape():
     text = str(fairmaxent.rake(frame, {"sex": {"F\x1b[2J": 0.5, "M": 0.5}}))
     assert "\x1b" not in text
     assert "\\x1b" in text
-
-
-def test_levels_of_a_wide_table_of_arrow_are_read():
-    table = pa.table({"sex": ["F", "M"], "value": [0.6, 0.4]})
-    assert np.allclose(weights(table), weights({"sex": SEX}))
 
 
 @pytest.mark.parametrize("margins", [{"sex": {"F": 0.5, "M": 0.6}}, {"sex": {"F": 0.4, "M": 0.5}}])

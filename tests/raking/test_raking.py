@@ -189,16 +189,13 @@ def test_replicates_that_miss_a_level_are_replaced():
     assert sums == pytest.approx(np.full(50, 16))
 
 
-@pytest.mark.parametrize("replicates", [-1, 1.5, True, "many"])
-def test_replicates_that_make_no_sense_are_refused(replicates):
-    with pytest.raises(fairmaxent.InputError, match="replicates"):
-        fairmaxent.rake(FRAME, MARGINS, replicates=replicates)
-
-
-@pytest.mark.parametrize("seed", [-1, "one", 1.5])
-def test_a_seed_that_makes_no_sense_is_refused(seed):
-    with pytest.raises(fairmaxent.InputError, match="random_state"):
-        fairmaxent.rake(FRAME, MARGINS, random_state=seed)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [*(("replicates", value) for value in (-1, 1.5, True, "many")), *(("random_state", s) for s in (-1, "one", 1.5))],
+)
+def test_options_that_make_no_sense_are_refused(option, value):
+    with pytest.raises(fairmaxent.InputError, match=option):
+        fairmaxent.rake(FRAME, MARGINS, **{option: value})
 
 
 def test_replicates_must_be_asked_for():

@@ -29,12 +29,6 @@ def check(problem):
     return factors, incidence
 
 
-@pytest.mark.parametrize("tight", [False, True])
-@pytest.mark.parametrize("seed", range(15))
-def test_margins_and_bounds_hold_together(seed, tight):
-    check(raking_problems.feasible(seed, tight=tight))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("tight", [False, True])
 def test_margins_and_bounds_hold_together_in_a_thousand_problems(tight):
@@ -43,7 +37,7 @@ def test_margins_and_bounds_hold_together_in_a_thousand_problems(tight):
 
 
 @pytest.mark.parametrize("tight", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(15))
 def test_weights_within_bounds_are_the_closest(seed, tight):
     """Kuhn and Tucker: log g is a sum of multipliers of levels, or beyond that where a bound holds a row back."""
     problem = raking_problems.feasible(seed, tight=tight)

@@ -16,7 +16,6 @@ import fairmaxent.relabelling.labellers as labellers
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.errors import InputError
-from fairmaxent.fit.problem import compress
 from fairmaxent.relabelling.labellers import ScikitLabeller, TreeLabeller, choose_labeller, cross_fit
 from fairmaxent.relabelling.people import Inputs, People, Profiles, dummies, ordinals, pooled_labels, prior_strength
 from oracle import dense, points
@@ -39,7 +38,7 @@ def some_frame(seed=0, rows=300, outcomes=3):
 def profiles_of(frame, outcome="y", protected=("z", "w"), weights=None):
     domain = Domain.infer(frame)
     roles = Roles.of(domain, outcome, list(protected))
-    table = compress(roles, domain.encode(frame), weights)
+    table = roles.compress(domain.encode(frame), weights)
     return roles, table, Profiles.of(table, roles.blocks, table.counts)
 
 
@@ -47,7 +46,7 @@ def people_of(frame, outcome="y", protected=("z", "w"), *, rows=True, domain=Non
     """Everybody in a frame, with their raw numbers, or by distinct rows as an engine counts them."""
     domain = domain or Domain.infer(frame)
     roles = Roles.of(domain, outcome, list(protected))
-    table = compress(roles, domain.encode(frame))
+    table = roles.compress(domain.encode(frame))
     positions = domain.encode_rows(nw.from_native(frame)).positions
     table = table if rows else replace(table, places=None)
     return People.of(roles, table, table.counts, positions=positions if rows else None, design=None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -265,33 +263,6 @@ def test_a_real_table_gives_a_small_file():
     data = fairmaxent.datasets.load("german")
     fit = fairmaxent.debias(data.frame, data.outcome, data.protected, favourable=data.favourable, random_state=0)
     assert len(html_report(build_report(fit, data=data.frame, trade_off=False)).encode()) < 500_000
-
-
-WITHOUT_JINJA = """
-import sys
-for name in ("jinja2", "markupsafe", "matplotlib"):
-    sys.modules[name] = None
-import polars as pl
-import fairmaxent
-from fairmaxent.report import write_report
-frame = pl.DataFrame({"sex": ["f", "m", "m"] * 40, "y": ["no", "yes", "yes", "yes"] * 30})
-fit = fairmaxent.debias(frame, "y", "sex")
-write_report(fit, sys.argv[1] + "/report.md")
-write_report(fit, sys.argv[1] + "/report.json")
-try:
-    write_report(fit, sys.argv[1] + "/report.html")
-except fairmaxent.DependencyError as problem:
-    print(problem)
-"""
-
-
-@pytest.mark.process
-def test_without_jinja2_the_other_forms_work_and_html_says_what_to_install(tmp_path):
-    call = [sys.executable, "-c", WITHOUT_JINJA, str(tmp_path)]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "pip install jinja2" in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]
 
 
 def test_the_command_writes_what_python_writes(tmp_path):

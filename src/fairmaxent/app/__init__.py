@@ -60,10 +60,12 @@ def start_session(folder: Path, data: str | None) -> Future[Session]:
     def start() -> None:
         try:
             from fairmaxent.app.session import Session
+            from fairmaxent.app.upload import warm_up
 
             session = Session(folder)
             if data is not None:
                 session.open_given(data)
+            warm_up()
             starting.set_result(session)
         except BaseException as problem:
             starting.set_exception(problem)

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals
 
 from fairmaxent.app.page_options import page_options
+from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
@@ -19,7 +20,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_frame import collect
-from fairmaxent.files.reading import TableFile
+from fairmaxent.files.reading import Remark, TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
@@ -37,6 +38,7 @@ class OpenedTable:
     title: str
     can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
     asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
+    is_upload: bool = False  # and may come from anywhere
 
     @cached_property
     def _reading_and_typed(self) -> tuple[ReadingOptions, tuple[str | None, ...]]:
@@ -53,8 +55,13 @@ class OpenedTable:
         return self._reading_and_typed[1]
 
     @cached_property
+    def _received(self) -> TableFile | None:
+        """An upload as it is read by default; None for Parquet, and for files that are no uploads."""
+        return read_upload(self.path, self.reading()) if self.is_upload else None
+
+    @cached_property
     def _scanned(self) -> TableFile | None:
-        return self.reading().scan(str(self.path))
+        return self.reading().scan(str(self.path)) if self._received is None else None
 
     @cached_property
     def _read(self) -> TableFile:
@@ -62,10 +69,17 @@ class OpenedTable:
 
     def _read_with(self, texts: Sequence[str]) -> TableFile:
         """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
-        table = self.reading().read(str(self.path), texts=texts)
-        return replace(
-            table, remarks=tuple(str(remark).replace(str(self.path), self.typed) for remark in table.remarks)
-        )
+        table = self._received
+        if table is None:
+            table = self.reading().read(str(self.path), texts=texts)
+        elif texts:
+            table = read_upload(self.path, self.reading(), texts) or table
+        return replace(table, remarks=tuple(map(self._with_name, table.remarks)))
+
+    def _with_name(self, remark: Remark) -> Remark:
+        if isinstance(remark, str):
+            return remark.replace(str(self.path), self.typed)
+        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in remark)
 
     @property
     def is_lazy(self) -> bool:

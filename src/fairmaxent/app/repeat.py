@@ -121,7 +121,7 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     """From the file to the table, and from the result to the file."""
     typed, is_lazy = scenario.table.typed, _is_lazy(scenario)
     imports = ["import polars"] if is_lazy else []
-    imports += ["from fairmaxent.cli.domain_file import read_domain"] if names.domain is not None else []
+    imports += ["from fairmaxent.cli.config import read_domain"] if names.domain is not None else []
     imports += (
         ["from fairmaxent.cli.reading_options import DomainOptions"] if is_lazy and scenario.columns_as.given else []
     )

@@ -11,7 +11,7 @@ from fairmaxent.app.looked import COLUMN_NAMES, ROLE_NAMES
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import meaningful, page_options
 from fairmaxent.cli.commands.debias import command as debias
-from fairmaxent.cli.domain_file import declared
+from fairmaxent.cli.config import declared
 from fairmaxent.cli.output_options import FilingOptions, OutputOptions
 from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions

@@ -24,6 +24,7 @@ from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.app.seen import expected, seen
 from fairmaxent.app.taking import Judging, judge, take
+from fairmaxent.app.upload import cool_down
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.progress import Progress
@@ -71,7 +72,7 @@ class Session:
     def open_uploaded(self, name: str, uploaded: Path) -> Values:
         """Open a file that the browser sent."""
         target = self._kept(name, uploaded)
-        return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name))
+        return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
 
     def open_demo(self, name: str, title: str) -> Values:
         """Open a table that comes with the package."""
@@ -94,7 +95,7 @@ class Session:
         if opened is None:
             raise InputError("open a table first")
         target = self._kept(name, uploaded)
-        control = OpenedTable(0, target, target.name, target.name, asked=opened.asked)
+        control = OpenedTable(0, target, target.name, target.name, asked=opened.asked, is_upload=True)
         shown = _control(control)  # which reads it, and refuses what is no table
         with self._lock:
             self._control = control
@@ -321,6 +322,7 @@ class Session:
         """Stop all work."""
         self.live.stop()
         self.jobs.stop_all()
+        cool_down()
 
 
 def _named(opened: OpenedTable) -> Values:

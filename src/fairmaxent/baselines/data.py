@@ -22,7 +22,6 @@ from fairmaxent.data.table import Table, tally
 from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import InfeasibleError, TargetError
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.problem import compress
 from fairmaxent.maxent.priors.rows import Rows
 
 Names = str | Sequence[str]  # of one column, or of several
@@ -48,7 +47,7 @@ class CodedData:
         opened = frames.open_frame(frame)
         domain, codes = read_domain(opened, domain, weight=None, weights=None)
         roles = Roles.of(domain, outcome, names)
-        return cls(opened, roles, compress(roles, codes), random_state)
+        return cls(opened, roles, roles.compress(codes), random_state)
 
     @property
     def blocks(self) -> Blocks:

@@ -20,8 +20,7 @@ def main() -> None:
         sys.exit(3)
     from fairmaxent.cli.exit_codes import UNREADABLE
     from fairmaxent.cli.group import group
-    from fairmaxent.cli.signals import clean_up_on_signals, end_at_once
-    from fairmaxent.cli.streams import prepare_streams
+    from fairmaxent.cli.streams import clean_up_on_signals, end_at_once, prepare_streams
 
     prepare_streams(UNREADABLE)
     clean_up_on_signals()

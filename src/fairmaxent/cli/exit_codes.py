@@ -12,10 +12,7 @@ from typing import NoReturn
 import click
 
 from fairmaxent.cli.quoting import quoted
-from fairmaxent.cli.signals import was_interrupted
-from fairmaxent.cli.streams import echo, forget_stdout
-from fairmaxent.data.frames import is_foreign
-from fairmaxent.data.levels import value_text
+from fairmaxent.cli.streams import echo, forget_stdout, was_interrupted
 from fairmaxent.errors import (
     DependencyError,
     EvidenceError,
@@ -26,6 +23,7 @@ from fairmaxent.errors import (
     SolverError,
     StorageError,
 )
+from fairmaxent.options import typed_options
 
 UNEXPECTED = 1
 USAGE = 2
@@ -76,6 +74,8 @@ def one_line(*, debug: bool) -> Iterator[None]:
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except BaseException as problem:
+        from fairmaxent.data.frames import is_foreign
+
         if not isinstance(problem, Exception) and not is_foreign(problem):
             raise  # the process ends; a panic of polars is no Exception either, but has to be said
         if was_interrupted():
@@ -113,13 +113,6 @@ def _explain(problem: BaseException) -> tuple[str, int]:
     return problem.spelled(as_typed) if isinstance(problem, FairMaxEntError) else str(problem), code
 
 
-_FLAGS = {
-    "missing": "--compare-missing",
-    "means": "--equal-means",
-    "privacy": "--epsilon",
-}  # which have a value in Python
-
-
 def as_typed(option: Option) -> str:
     """Spell an option the way it is typed on the command line.
 
@@ -136,20 +129,29 @@ def as_typed(option: Option) -> str:
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
-    name = "seed" if option.name == "random_state" else option.name.replace("_", "-")
-    if option.name in _FLAGS:
-        return _FLAGS[option.name]
-    name = "missing" if option.name == "missing_text" else name
+    flag, is_flag = _flag_of(option.name)
     if option.column is not None:
-        return f"--{name} for {option.column!r}"
-    return (
-        f"--{name}"
-        if option.value is ... or option.value is True
-        else f"--{name} {shlex.quote(_typed_value(option.value, is_bins=option.name == 'bins'))}"
-    )
+        return f"{flag} for {option.column!r}"
+    if is_flag or option.value is ... or option.value is True:
+        return flag
+    return f"{flag} {shlex.quote(_typed_value(option.value, is_bins=option.name == 'bins'))}"
+
+
+def _flag_of(name: str) -> tuple[str, bool]:
+    """How an option is typed, and whether that says its value, too: one of a record in a request is typed for it."""
+    from fairmaxent.fit.request import Request
+
+    for source in typed_options(Request):
+        if source.field.name == name and source.owner is None:
+            return source.flags[0], source.info.text == "flag"
+        if source.owner == name:
+            return source.flags[0], True
+    return f"--{name.removesuffix('_text').replace('_', '-')}", False  # missing_text: of a reader
 
 
 def _typed_value(value: object, *, is_bins: bool = False) -> str:
+    from fairmaxent.data.levels import value_text
+
     if is_bins and isinstance(value, Mapping):
         return "; ".join(f"{quoted(column)}: {', '.join(map(value_text, edges))}" for column, edges in value.items())
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The next sensible step, as a command that can be typed as it stands."""
+"""Commands that can be typed as they stand: the one that repeats a run by itself, and the next sensible step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from click.core import ParameterSource
 
 from fairmaxent.cli import option_types
 from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS, would_be_read
+from fairmaxent.cli.option_types import Value
 from fairmaxent.cli.quoting import quoted
 from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
-from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import COMPRESSED, output_format
@@ -30,6 +30,45 @@ if TYPE_CHECKING:
     from fairmaxent.files.reading import TableForm
     from fairmaxent.inspection import Inspection
     from fairmaxent.inspection.proposals import Proposal
+
+
+def resolved(ctx: click.Context, *, seed: int | None) -> str:
+    """What was typed, with the options of a config file instead of its name if they can be typed, and the seed."""
+    typed: Sequence[str] = ctx.find_root().obj or [ctx.command_path]
+    said = list(options_from(ctx, ParameterSource.DEFAULT_MAP))
+    tokens = [*typed] if None in said else [*_without_config(typed), *filter(None, said)]
+    if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
+        tokens += ["--seed", str(seed)]
+    return shlex.join(tokens)
+
+
+def _without_config(typed: Sequence[str]) -> Iterator[str]:
+    is_path = False
+    for token in typed:
+        if not is_path and token != "--config" and not token.startswith("--config="):
+            yield token
+        is_path = token == "--config"
+
+
+def options_from(
+    ctx: click.Context, source: ParameterSource, names: Collection[str] | None = None
+) -> Iterator[str | None]:
+    """Options that were given in one way, with their values as they are typed; None for one that cannot be.
+
+    ``names`` are the only ones of interest, if given.
+    """
+    for option in ctx.command.params:
+        name = option.name or ""
+        if option.expose_value and ctx.get_parameter_source(name) is source and (names is None or name in names):
+            value = ctx.params[name]
+            if value is False:
+                yield from option.secondary_opts[:1]
+            else:
+                for one in value if option.multiple else [value]:
+                    yield option.opts[0]
+                    if one is not True:
+                        yield option.type.written(one) if isinstance(option.type, Value) else str(one)
+
 
 # Options that are repeated as they were given: how the file is read, and how columns are compared.
 _READING = frozenset(field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind))

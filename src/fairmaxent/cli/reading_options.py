@@ -138,7 +138,7 @@ class DomainOptions:
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        from fairmaxent.cli.domain_file import read_domain
+        from fairmaxent.cli.config import read_domain
 
         if self.declared is None or self.given:  # which refuses both
             return None

@@ -1,4 +1,4 @@
-"""What a command shows: tables, JSON, and progress."""
+"""What a command shows: tables, JSON, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fairmaxent.data.text_table import cell_text as cell_text
 from fairmaxent.data.text_table import text_table as text_table
 from fairmaxent.document.words import counted as counted
 from fairmaxent.plain_text import json_text
+from fairmaxent.progress import Progress, silent
 
 
 def as_json(record: Any) -> str:
@@ -39,3 +40,27 @@ def step(text: str) -> Iterator[None]:
 def say(text: str, *, data_on_stdout: bool) -> None:
     """Print for people; to stderr if stdout carries the data."""
     echo(text, err=data_on_stdout)
+
+
+@contextlib.contextmanager
+def bar(text: str) -> Iterator[Progress]:
+    """Show one bar, with the stage that is going on."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    try:
+        from rich import progress as rich
+        from rich.console import Console
+    except ImportError:
+        yield silent
+        return
+    columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        text = cell_text(text)
+        task = shown.add_task(text, total=1.0)
+
+        def report(stage: str, share: float) -> None:
+            # A share of zero may last: the bar then moves without end.
+            shown.update(task, description=f"{text}: {stage}", completed=share, total=1.0 if share else None)
+
+        yield report

@@ -8,61 +8,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-BEGINNING = b"\xff\xff\xff\xff"  # of a stream
 _MARK = 0xFFFFFFFF
-_SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3  # kinds of messages
+_DICTIONARY, _RECORDS = 2, 3  # kinds of messages
 _BODY_SIZE, _KIND, _HEADER = 3, 1, 2  # fields of a message
-_LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3  # fields of a batch of records
+_LENGTH, _COMPRESSION = 0, 3  # fields of a batch of records
 _DATA = 1  # field of a dictionary: its batch of records
-
-
-@dataclass(frozen=True)
-class StreamSize:
-    """What a stream from anywhere claims to hold."""
-
-    rows: int
-    unpacked: int  # bytes that its compressed parts claim to have once they are decompressed
-    schema: tuple[bytes, int]  # metadata, and where the table of the schema is in them
-
-
-def stream_size(content: bytes) -> StreamSize:
-    """Add up what a stream claims, without decompressing anything."""
-    rows = unpacked = 0
-    schema = None
-    try:
-        for kind, metadata, header, body in _messages(content):
-            if kind == _SCHEMA:
-                schema = schema or (metadata, header)
-            if kind not in (_DICTIONARY, _RECORDS):
-                continue
-            batch = _table(metadata, header, _DATA) if kind == _DICTIONARY else header
-            rows += _number(metadata, batch, _LENGTH, "<q") if kind == _RECORDS else 0
-            if _field(metadata, batch, _COMPRESSION) is not None:
-                unpacked += sum(_unpacked(metadata, batch, body))
-    except struct.error as problem:
-        raise ValueError("a part of it points beyond its end") from problem
-    if schema is None or rows < 0:
-        raise ValueError("its columns or rows are missing")
-    return StreamSize(rows, unpacked, schema)
-
-
-def _unpacked(metadata: bytes, batch: int, body: memoryview) -> Iterator[int]:
-    """How many bytes each compressed buffer of a batch says it has: it begins with that number, or with -1 for none."""
-    at = _table(metadata, batch, _BUFFERS)
-    for number in range(struct.unpack_from("<I", metadata, at)[0]):
-        begin, size = struct.unpack_from("<qq", metadata, at + 4 + 16 * number)
-        if not (0 <= begin <= begin + size <= len(body)):
-            raise ValueError("a part of it points beyond its end")
-        if size:
-            yield max(0, struct.unpack_from("<q", body, begin)[0])
 
 
 def check_stream(content: bytes, rows: int | None) -> None:
     """Refuse a stream that does not have these rows, if known, or whose bodies are compressed or not there."""
     total = 0
-    for kind, metadata, header, _ in _messages(content):
+    for kind, metadata, header in _messages(content):
         batch = _table(metadata, header, _DATA) if kind == _DICTIONARY else header
         if kind not in (_DICTIONARY, _RECORDS):
             continue
@@ -76,8 +33,8 @@ def check_stream(content: bytes, rows: int | None) -> None:
         raise ValueError(f"a column declares {total} values instead of {rows}")
 
 
-def _messages(content: bytes) -> Iterator[tuple[int, bytes, int, memoryview]]:
-    """The kind of each message, its metadata, where its header is in them, and its body."""
+def _messages(content: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """The kind of each message, its metadata, and where its header is in them."""
     at = 0
     while at + 8 <= len(content):
         mark, size = struct.unpack_from("<II", content, at)
@@ -93,8 +50,7 @@ def _messages(content: bytes) -> Iterator[tuple[int, bytes, int, memoryview]]:
         at += 8 + size + body
         if body < 0 or at > len(content):
             raise ValueError("it declares more bytes than it has")
-        header = _table(metadata, message, _HEADER)
-        yield _number(metadata, message, _KIND, "<B"), metadata, header, memoryview(content)[at - body : at]
+        yield _number(metadata, message, _KIND, "<B"), metadata, _table(metadata, message, _HEADER)
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:

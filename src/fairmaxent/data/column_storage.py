@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -184,6 +184,35 @@ def _tagged(value: object, name: str) -> list[str]:
     if tag not in _READERS:
         raise StorageError(f"column {name!r} holds a {tag}, which cannot be stored; convert it, e.g. to text")
     return [tag, value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)]
+
+
+# ---------------------------------------------------------------- arrays of a file, checked before they are trusted
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def sound(
+    array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
+) -> NDArray[Any]:
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range.
+
+    Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
+    """
+    if array.dtype.kind != kind or array.shape != tuple(shape):
+        raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"expected numbers from {low} to {high}, found {array.min()} to {array.max()}")
+    return array.astype(np.float64, copy=False) if kind == "f" else array
+
+
+def masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return numbers that are not negative."""
+    return sound(array, "f", shape, low=0)
+
+
+def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return logarithms of numbers that may be zero."""
+    return sound(array, "f", shape, low=-np.inf)
 
 
 def nest(prefix: str, arrays: Arrays) -> Arrays:

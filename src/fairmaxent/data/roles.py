@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Positions, Reals
+from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, Table
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
@@ -73,6 +73,10 @@ class Roles:
     def blocks(self) -> Blocks:
         """Outcome, protected attributes and strata pooled as the root, the others on their own."""
         return Blocks.rooted(self.domain.sizes, self.root)
+
+    def compress(self, codes: Codes, weight: Reals | None = None) -> Table:
+        """Distinct rows of attribute codes, as block codes."""
+        return Table.compress(self.blocks.pool(codes), self.blocks.levels, weight)
 
     @property
     def root(self) -> tuple[int, ...]:

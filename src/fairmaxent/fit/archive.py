@@ -93,8 +93,7 @@ def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Ar
             _check_sizes(path, archive.infolist(), max_bytes)
             members = {member.filename: _inflated(archive, member) for member in archive.infolist()}
             header = json.loads(members[_HEADER], object_pairs_hook=_distinct_keys)
-            has_sums = isinstance(header, dict) and header.get("version") not in (1, 2)
-            if has_sums and bytes(members.pop(_SUMS, b"")) != _sums(members):
+            if isinstance(header, dict) and bytes(members.pop(_SUMS, b"")) != _sums(members):
                 raise ValueError("its SHA-256 digests do not match what it holds")
             del members[_HEADER]
             if not all(name.endswith(".npy") for name in members):  # two names could become one below

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ from fairmaxent.data.draws import check_count, quotas
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
-from fairmaxent.document.text import sections_text
+from fairmaxent.document.text import to_text
 from fairmaxent.engines.where_rows_are import divergence, tilted_rows
-from fairmaxent.errors import InputError, spelled
+from fairmaxent.errors import spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (
     Facts,
@@ -35,9 +35,11 @@ from fairmaxent.fit.facts import (
     single_groups,
     small_groups,
 )
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks
+from fairmaxent.fit.request import Request
 from fairmaxent.fit.statements import (
     RateLine,
     changed_lines,
@@ -50,8 +52,11 @@ from fairmaxent.fit.statements import (
     privacy_lines,
     rates_table,
 )
+from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
 from fairmaxent.privacy.budget import Ledger
 
@@ -96,8 +101,7 @@ class Certificate(Facts):
         lower one than the exact table.
         """
         count = check_count(n)
-        if not isinstance(confidence, float) or not 0 < confidence < 1:
-            raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, e.g. 0.95")
+        check_confidence(confidence)
         rng = np.random.default_rng(0)
         if iid:
             tables = rng.multinomial(count, self.table.ravel() / self.table.sum(), size=_DRAWS)
@@ -124,15 +128,10 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON: a number that is not finite is None."""
-        plain: dict[str, Any] = plain_json(self.values())
-        return plain
-
-    def values(self) -> dict[str, Any]:
-        """The same with the numbers as they are, for model files."""
         skipped = ("measure", "table", "estimated", "privacy")
-        values = {key: plain_json(value, exact=True) for key, value in vars(self).items() if key not in skipped}
-        ledger = None if self.privacy is None else self.privacy.to_dict()
-        return values | {"estimate": plain_json(self.estimate, exact=True), "privacy": ledger}
+        values = {key: plain_json(value) for key, value in vars(self).items() if key not in skipped}
+        ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
+        return values | {"estimate": plain_json(self.estimate), "privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -146,22 +145,22 @@ class Certificate(Facts):
             start += self.table.shape[axis]
         return tuple(result)
 
-    def sections(self) -> Iterator[list[Block]]:
+    def blocks(self) -> Iterator[Block]:
         """Everything that it states: what it costs first, then what was reached, and what to know."""
         alerts = [f"warning: {spelled(remark, str)}" for remark in cost_remarks(self)]
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        yield _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
-        yield [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
-        yield [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
-        yield decision_blocks(self.decisions)
-        yield estimate_blocks(self.estimate)
+        yield from _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
+        yield from [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
+        yield from [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
+        yield from decision_blocks(self.decisions)
+        yield from estimate_blocks(self.estimate)
         solver = (
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
         others = [spelled(remark, str) for remark in other_remarks(self)]
         hidden = [f"and {len(others) - _LINES} more warnings"] if len(others) > _LINES else []
-        yield _paragraphs([solver, *others[:_LINES], *hidden])
+        yield from _paragraphs([solver, *others[:_LINES], *hidden])
 
     @property
     def rate_lines(self) -> Iterator[RateLine]:
@@ -186,42 +185,97 @@ class Certificate(Facts):
             yield Paragraph(f"and {len(rows) - _LINES} more means")
 
     def __str__(self) -> str:
-        return sections_text(self.sections())
+        return to_text(self.blocks())
 
 
 def _paragraphs(lines: Iterable[str]) -> list[Block]:
     return [Paragraph(line) for line in lines]
 
 
-def certify(
-    problem: Problem,
-    optimum: Optimum,
-    distribution: Distribution,
-    *,
-    weighted: Counted,
-    simplices: list[Reals],
-    base: Prior,
-    base_share: float,
-    filled: Sequence[tuple[int, ...]] = (),
-    emptied: Sequence[tuple[int, ...]] = (),
-    tau: float | None = None,
-    redrawn: RedrawnValues | None = None,
-    costs: Costs | None = None,
-    decisions: Decisions | None = None,
-    left_out_columns: tuple[str, ...] = (),
-    privacy: Ledger | None = None,
-) -> Certificate:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solved:
+    """A problem and its solution: all that a certificate is made from."""
+
+    request: Request | PaperRequest
+    problem: Problem  # of the data, before relabelling
+    weighted: Counted  # the rows that the prior is made of
+    relabelled: bool
+    target: Reals  # wanted probability of each level
+    optimum: Optimum
+    distribution: Distribution
+    design: Reals | None = None  # design weights of the input rows, if both are in memory
+    emptied: tuple[str, ...] = ()  # cells with rows that cannot count
+    redrawn: RedrawnValues | None = None
+    decisions: Decisions | None = None
+    left_out_columns: tuple[str, ...] = ()
+    privacy: Ledger | None = None
+
+    @property
+    def base(self) -> Prior:
+        """The base of the prior; without one, the rows."""
+        prior = self.optimum.dual.prior
+        return prior.parts[0] if isinstance(prior, Mixture) else prior
+
+    @property
+    def base_share(self) -> float:
+        """The share C of the base."""
+        return float(self.request.base_share if isinstance(self.request, Request) else self.request.C)
+
+    @property
+    def simplices(self) -> list[Reals]:
+        """The wanted shares of each alphabet that has indicators."""
+        split = self.problem.blocks.split(self.target)
+        if isinstance(self.request, Request):
+            return split
+        return [*root_marginals(self.problem.blocks, self.target), *split[1:]]
+
+    @property
+    def tau(self) -> float | None:
+        """The τ of Algorithm 1, where the prior came from it and θ balances the groups at least as well."""
+        if isinstance(self.request, Request):
+            return None
+        return self.request.tau if self.request.prior == "w" and self.request.theta in ("b", "w") else None
+
+    @property
+    def filled(self) -> list[tuple[int, ...]]:
+        """Cells that should have a share, but that no row has; the paper's own configurations have none."""
+        if isinstance(self.request, PaperRequest):
+            return []
+        blocks = self.problem.blocks
+        (rows,) = self.weighted.tables([(0,)], blocks.levels)
+        cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(blocks.shape(0))
+        return [tuple(cell) for cell in np.argwhere(cells).tolist()]
+
+    def costs(self, *, filled: bool) -> Costs | None:
+        """What the fair table costs each group; nobody asks the paper's own configurations."""
+        if isinstance(self.request, PaperRequest):
+            return None
+        return measure_costs(
+            self.problem,
+            self.distribution,
+            weighted=self.weighted,
+            target=self.target,
+            relabelled=self.relabelled,
+            filled=filled,
+            design=self.design,
+        )
+
+
+def certify(solved: Solved) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
-    ``weighted`` are the rows that the prior is made of. ``simplices`` are the wanted shares of each alphabet that has
-    indicators. ``tau`` is the one of Algorithm 1, if the prior came from it; otherwise Theorem 4.5 is applied with the
-    ratio that the prior's table has.
+    Where τ is not known, Theorem 4.5 is applied with the ratio that the prior's table has.
     """
+    problem, optimum, distribution = solved.problem, solved.optimum, solved.distribution
+    filled = solved.filled
+    costs = solved.costs(filled=bool(filled))
     solution, roles, measure = optimum.solution, problem.roles, problem.measure
     achieved, copied = distribution.root_table, tilted_rows(distribution.tilted)
-    bound, delta = rate_bound(optimum, measure, achieved, base=base, base_share=base_share, tau=tau)
+    bound, delta = rate_bound(
+        optimum, measure, achieved, base=solved.base, base_share=solved.base_share, tau=solved.tau
+    )
     return Certificate(
-        wanted=_wanted(problem, decisions),
+        wanted=_wanted(problem, solved.decisions),
         before=measure.rates(problem.data_table),
         achieved=measure.rates(achieved),
         bound=bound,
@@ -232,10 +286,10 @@ def certify(
         method=solution.method,
         status=solution.status.value,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
-        multiplier_bound=multiplier_bound(optimum, roles, simplices),
+        multiplier_bound=multiplier_bound(optimum, roles, solved.simplices),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
         rows=problem.table.size,
-        effective_rows=weighted.worth if costs is None else costs.effective_rows,
+        effective_rows=solved.weighted.worth if costs is None else costs.effective_rows,
         small_groups=small_groups(problem),
         filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
         filled_shares=tuple(float(achieved[cell]) for cell in filled),
@@ -246,16 +300,16 @@ def certify(
         kept_missing=kept_missing(problem, achieved),
         single_groups=single_groups(problem),
         means=group_means(problem, achieved),
-        emptied_cells=tuple(roles.describe_cell(cell) for cell in emptied),
+        emptied_cells=solved.emptied,
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=roles.domain.notes,
-        left_out_columns=left_out_columns,
-        redrawn=redrawn,
-        decisions=decisions,
-        copied_share=0.0 if copied is None or privacy is not None else copied[0],
-        privacy=privacy,
+        left_out_columns=solved.left_out_columns,
+        redrawn=solved.redrawn,
+        decisions=solved.decisions,
+        copied_share=0.0 if copied is None or solved.privacy is not None else copied[0],
+        privacy=solved.privacy,
         measure=measure,
         table=achieved,
     )

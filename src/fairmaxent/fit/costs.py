@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -82,16 +81,6 @@ class Costs:
     worst_cell: GroupCost
     effective_rows: float  # of all rows together
     changed: tuple[ChangedOutcome, ...] = ()  # none: every row keeps its outcome
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Costs:
-        """Restore what ``dataclasses.asdict`` gave."""
-        return cls(
-            groups=tuple(GroupCost(**group) for group in record["groups"]),
-            worst_cell=GroupCost(**record["worst_cell"]),
-            effective_rows=record["effective_rows"],
-            changed=tuple(ChangedOutcome(**change) for change in record["changed"]),
-        )
 
 
 def measure_costs(

@@ -19,7 +19,7 @@ from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.where_rows_are import in_memory
-from fairmaxent.fit import storage
+from fairmaxent.fit import storage, verification
 from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.group_changes import group_changes, summary_frame
@@ -316,4 +316,4 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     format, if its certificate states something else than follows from what it holds, or if it would take more than
     ``max_bytes`` of memory. Nothing in the file is run.
     """
-    return Fit(**vars(storage.load(path, max_bytes=max_bytes)))
+    return Fit(**vars(verification.load(path, max_bytes=max_bytes)))

@@ -27,13 +27,14 @@ class Learned:
     table: Counted  # distinct rows as block codes
     weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
     soft: Reals | None  # π(y | x, z) of the profiles, where outcomes were relabelled
+    labels: Reals | None  # g(y | x, z): how their outcomes were split
     target: Reals  # wanted probability of each level
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain
     certificate: Certificate
     design_weights: Reals | None  # one per input row, scaled
     weight_column: frames.Column | None  # a one of the weight column's kind
-    weight_scale: WeightScale = UNSCALED  # what scaled them; files of earlier versions hold raw weights
+    weight_scale: WeightScale = UNSCALED  # what scaled them
 
     @property
     def domain(self) -> Domain:

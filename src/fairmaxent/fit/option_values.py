@@ -11,6 +11,7 @@ from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, c
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fit.target import TargetOption
 from fairmaxent.maxent.forbidden import Rule
+from fairmaxent.maxent.priors.bases import BASES
 
 RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
@@ -158,12 +159,6 @@ def check_plan(name: str, value: object, kind: type, choices: object) -> None:
 
 # ---------------------------------------------------------------- what was asked, in words; of a `Request`
 
-_BASES = {
-    "tree": "a model of the same rows that keeps the strongest relations between columns",
-    "product": "a model of the same rows that keeps only each column's own shares",
-    "uniform": "in which all combinations are equally likely",
-}
-
 
 def target_words(request: Any) -> Iterator[str]:
     """Which shares are wanted."""
@@ -216,6 +211,6 @@ def base_words(request: Any) -> Iterator[str]:
     yield "Otherwise the result is as close to the data as possible."
     if request.privacy is None:
         yield (
-            f"A share of {request.base_share:.3g} comes from the base {request.base!r}, {_BASES[request.base]}; it "
-            "makes combinations possible that no row has."
+            f"A share of {request.base_share:.3g} comes from the base {request.base!r}, "
+            f"{BASES[request.base].sentence}; it makes combinations possible that no row has."
         )

@@ -19,8 +19,7 @@ from fairmaxent.engines.reading import read_rows
 from fairmaxent.engines.where_rows_are import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.costs import measure_costs
+from fairmaxent.fit.certificate import Solved, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
@@ -158,15 +157,20 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     distribution = Distribution.of(roles.domain, optimum).detailed(
         data.positions, data.table, data.design, relabelled=soft is not None, by_cell=request.means is not None
     )
-    filled = [cell for cell in fair.filled if not labelled.empirical[cell]]
-    costs = measure_costs(
-        problem,
-        distribution,
+    solved = Solved(
+        request=request,
+        problem=problem,
         weighted=weighted,
-        target=levels,
         relabelled=soft is not None,
-        filled=bool(filled),
+        target=levels,
+        optimum=optimum,
+        distribution=distribution,
         design=data.design,
+        emptied=tuple(roles.describe_cell(cell) for cell in fair.emptied),
+        redrawn=data.redrawn,
+        decisions=relabelled.decisions,
+        left_out_columns=data.left_out,
+        privacy=data.ledger if isinstance(data, PrivateReading) else None,
     )
     return Fit(
         request=request,
@@ -175,25 +179,11 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
         table=problem.table,
         weighted=weighted,
         soft=soft,
+        labels=relabelled.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(
-            problem,
-            optimum,
-            distribution,
-            weighted=weighted,
-            simplices=blocks.split(levels),
-            base=base,
-            base_share=share,
-            filled=filled,
-            emptied=fair.emptied,
-            redrawn=data.redrawn,
-            costs=costs,
-            decisions=relabelled.decisions,
-            left_out_columns=data.left_out,
-            privacy=data.ledger if isinstance(data, PrivateReading) else None,
-        ),
+        certificate=certify(solved),
         design_weights=data.design,
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
@@ -217,10 +207,7 @@ def _known(fit: Fit, request: Request) -> Known:
     free = {name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
     if replace(request, **free) != fit.request:
         return Known(fit.soft)
-    parts = fit.weighted.collect().counts.reshape(fit.soft.shape[::-1]).T
-    total = parts.sum(axis=1, keepdims=True)
-    labels = np.divide(parts, total, out=fit.soft.copy(), where=total > 0)
-    return Known(fit.soft, labels, fit.certificate.decisions)
+    return Known(fit.soft, fit.labels, fit.certificate.decisions)
 
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:

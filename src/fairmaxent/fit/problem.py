@@ -18,13 +18,13 @@ from fairmaxent.data.arrays import Codes, Mask, Positions, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Table, tally
+from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
-from fairmaxent.fairness.weights import capped
+from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
 from fairmaxent.fit.option_values import read_rates, read_rules
 from fairmaxent.fit.plans import PaperRequest
@@ -110,8 +110,7 @@ def _refuse_other_targets(request: Request, roles: Roles) -> None:
         )
 
 
-# A cell without rows that must have mass counts as half a row.
-HALF_A_ROW = 0.5
+HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +158,12 @@ class Problem:
             representation=(representation[request.theta],),
             statistical=(1.0,),  # of Algorithm 1's weights, whatever τ (Lemma 7.2)
         )
+
+    def paper_weights(self, request: PaperRequest) -> Counted:
+        """The rows that the paper's prior is made of: those of the data, or with the weights of Algorithm 1."""
+        if request.prior == "w":
+            return reweigh(self.table, algorithm_1(self.empirical, request.tau).ravel())
+        return self.table.reweighed(np.full(self.blocks.levels[0], 1 / self.table.total))
 
     @property
     def blocks(self) -> Blocks:
@@ -216,8 +221,7 @@ class Problem:
         )
         if self.largest_weight is None:
             return fair
-        limited = capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals())
-        return replace(fair, table=limited)
+        return replace(fair, table=capped(fair.table, self.empirical, self.largest_weight, self._kept_marginals()))
 
     def relabelled_table(self) -> FairTable:
         """t(y, z) for relabelling, which changes who has an outcome, but not how much a row counts.
@@ -235,9 +239,8 @@ class Problem:
         # A row counts t(z) / e(z) times, over all the outcomes that it is split between.
         groups, data = fair.table.sum(axis=0), self.empirical.sum(axis=0)
         kept = [tuple(axis - 1 for axis in axes) for axes in self._kept_marginals() if 0 not in axes]
-        factor = np.divide(
-            capped(groups, data, self.largest_weight, kept or [()]), groups, where=groups > 0, out=groups
-        )
+        limited = capped(groups, data, self.largest_weight, kept or [()])
+        factor = np.divide(limited, groups, where=groups > 0, out=groups)
         return replace(fair, table=fair.table * factor)
 
     def _kept_marginals(self) -> list[tuple[int, ...]]:
@@ -265,8 +268,7 @@ class Problem:
         may_fill: bool,
     ) -> FairTable:
         empirical = self.empirical  # first: it refuses rules that leave no row of a level
-        if self.measure.strata:
-            self._refuse_nothing_to_compare()
+        self._refuse_nothing_to_compare()
         wanted = Wanted(
             groupings,
             representation,
@@ -341,7 +343,7 @@ class Problem:
             yield group_counts(self.measure.groups_compared(self.empirical, axes), axes, self.measure.strata)
 
     def _refuse_nothing_to_compare(self) -> None:
-        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True):
+        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
             if not (groups > 1).any():
                 columns, strata = self.roles.grouping_name(grouping), " × ".join(self.roles.strata_names)
                 raise LevelError(
@@ -396,8 +398,3 @@ class Problem:
                 f" leaves a single level, {column.labels[int(np.argmax(share))]!r}; at least two are "
                 "needed to compare. Use those rows alone, or give another level a share.",
             )
-
-
-def compress(roles: Roles, codes: Codes, weight: Reals | None = None) -> Table:
-    """Distinct rows of attribute codes, as block codes."""
-    return Table.compress(roles.blocks.pool(codes), roles.blocks.levels, weight)

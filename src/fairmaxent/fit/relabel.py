@@ -168,6 +168,7 @@ class Labelled:
     fair: FairTable
     problem: Problem
     soft: Reals | None = None  # π(y | x, z); None: rows keep their outcome
+    labels: Reals | None = None  # g(y | x, z)
     decisions: Decisions | None = None  # None: decisions were not asked for
 
 
@@ -237,7 +238,7 @@ def relabel(
 
     Each profile is as common as it was. e(y | z) is t(y | z) exactly, unless equal decisions take other means.
     """
-    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+    profiles = _profiles(problem)
     table = fair.table.reshape(root_shape(problem.blocks))
     shares = table.sum(axis=0)
     wanted = np.divide(table, shares, out=np.zeros_like(table), where=shares > 0)
@@ -266,10 +267,10 @@ def _labelled(
     problem: Problem, fair: FairTable, soft: Reals, labels: Reals, decisions: Decisions | None = None
 ) -> Labelled:
     """Put labels on the rows; if they do not keep the fair means, the fair table is the one that they have."""
-    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
     if decisions is not None and not decisions.keeps_means:
+        profiles = _profiles(problem)
         fair = replace(fair, table=_reached(fair.table, labels, profiles.mass, profiles.groups))
-    return Labelled(fair, replace(problem, table=_labelled_table(problem, profiles, labels)), soft, decisions)
+    return Labelled(fair, with_labels(problem, labels), soft, labels, decisions)
 
 
 def _reached(fair: Reals, labels: Reals, mass: Reals, groups: Labels) -> Reals:
@@ -365,16 +366,22 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
     return result
 
 
-def _labelled_table(problem: Problem, profiles: Profiles, labels: Reals) -> Table:
-    """Every profile once per outcome; what it counts is shared out by its labels."""
+def with_labels(problem: Problem, labels: Reals) -> Problem:
+    """The problem with every profile once per outcome; what it counts is shared out by its labels."""
+    profiles = _profiles(problem)
 
     def shared(per_row: Reals) -> Reals:
         return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
-    return Table(
+    table = Table(
         codes=profiles.labelled(),
         counts=np.asarray((profiles.mass * labels.T).ravel()),
         rows=shared(problem.table.collect().rows),
         squares=shared(problem.counted.collect().squares),
     )
+    return replace(problem, table=table)
+
+
+def _profiles(problem: Problem) -> Profiles:
+    return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)

@@ -14,7 +14,6 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.text_table import cell_text, text_table
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
-from fairmaxent.fit.problem import compress
 from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.metrics.group_rates import Rate, pair_text
@@ -58,7 +57,7 @@ class Cost:
 
 def cost(roles: Roles, codes: Codes) -> Cost:
     """Estimate what fitting these rows takes."""
-    distinct = len(compress(roles, codes).codes)
+    distinct = len(roles.compress(codes).codes)
     blocks = roles.blocks
     features = sum(blocks.levels)
     cells, pairs = codes.shape[0] * codes.shape[1], features**2

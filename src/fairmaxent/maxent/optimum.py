@@ -125,7 +125,7 @@ def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Descr
     used: NDArray[np.bool_] = program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
     if not used.any():
         raise _infeasible_rows(values, features, levels, describe)
-    return Rows.weighted(prior.blocks, prior.codes[used], np.exp(prior.log_weights[used]))
+    return prior.only(used)
 
 
 def _infeasible_rows(values: Reals, features: Features, levels: Reals, describe: Describe) -> InfeasibleError:

@@ -9,7 +9,6 @@ so it is what is spent; ε and δ are what is promised.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -180,17 +179,3 @@ class Ledger:
             "public": list(self.public),
             "spent": [{**vars(look), "rho": look.rho} for look in self.spent],
         }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Ledger:
-        """Restore what `to_dict` gave; refuse a ledger that spends more than it promises, or that adds up wrongly."""
-        ledger = cls(
-            Privacy(epsilon=record["epsilon"], delta=record["delta"]),
-            tuple(Spent(**{key: value for key, value in look.items() if key != "rho"}) for look in record["spent"]),
-            tuple(record["public"]),
-        )
-        if ledger.to_dict() != dict(record):
-            raise ValueError("the ledger of the privacy budget does not add up")
-        if not ledger.spent or ledger.rho > ledger.privacy.rho:
-            raise ValueError("the ledger spends more than the privacy budget")
-        return ledger

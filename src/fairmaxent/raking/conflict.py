@@ -35,6 +35,7 @@ def smallest_miss(problem: RakingProblem, levels: NDArray[np.intp] | None = None
     from scipy.sparse import eye_array, hstack, vstack
 
     sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
+    low, high = problem.bounds.low, problem.bounds.high
     counted = np.arange(len(problem.wanted)) if levels is None else levels
     unit = eye_array(len(counted), format="csr")
     every = hstack([sums[counted], unit, -unit], format="csr")
@@ -43,7 +44,7 @@ def smallest_miss(problem: RakingProblem, levels: NDArray[np.intp] | None = None
         np.concatenate([np.zeros(len(masses)), np.ones(2 * len(counted))]),
         A_eq=vstack([every, total], format="csr"),
         b_eq=np.append(problem.wanted[counted], 1.0),
-        bounds=[*_ranges(problem, masses), *[(0, None)] * (2 * len(counted))],
+        bounds=[*((low * mass, high * mass) for mass in masses), *[(0, None)] * (2 * len(counted))],
         method="highs",
         options=_TIGHT,
     )
@@ -59,18 +60,17 @@ def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
     (by κ), and the distance of each from its bounds counts only up to 1.
     """
     from scipy.optimize import linprog
-    from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
 
     sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
     bounds, cells = problem.bounds, len(masses)
     above = math.isfinite(bounds.high)
     unit, zero = eye_array(cells, format="csr"), csr_array((cells, cells))
     meet = hstack([sums, csr_array((sums.shape[0], 2 * cells)), -csr_array(problem.wanted[:, None])], format="csr")
-    low = hstack([-unit, unit, zero, csr_array(bounds.low * masses[:, None])], format="csr")
-    limits = [low]
+    limits = [hstack([-unit, unit, zero, csr_array(bounds.low * masses[:, None])], format="csr")]
     if above:
         limits.append(hstack([unit, zero, unit, -csr_array(bounds.high * masses[:, None])], format="csr"))
-    scaled = vstack(limits, format="csr") @ diags_array(np.ones(3 * cells + 1))
+    scaled = vstack(limits, format="csr")
     program = linprog(
         np.concatenate([np.zeros(cells), -np.ones(2 * cells), [0.0]]),
         A_eq=meet,
@@ -96,11 +96,6 @@ def _incidence(problem: RakingProblem) -> Any:
     codes = problem.codes[kept] + np.array([part.start for part in problem.blocks.slices])
     cells = np.repeat(np.arange(len(codes)), codes.shape[1])
     return csr_array((np.ones(codes.size), (codes.ravel(), cells)), shape=(len(problem.wanted), len(codes)))
-
-
-def _ranges(problem: RakingProblem, masses: Reals) -> list[tuple[float, float | None]]:
-    low, high = problem.bounds.low, problem.bounds.high
-    return [(low * mass, high * mass if math.isfinite(high) else None) for mass in masses]
 
 
 # Sets of margins to check before one is called the smallest; a set from which none can be left out is taken otherwise.

@@ -52,15 +52,15 @@ class KnownMargin:
 # ---------------------------------------------------------------- reading
 
 
-def read_margins(margins: Any, known: Sequence[str]) -> tuple[KnownMargin, ...]:
-    """Read margins as a mapping, as a tidy table, or as several of them; ``known`` are the columns of the data."""
-    result = tuple(_collected(_entries(margins, known)))
+def read_margins(margins: Any, names: Sequence[str]) -> tuple[KnownMargin, ...]:
+    """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are the columns of the data."""
+    result = tuple(_collected(_entries(margins, names)))
     if not result:
         raise TargetError(f"no margin was given; pass at least one, e.g. {_EXAMPLE}")
     for margin in result:
         for name in margin.columns:
-            if name not in known:
-                raise ColumnError(f"a margin is about {name!r}, which is not a column; {did_you_mean(name, known)}")
+            if name not in names:
+                raise ColumnError(f"a margin is about {name!r}, which is not a column; {did_you_mean(name, names)}")
         if len(set(margin.columns)) < len(margin.columns):
             raise ColumnError(f"the margin {margin.name} names a column twice; name each once")
     return result
@@ -69,16 +69,16 @@ def read_margins(margins: Any, known: Sequence[str]) -> tuple[KnownMargin, ...]:
 _Entry = tuple[tuple[str, ...], Level, float]
 
 
-def _entries(margins: Any, known: Sequence[str]) -> Iterator[_Entry]:
+def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
     """Every known number, with its columns and levels."""
     if isinstance(margins, Mapping):
         for columns, values in margins.items():
             yield from _of_mapping(_column_names(columns), values)
     elif isinstance(margins, list | tuple):
         for part in margins:
-            yield from _entries(part, known)
+            yield from _entries(part, names)
     else:
-        yield from _of_table(_opened(margins), known)
+        yield from _of_table(_opened(margins), names)
 
 
 def _column_names(columns: Any) -> tuple[str, ...]:
@@ -108,14 +108,14 @@ def _opened(table: Any) -> nw.DataFrame[Any]:
         raise TargetError(f"cannot read the margins ({problem}); pass a mapping, e.g. {_EXAMPLE}, or a table") from None
 
 
-def _of_table(table: nw.DataFrame[Any], known: Sequence[str]) -> Iterator[_Entry]:
+def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry]:
     """Each line holds one number: beside the names of its columns and their levels, or under the columns themselves."""
     if VALUE not in table.columns:
         raise TargetError(
             f"the table of margins has no column {VALUE!r}; it needs one with the shares or totals, beside either "
             "'columns' and 'level', or the columns of the data themselves"
         )
-    named = next((name for name in COLUMNS if name in table.columns and name not in known), None)
+    named = next((name for name in COLUMNS if name in table.columns and name not in names), None)
     others = [name for name in table.columns if name not in (VALUE, named)]
     if named is None and not others:
         raise TargetError(f"the table of margins has only the column {VALUE!r}; add the columns that it is about")
@@ -125,43 +125,42 @@ def _of_table(table: nw.DataFrame[Any], known: Sequence[str]) -> Iterator[_Entry
             columns = tuple(name for name, level in zip(others, levels, strict=True) if not frames.is_missing(level))
             levels = [level for level in levels if not frames.is_missing(level)]
         else:
-            columns = _split(row[named], known)
-            levels = _without_rest(columns, levels)
+            columns = _split(row[named], names)
+            levels, rest = levels[: len(columns)], levels[len(columns) :]
+            if len(levels) < len(columns) or not all(map(frames.is_missing, rest)):
+                raise TargetError(
+                    f"the margin of {' × '.join(columns)} needs {len(columns)} level(s) in each line of the table of "
+                    "margins"
+                )
         if not columns:
             raise TargetError("the table of margins has a line without a column and its level; complete or remove it")
         yield columns, tuple(levels), _number(columns, levels, row[VALUE])
 
 
-def _split(text: Any, known: Sequence[str]) -> tuple[str, ...]:
+def _split(text: Any, names: Sequence[str]) -> tuple[str, ...]:
     """Read ``sex`` or ``sex, age_band``; a column may have a comma in its name."""
     if frames.is_missing(text):
         return ()
-    if text in known:
+    if text in names:
         return (text,)
     mark = "×" if "×" in str(text) else ","
     return tuple(part.strip() for part in str(text).split(mark))
 
 
-def _without_rest(columns: tuple[str, ...], levels: list[Any]) -> list[Any]:
-    """Leave out the cells behind the last level, which are empty."""
-    rest = levels[len(columns) :]
-    if len(levels) < len(columns) or not all(map(frames.is_missing, rest)):
-        raise TargetError(
-            f"the margin of {' × '.join(columns)} needs {len(columns)} level(s) in each line of the table of margins"
-        )
-    return levels[: len(columns)]
-
-
 def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
-    number = None if isinstance(value, bool | str) else value
     try:
-        number = float(number)  # type: ignore[arg-type]
+        number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number <= _LARGEST:
-        what = ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
-        raise TargetError(f"the margin of {what} is {shown(value)}; give a finite number that is not negative")
+        raise TargetError(
+            f"the margin of {_named(columns, levels)} is {shown(value)}; give a finite number that is not negative"
+        )
     return number
+
+
+def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
+    return ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
 
 
 def _collected(entries: Iterable[_Entry]) -> Iterator[KnownMargin]:
@@ -171,8 +170,7 @@ def _collected(entries: Iterable[_Entry]) -> Iterator[KnownMargin]:
         values = margins.setdefault(columns, {})
         key = tuple(None if frames.is_missing(level) else level for level in levels)
         if key in values:
-            what = ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
-            raise TargetError(f"the margins hold {what} twice; give one number")
+            raise TargetError(f"the margins hold {_named(columns, levels)} twice; give one number")
         values[key] = value
     for columns, values in margins.items():
         yield KnownMargin(columns, values)

@@ -12,10 +12,9 @@ from fairmaxent.cli.config import config_option
 from fairmaxent.cli.debias_result import good_outcome_notes
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import CONFIG
-from fairmaxent.cli.next_step import next_step, outputs
+from fairmaxent.cli.next_step import next_step, options_from, outputs
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.output_options import json_field
-from fairmaxent.cli.progress import bar
 from fairmaxent.cli.reading_options import (
     DomainOptions,
     ReadingOptions,
@@ -23,10 +22,9 @@ from fairmaxent.cli.reading_options import (
     domain_options,
     reading_options,
 )
-from fairmaxent.cli.repeat_command import options_from
 from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json, cell_text
+from fairmaxent.cli.text import as_json, bar, cell_text
 from fairmaxent.fit.plans import Relabel
 from fairmaxent.options import option
 

@@ -11,7 +11,7 @@ import click
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.debias_result import Result, after_debias, result_record, result_text
 from fairmaxent.cli.inputs import unchanged
-from fairmaxent.cli.next_step import NEXT, next_step
+from fairmaxent.cli.next_step import NEXT, next_step, resolved
 from fairmaxent.cli.options import SectionedCommand
 from fairmaxent.cli.output_options import FilingOptions, OutputOptions, filing_options, output_options
 from fairmaxent.cli.reading_options import (
@@ -22,7 +22,6 @@ from fairmaxent.cli.reading_options import (
     reading_options,
     source_of,
 )
-from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.text import as_json, say, step
 from fairmaxent.files.reading import STANDARD
@@ -162,7 +161,7 @@ def _streamed(
     """Fit a table that stays on disk, and write what is asked for in pieces."""
     from fairmaxent.cli.before_after import measure, measure_data
     from fairmaxent.cli.debias_result import with_outlook
-    from fairmaxent.cli.progress import bar
+    from fairmaxent.cli.text import bar
 
     roles = roles.checked(source, data)
     wanted = wanted.in_form(source)
@@ -191,8 +190,8 @@ def _distributed(
 ) -> Result:
     """Fit a table on a Dask cluster, whose workers write what is asked for."""
     from fairmaxent.cli.before_after import measure, measure_data
-    from fairmaxent.cli.progress import bar
     from fairmaxent.cli.scheduler import connected, open_parquet, write_parts
+    from fairmaxent.cli.text import bar
     from fairmaxent.files.write import Staging
 
     saved = [] if wanted.model is None else [wanted.model]

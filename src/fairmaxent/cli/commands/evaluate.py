@@ -14,11 +14,10 @@ from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.next_step import next_step, outputs
 from fairmaxent.cli.options import SectionedCommand, taking
 from fairmaxent.cli.output_options import json_field
-from fairmaxent.cli.progress import bar
 from fairmaxent.cli.reading_options import ReadingOptions, columns_to_drop, reading_options
 from fairmaxent.cli.request_options import RoleOptions
 from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json, step
+from fairmaxent.cli.text import as_json, bar, step
 from fairmaxent.data.levels import value_text
 from fairmaxent.options import option
 

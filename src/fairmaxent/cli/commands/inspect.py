@@ -140,7 +140,7 @@ def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspecti
 
 def domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
     """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
-    from fairmaxent.cli.domain_file import domain_text
+    from fairmaxent.cli.config import domain_text
     from fairmaxent.data.domain import Domain
 
     named = [name for name in (roles.outcome, *roles.protected) if name]

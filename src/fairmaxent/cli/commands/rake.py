@@ -13,7 +13,7 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.inputs import refuse_overwriting
-from fairmaxent.cli.next_step import next_step
+from fairmaxent.cli.next_step import next_step, resolved
 from fairmaxent.cli.options import SectionedCommand, taking
 from fairmaxent.cli.output_options import (
     REPORT_HELP,
@@ -35,7 +35,6 @@ from fairmaxent.cli.reading_options import (
     reading_options,
     source_of,
 )
-from fairmaxent.cli.repeat_command import resolved
 from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
 from fairmaxent.errors import spelled
 from fairmaxent.options import option

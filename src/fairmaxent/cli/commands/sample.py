@@ -63,8 +63,8 @@ def command(model: str, wanted: SampleOptions) -> None:
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
     from fairmaxent.cli.formulas import domain_columns, formula_notes
-    from fairmaxent.cli.progress import bar
     from fairmaxent.cli.streaming import write_drawn
+    from fairmaxent.cli.text import bar
     from fairmaxent.files.formats import output_format as check_format
     from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load

@@ -41,6 +41,6 @@ def command(model: str, wanted: VerifyOptions) -> None:
         command = ["fairmaxent", "sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
         text.say(f"\n{next_step('draw rows from it', command)}", data_on_stdout=False)
         return
-    record = {name: getattr(verified, name) for name in ("sha256", "version", "has_digests", "holds", "unverified")}
+    record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
     rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
     text.say(text.as_json({"model": model, "verified": True} | record | rates), data_on_stdout=False)

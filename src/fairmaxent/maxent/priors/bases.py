@@ -1,15 +1,17 @@
-"""Bases of full support: uniform, product and tree."""
+"""Bases of full support: uniform, product and tree; a new one is a class of its own and an entry here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.column_storage import Arrays
 from fairmaxent.data.table import Counted
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.priors.product import Product
@@ -18,6 +20,27 @@ from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.maxent.priors.tree_learning import learn_tree, spanning_parents
 
 BaseKind = Literal["uniform", "product", "tree"]
+
+
+@dataclass(frozen=True)
+class Base:
+    """One kind of base: how it is made, stored and named."""
+
+    build: Callable[[Ingredients], Prior]
+    pack: Callable[[Any], Arrays]
+    unpack: Callable[[Blocks, Arrays], Prior]
+    sentence: str  # what the rows are mixed with
+
+
+@dataclass(frozen=True, eq=False)
+class Ingredients:
+    """What a base is made from."""
+
+    blocks: Blocks
+    counted: Counted  # the distinct rows with how many rows each stands for
+    weighted: Counted  # the same with their fair weights w
+    root: Reals  # the distribution wanted for the root block
+    rules: Sequence[Rule] = ()
 
 
 def build_base(
@@ -29,18 +52,43 @@ def build_base(
     root: Reals,
     rules: Sequence[Rule] = (),
 ) -> Prior:
-    """Build a base of full support on everything that is not forbidden.
+    """Build a base of full support on everything that is not forbidden; the options are those of `Ingredients`."""
+    return BASES[kind].build(Ingredients(blocks, counted, weighted, root, rules))
 
-    ``counted`` are the distinct rows with how many rows each stands for, ``weighted`` the same with their fair weights
-    w, and ``root`` is the distribution wanted for the root block.
-    """
-    if kind == "uniform":
-        return _independent(blocks, np.ones(blocks.width), rules)
-    if kind == "product":
-        levels = np.concatenate(weighted.tables([(block,) for block in range(len(blocks.levels))], blocks.levels))
-        levels[blocks.slices[0]] = root
-        return _independent(blocks, levels, rules)
-    return learn_tree(blocks, counted, weighted, root=root, rules=rules)
+
+def _build_uniform(given: Ingredients) -> Prior:
+    return _independent(given.blocks, np.ones(given.blocks.width), given.rules)
+
+
+def _build_product(given: Ingredients) -> Prior:
+    blocks = given.blocks
+    levels = np.concatenate(given.weighted.tables([(block,) for block in range(len(blocks.levels))], blocks.levels))
+    levels[blocks.slices[0]] = given.root
+    return _independent(blocks, levels, given.rules)
+
+
+def _build_tree(given: Ingredients) -> Prior:
+    return learn_tree(given.blocks, given.counted, given.weighted, root=given.root, rules=given.rules)
+
+
+def _pack(base: Product | Tree) -> Arrays:
+    return base.pack()
+
+
+def _unpack(blocks: Blocks, arrays: Arrays) -> Prior:
+    """Rules make a tree of a product."""
+    return (Tree if "parents" in arrays else Product).unpack(blocks, arrays)
+
+
+BASES: dict[BaseKind, Base] = {
+    "uniform": Base(_build_uniform, _pack, _unpack, "in which all combinations are equally likely"),
+    "product": Base(
+        _build_product, _pack, _unpack, "a model of the same rows that keeps only each column's own shares"
+    ),
+    "tree": Base(
+        _build_tree, _pack, _unpack, "a model of the same rows that keeps the strongest relations between columns"
+    ),
+}
 
 
 def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.column_storage import Arrays, logarithms
 from fairmaxent.data.draws import Choice
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.protocol import Drawn
@@ -29,6 +30,15 @@ class Product:
         with np.errstate(divide="ignore"):
             parts = [np.log(part / part.sum()) for part in blocks.split(levels)]
         return cls(blocks, np.concatenate(parts))
+
+    def pack(self) -> Arrays:
+        """Return arrays from which `unpack` restores the product."""
+        return {"log_levels": self.log_levels}
+
+    @classmethod
+    def unpack(cls, blocks: Blocks, arrays: Arrays) -> Product:
+        """Restore what `pack` gave, after checking it."""
+        return cls(blocks, logarithms(arrays["log_levels"], blocks.width))
 
     def tilt(self, potentials: Reals) -> TiltedProduct:
         """Tilt by one potential per level."""

@@ -46,6 +46,10 @@ class Rows:
         """Take the counts of distinct rows as their weights."""
         return cls.weighted(blocks, table.codes, table.counts)
 
+    def only(self, used: NDArray[np.bool_]) -> Rows:
+        """Keep some of the rows."""
+        return Rows.weighted(self.blocks, self.codes[used], np.exp(self.log_weights[used]))
+
     def tilt(self, potentials: Reals) -> TiltedRows:
         """Tilt by one potential per level."""
         log_partition, weights = softmax(self.log_weights + self.scores(potentials))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.column_storage import Arrays, logarithms, sound
 from fairmaxent.data.draws import Choice
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn
@@ -42,6 +43,25 @@ class Tree:
         tree = cls(blocks, tuple(parents), log_root, logs)
         excess = tree.tilt(np.zeros(blocks.width)).log_partition
         return cls(blocks, tree.parents, log_root - excess, logs)
+
+    def pack(self) -> Arrays:
+        """Return arrays from which `unpack` restores the tree."""
+        tables = {str(number): table for number, table in enumerate(self.log_tables)}
+        return {"parents": np.array(self.parents, dtype=np.int64), "root": self.log_root, **tables}
+
+    @classmethod
+    def unpack(cls, blocks: Blocks, arrays: Arrays) -> Tree:
+        """Restore what `pack` gave, after checking it."""
+        root, *sizes = blocks.levels
+        parents = sound(arrays["parents"], "i", (len(sizes),), low=0, high=len(sizes)).tolist()
+        shapes = [
+            (root, blocks.levels[above] if above else 1, size) for above, size in zip(parents, sizes, strict=True)
+        ]
+        tables = tuple(logarithms(arrays[str(number)], *shape) for number, shape in enumerate(shapes))
+        tree = cls(blocks, tuple(parents), logarithms(arrays["root"], root), tables)
+        if len(tree.order) != len(parents):
+            raise ValueError("the tree has a cycle")
+        return tree
 
     def tilt(self, potentials: Reals) -> TiltedTree:
         """Tilt by one potential per level: sum-product towards the root, in log space, for all its levels at once."""

@@ -1,0 +1,99 @@
+"""Uploads are read by a child process: whatever it does, the app answers."""
+
+import random
+
+import polars as pl
+import pytest
+
+from clifiles import biased_table
+from fairmaxent.app import upload
+from fairmaxent.app.upload import read_upload
+from fairmaxent.errors import ColumnError, LimitError, StorageError
+from fairmaxent.files.formats import read_table
+from fairmaxent.files.reading import Reading
+from fairmaxent.files.write import write_table
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def put(tmp_path):
+    def put(content, name="table.csv"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return put
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "arrow", "jsonl", "csv.gz"])
+def test_a_child_reads_the_same_table(suffix, tmp_path):
+    path = tmp_path / f"table.{suffix}"
+    write_table(biased_table(), path)
+    own, child = read_table(path), read_upload(path, Reading())
+    assert child.frame.equals(own.frame)
+    assert child.frame.schema == own.frame.schema
+    assert (child.remarks, child.form) == (own.remarks, own.form)
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_options_notes_and_errors_go_through(put):
+    path = put(b"Staff\n\na;b\n01/02/2020;NA\n03/04/2020;5\nTotal;2\n")
+    how = Reading(delimiter=";", missing=["5"], skip_last=1, date_order="dmy")
+    assert read_upload(path, how).remarks == read_table(path, how).remarks
+    assert read_upload(path, Reading()).remarks == read_table(path).remarks
+    assert read_upload(path, Reading(skip_last=1), ["b"]).frame["b"].to_list() == [None, "5"]
+    with pytest.raises(ColumnError) as said:
+        read_upload(put(b"a,a\n1,2\n"), Reading())
+    with pytest.raises(ColumnError) as own:
+        read_table(put(b"a,a\n1,2\n"))
+    assert said.value.spelled(repr) == own.value.spelled(repr)
+
+
+def test_parquet_stays_where_it_is_if_it_can_be_read(tmp_path, put):
+    biased_table().write_parquet(tmp_path / "table.parquet")
+    assert read_upload(tmp_path / "table.parquet", Reading()) is None
+    content = (tmp_path / "table.parquet").read_bytes()
+    with pytest.raises(StorageError, match="cannot read"):
+        read_upload(put(content[:40] + bytes(400) + content[440:], "damaged.parquet"), Reading())
+
+
+DIES = "import os, sys; sys.stdin.read(); os.abort()"
+WAITS = "import sys, time; sys.stdin.read(); time.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    ("program", "seconds", "problem", "says"),
+    [
+        (DIES, 60, StorageError, r"^table\.csv could not be read: reading it ended without an answer"),
+        (WAITS, 1, LimitError, r"^reading table\.csv took longer than 1 seconds, and was stopped"),
+    ],
+)
+def test_a_child_that_dies_or_takes_too_long_is_an_error(program, seconds, problem, says, put, monkeypatch):
+    monkeypatch.setattr(upload, "COMMAND", ["-c", program])
+    path = put(b"a,b\n1,2\n")
+    with pytest.raises(problem, match=says):
+        read_upload(path, Reading(), seconds=seconds)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_child_that_takes_too_much_memory_is_an_error(tmp_path):
+    pytest.importorskip("resource")
+    path = tmp_path / "table.arrow"  # a few kilobytes that stand for gigabytes
+    pl.select(a=pl.repeat(random.Random(0).random(), 200_000_000)).write_ipc(path, compression="zstd")
+    assert path.stat().st_size < 10_000_000
+    with pytest.raises((StorageError, LimitError), match="memory"):
+        read_upload(path, Reading(), memory=2**30)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_child_that_waits_reads_the_next_file_and_another_takes_its_place(put):
+    path = put(b"a,b\n1,2\n")
+    try:
+        upload.warm_up()
+        (first,) = upload._spare
+        assert read_upload(path, Reading()).frame.rows() == [(1, 2)]
+        assert first.returncode == 0
+        assert upload._spare not in ([], [first])
+    finally:
+        upload.cool_down()
+    assert upload._spare == []
