@@ -113,7 +113,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --config both.toml", 2, ("--representation-rate", "--target", "'sex'")),
     Case(f"debias good.csv {OUT} --within job=", 2, ("is not a list of columns",)),
     Case(f"compare good.csv {R} --weight weight", 2, ("--weight",)),
-    Case(f"compare good.csv {R} --also job=cook", 2, ("leave out --also",)),
+    Case(f"compare good.csv {R} --also job=cook", 3, ("leave out --also",)),
     Case(f"compare good.csv {R} --folds 1", 2, ("folds",)),
     # data and options that cannot be used
     Case(f"debias empty.csv {OUT}", 3, ("empty.csv is empty",)),
