@@ -18,7 +18,7 @@ FAVOURED = [*ROLES, "--favourable", ">50K"]
 
 
 def sr(frame, **options):
-    return float(fairmaxent.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+    return float(fairmaxent.metrics.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
 
 
 # ---------------------------------------------------------------- the same as in Python

@@ -105,7 +105,7 @@ def test_every_library_is_told_the_same():
 def test_design_weights_count():
     table = biased_table()
     found = inspect(table, "income", "sex", weight="weight")
-    expected = fairmaxent.representation_rate(table, "sex", weight="weight")
+    expected = fairmaxent.metrics.representation_rate(table, "sex", weight="weight")
     assert found.groupings[0].representation.value == expected.value
     assert "weight" not in [column.name for column in found.columns]
     equal = inspect(table.with_columns(w=pl.lit(2.0)), "income", "sex", weight="w").proxies

@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def sr(frame, **options):
-    return float(fairmaxent.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+    return float(fairmaxent.metrics.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
 
 
 def reported(path="report.json"):

@@ -17,6 +17,8 @@ import fairmaxent
 from clifiles import ROLES, biased_table, run
 from fairmaxent import InputError, Relabel, StorageError, statistical_rate
 from fairmaxent.document.words import factor, percent
+from fairmaxent.errors import StorageError
+from fairmaxent.metrics import statistical_rate
 from fairmaxent.report import build_report, write_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.source import filed

@@ -215,12 +215,12 @@ def test_the_same_arguments_give_the_same_bytes(fit, tmp_path, suffix):
 
 @pytest.mark.parametrize("path", ["report.docx", "report", 7])
 def test_a_path_of_no_known_form_is_refused_before_any_work(path):
-    with pytest.raises(fairmaxent.StorageError, match=r"\.html|report\.html"):
+    with pytest.raises(fairmaxent.errors.StorageError, match=r"\.html|report\.html"):
         write_report(None, path)
 
 
 def test_a_place_that_cannot_be_written_is_refused(fit, tmp_path):
-    with pytest.raises(fairmaxent.StorageError, match="cannot write"):
+    with pytest.raises(fairmaxent.errors.StorageError, match="cannot write"):
         write_report(fit, tmp_path / "none" / "report.json", trade_off=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -280,7 +280,7 @@ def test_the_command_writes_what_python_writes(tmp_path):
     write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
     again = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
-    assert isinstance(again.exception, fairmaxent.StorageError)
+    assert isinstance(again.exception, fairmaxent.errors.StorageError)
     forced = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"])
     assert forced.exit_code == 0
     assert len(list(tmp_path.iterdir())) == 4

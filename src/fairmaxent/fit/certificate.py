@@ -14,7 +14,7 @@ from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
-from fairmaxent.engines.where_rows_are import divergence, tilted_rows
+from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
@@ -135,9 +135,7 @@ class Certificate(Facts):
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
-        """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        if not self.outcome_shares:
-            return ()
+        """The outcomes that the statistical rate compares, before and after."""
         # The levels of the other outcomes come after those of the first.
         result, start = [], 0
         for axis, levels in ((0, self.measure.favourable), *self.measure.others):
