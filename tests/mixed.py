@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from fairmaxent.data.domain import Domain
+
 ROWS = 400
 WORDS = ["low", "mid", "high"]
 RANKS = ["none", *WORDS]
@@ -99,3 +101,9 @@ def same_tables(left, right):
 
 def generator(seed=7):
     return np.random.default_rng(seed)
+
+
+def infer_and_encode(table, **options):
+    """The domain of a table, and the table in its codes."""
+    domain = Domain.infer(table, **options)
+    return domain, domain.encode(table)

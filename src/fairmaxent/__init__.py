@@ -63,41 +63,6 @@ _HOMES = {
     "verify": "fairmaxent.fit.verification",
 }
 
-# Until the tests of every wing name the homes.
-_TEMPORARY = {
-    "ColumnError": "fairmaxent.errors",
-    "ConflictError": "fairmaxent.errors",
-    "DependencyError": "fairmaxent.errors",
-    "EvidenceError": "fairmaxent.errors",
-    "ForbiddenError": "fairmaxent.errors",
-    "LevelError": "fairmaxent.errors",
-    "LimitError": "fairmaxent.errors",
-    "RateError": "fairmaxent.errors",
-    "SolverError": "fairmaxent.errors",
-    "StorageError": "fairmaxent.errors",
-    "TargetError": "fairmaxent.errors",
-    "WeightError": "fairmaxent.errors",
-    "calibration": "fairmaxent.metrics",
-    "conditional_demographic_disparity": "fairmaxent.metrics",
-    "equal_opportunity": "fairmaxent.metrics",
-    "equalised_odds": "fairmaxent.metrics",
-    "FairScorer": "fairmaxent.metrics",
-    "fair_scorer": "fairmaxent.metrics",
-    "representation_rate": "fairmaxent.metrics",
-    "statistical_rate": "fairmaxent.metrics",
-    "Attribute": "fairmaxent.data.attribute",
-    "Certificate": "fairmaxent.fit.certificate",
-    "Distribution": "fairmaxent.fit.distribution",
-    "Evaluation": "fairmaxent.evaluation.evaluation",
-    "Fit": "fairmaxent.fit.fit",
-    "Ledger": "fairmaxent.privacy.budget",
-    "Raking": "fairmaxent.raking.raking",
-    "RakingCertificate": "fairmaxent.raking.certificate",
-    "Uncertainty": "fairmaxent.fit.uncertainty",
-    "Verification": "fairmaxent.fit.verification",
-    "max_memory": "fairmaxent.data.limits",
-}
-
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
@@ -106,8 +71,6 @@ def __getattr__(name: str) -> Any:
         found: Any = importlib.import_module("importlib.metadata").version("fairmaxent")
     elif name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
-    elif name in _TEMPORARY:
-        return getattr(importlib.import_module(_TEMPORARY[name]), name)
     else:
         raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")
     globals()[name] = found  # the next look finds it at once

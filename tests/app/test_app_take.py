@@ -235,7 +235,7 @@ def test_a_download_is_never_a_page(client):
 def test_the_report_is_also_a_pdf(client, tmp_path):
     try:
         find_browser()
-    except fairmaxent.DependencyError as problem:
+    except fairmaxent.errors.DependencyError as problem:
         pytest.skip(str(problem))
     state, _ = opened(client)
     answer = client.fit(state, representation_rate=None, pdf=True)

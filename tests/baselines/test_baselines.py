@@ -38,8 +38,8 @@ def biased(groups=(2,), outcomes=2, seed=0, rows=500):
 
 def joint_rates(result, columns):
     joint = {"groups": "joint"}
-    statistical = fairmaxent.statistical_rate(result, "y", columns, **joint)
-    return float(fairmaxent.representation_rate(result, columns, **joint)), float(statistical)
+    statistical = fairmaxent.metrics.statistical_rate(result, "y", columns, **joint)
+    return float(fairmaxent.metrics.representation_rate(result, columns, **joint)), float(statistical)
 
 
 # ---------------------------------------------------------------- weights
@@ -106,7 +106,7 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
     by_rows = counted(frame, result.weights()).groupby(names)["probability"].sum()
     exact = result.marginal(names).set_index(names)["probability"]
     assert exact[exact > 0].sort_index().to_dict() == pytest.approx(by_rows.to_dict())
-    weighted = fairmaxent.statistical_rate(frame, "y", columns, weight=result.weights(), groups="joint")
+    weighted = fairmaxent.metrics.statistical_rate(frame, "y", columns, weight=result.weights(), groups="joint")
     assert joint_rates(result, columns)[1] == pytest.approx(float(weighted))
 
 
@@ -264,7 +264,7 @@ def test_shares_that_mean_nothing_are_refused(shares, message):
 
 def test_shares_of_joint_groups_need_a_value_of_each_column():
     frame, columns = biased((2, 2))
-    with pytest.raises(fairmaxent.TargetError, match=r"one value of each protected column: \(z0, z1\)"):
+    with pytest.raises(fairmaxent.errors.TargetError, match=r"one value of each protected column: \(z0, z1\)"):
         baselines.king_zeng(frame, "y", columns, shares={"g0": 1.0})
 
 
@@ -272,7 +272,7 @@ def test_shares_of_joint_groups_need_a_value_of_each_column():
 def test_what_cannot_be_read_is_refused_alike(method):
     frame, _ = biased()
     for outcome, protected in (("yy", "z0"), ("y", "zz"), ("y", "y"), ("y", []), (None, "z0")):
-        with pytest.raises(fairmaxent.ColumnError):
+        with pytest.raises(fairmaxent.errors.ColumnError):
             method(frame, outcome, protected)
     with pytest.raises(fairmaxent.InputError, match="random_state"):
         method(frame, "y", "z0", random_state=-1)

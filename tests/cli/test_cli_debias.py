@@ -33,7 +33,7 @@ def run(*args, typed_in=None):
 
 
 def sr(frame, **options):
-    return float(fairmaxent.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+    return float(fairmaxent.metrics.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
 
 
 # ---------------------------------------------------------------- the same as in Python

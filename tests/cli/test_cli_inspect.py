@@ -14,8 +14,9 @@ from sklearn.metrics import mutual_info_score
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
-from fairmaxent import ColumnError, debias
+from fairmaxent import debias
 from fairmaxent.cli.group import group
+from fairmaxent.errors import ColumnError
 from fairmaxent.files.formats import read_table
 from fairmaxent.inspection import inspect
 from fairmaxent.inspection.hints import predicted_share
@@ -106,7 +107,7 @@ def test_every_library_is_told_the_same():
 def test_design_weights_count():
     table = biased_table()
     found = inspect(table, "income", "sex", weight="weight")
-    expected = fairmaxent.representation_rate(table, "sex", weight="weight")
+    expected = fairmaxent.metrics.representation_rate(table, "sex", weight="weight")
     assert found.groupings[0].representation.value == expected.value
     assert "weight" not in [column.name for column in found.columns]
     equal = inspect(table.with_columns(w=pl.lit(2.0)), "income", "sex", weight="w").proxies

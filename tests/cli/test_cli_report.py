@@ -37,7 +37,7 @@ def run(*args):
 
 
 def sr(frame, **options):
-    return float(fairmaxent.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+    return float(fairmaxent.metrics.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
 
 
 def reported(path="report.json"):

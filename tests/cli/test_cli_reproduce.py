@@ -83,7 +83,7 @@ def test_tables_figures_and_page(small_plan, tmp_path):
 
 def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else True)
-    with pytest.raises(fairmaxent.DependencyError, match=r"needs matplotlib; pip install matplotlib$"):
+    with pytest.raises(fairmaxent.errors.DependencyError, match=r"needs matplotlib; pip install matplotlib$"):
         reproduce.reproduce(tmp_path / "out", quick=True)
     assert not (tmp_path / "out").exists()
 

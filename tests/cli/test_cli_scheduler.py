@@ -11,9 +11,10 @@ from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
 from clifiles import ROLES, biased_table
-from fairmaxent import InputError, StorageError
+from fairmaxent import InputError
 from fairmaxent.cli.group import group
 from fairmaxent.engines.cluster_tasks import results
+from fairmaxent.errors import StorageError
 
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x", "tcp://", ""])

@@ -17,24 +17,24 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
-from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, raw_columns, same_tables, schema
+from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
 
 # ---------------------------------------------------------------- there and back
 
 
 def test_decode_keeps_columns_order_dtypes_and_categories(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     assert schema(domain.decode(codes, rng=generator())) == schema(table)
 
 
 def test_encoding_what_was_decoded_gives_the_codes_again(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     assert np.array_equal(domain.encode(domain.decode(codes, rng=generator())), codes)
     assert np.array_equal(domain.encode(table), codes)
 
 
 def test_columns_coded_by_value_come_back_equal(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     decoded = domain.decode(codes, rng=generator())
     by_value = [attribute.name for attribute in domain.attributes if attribute.is_value_coded]
     assert by_value == [name for name in domain.names if name not in (*BINNED, LUMPED)]
@@ -44,7 +44,7 @@ def test_columns_coded_by_value_come_back_equal(table):
 def test_one_pass_gives_levels_and_the_position_of_every_raw_value(table):
     opened = frames.open_frame(table)
     domain, learned = Domain.learn_rows(table, ColumnOptions(opened.columns))
-    assert np.array_equal(learned.codes, Domain.learn(table)[1])
+    assert np.array_equal(learned.codes, infer_and_encode(table)[1])
     assert {domain.names[index] for index in learned.positions} == {*BINNED, LUMPED}
     for index, positions in learned.positions.items():
         attribute = domain.attributes[index]
@@ -72,7 +72,7 @@ def test_a_number_never_seen_in_its_bin_has_a_level_but_no_position():
 
 
 def test_a_stored_domain_decodes_the_same_table_for_the_same_seed(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     record, arrays = domain.to_storage()
     restored = Domain.from_storage(json.loads(json.dumps(record)), arrays)
     assert same_tables(restored.decode(codes, rng=generator()), domain.decode(codes, rng=generator()))
@@ -86,7 +86,7 @@ def test_a_stored_domain_decodes_the_same_table_for_the_same_seed(table):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_three_libraries_give_the_same_codes_labels_and_notes(seed):
-    learned = [Domain.learn(make(seed)) for make in TABLES.values()]
+    learned = [infer_and_encode(make(seed)) for make in TABLES.values()]
     first, codes = learned[0]
     for domain, other_codes in learned[1:]:
         assert np.array_equal(other_codes, codes)
@@ -97,7 +97,7 @@ def test_the_three_libraries_give_the_same_codes_labels_and_notes(seed):
 
 @pytest.mark.parametrize("other", TABLES)
 def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(table, other):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     again = TABLES[other]()
     assert np.array_equal(
         domain.encode(again.select(list(reversed(domain.names))) if other != "pandas" else again), codes
@@ -105,11 +105,11 @@ def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(t
 
 
 def test_codes_are_small_unsigned_and_in_fortran_order(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     assert codes.dtype == np.uint8
     assert codes.flags.f_contiguous
     assert codes.shape == (ROWS, len(domain.names))
-    wide = Domain.learn(pl.DataFrame({"x": [str(i) for i in range(300)]}), max_levels=300)[1]
+    wide = infer_and_encode(pl.DataFrame({"x": [str(i) for i in range(300)]}), max_levels=300)[1]
     assert wide.dtype == np.uint16
 
 
@@ -125,12 +125,12 @@ def test_any_small_table_survives_the_round_trip(rows, bins):
     table = pl.DataFrame(
         {"w": words, "n": numbers, "t": truths}, schema={"w": pl.String, "n": pl.Float64, "t": pl.Boolean}
     )
-    domain, codes = Domain.learn(table, bins=bins, max_levels=3)
+    domain, codes = infer_and_encode(table, bins=bins, max_levels=3)
     assert all(len(set(attribute.labels)) == attribute.size for attribute in domain.attributes)
     decoded = domain.decode(codes, rng=generator())
     assert decoded.schema == table.schema
     assert np.array_equal(domain.encode(decoded), codes)
-    other_codes = Domain.learn(table.to_pandas(), bins=bins, max_levels=3)[1]
+    other_codes = infer_and_encode(table.to_pandas(), bins=bins, max_levels=3)[1]
     assert np.array_equal(other_codes, codes)
 
 
@@ -149,7 +149,8 @@ table = pl.DataFrame({{
     "word": rng.choice([f"w{{i}}" for i in range(90)], 500), "number": rng.normal(size=500),
     "kind": pl.Series(rng.choice(["a", "b"], 500), dtype=pl.Categorical), "day": pl.Series(range(500)).cast(pl.Date),
 }})
-domain, codes = Domain.learn(table)
+domain = Domain.infer(table)
+codes = domain.encode(table)
 record, arrays = domain.to_storage()
 decoded = Domain.from_storage(json.loads(json.dumps(record)), arrays).decode(codes, rng=np.random.default_rng(1))
 assert decoded.schema == table.schema
@@ -218,7 +219,7 @@ def test_an_unknown_level_names_column_and_value(table, name, value, words):
 
 
 def test_scores_are_the_mean_raw_values_of_the_levels(table):
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     ages, levels = np.array(raw_columns()["age"]), codes[:, domain.index("age")]
     expected = [ages[levels == level].mean() for level in range(domain.attribute("age").size)]
     assert domain.attribute("age").scores() == pytest.approx(expected)
@@ -237,7 +238,7 @@ def test_decoding_a_bin_draws_its_values_as_often_as_they_were_seen():
 
 def test_draws_are_one_array_per_column_that_needs_them():
     table = pl.DataFrame({"value": ["a", "b"] * 50, "bin": range(100)})
-    domain, codes = Domain.learn(table)
+    domain, codes = infer_and_encode(table)
     rng, twin = generator(), generator()
     domain.decode(codes, rng=rng)
     twin.random(100)

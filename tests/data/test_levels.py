@@ -10,7 +10,7 @@ import pytest
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import _equal_weight_bins
 from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
-from mixed import generator
+from mixed import generator, infer_and_encode
 
 
 def test_kinds_follow_the_dtypes(table):
@@ -65,7 +65,7 @@ def test_values_next_to_no_weight_share_the_bins_between_those_that_have_some(le
 def test_bins_have_about_equal_weight_whatever_stands_alone():
     rng = np.random.default_rng(0)
     numbers = np.where(rng.random(10_000) < 0.4, 0.0, rng.normal(size=10_000))
-    domain, codes = Domain.learn(pl.DataFrame({"x": numbers}), bins=10)
+    domain, codes = infer_and_encode(pl.DataFrame({"x": numbers}), bins=10)
     counts = np.bincount(codes[:, 0])
     (zero,) = np.flatnonzero(counts > 2_000)
     assert domain.attributes[0].labels[zero] == "0"
@@ -83,7 +83,7 @@ def test_a_number_with_few_values_has_one_level_per_value_and_refuses_new_ones()
 
 def test_edges_are_honoured_and_values_outside_join_the_outermost_bins():
     table = pl.DataFrame({"age": [17, 18, 40, 64, 65, 99]})
-    domain, codes = Domain.learn(table, bins={"age": [18, 30, 65, 90]})
+    domain, codes = infer_and_encode(table, bins={"age": [18, 30, 65, 90]})
     assert domain.attribute("age").labels == ("< 30", "[30, 65)", "≥ 65")
     assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
     assert domain.attribute("age").level(5) == domain.attribute("age").level("< 30") == 0
@@ -117,7 +117,7 @@ def test_rows_outside_the_edges_are_counted_with_their_weight():
 
 
 def test_a_bin_without_values_is_joined_to_its_neighbour_with_a_note():
-    domain, codes = Domain.learn(pl.DataFrame({"age": [20, 70]}), bins={"age": [0, 10, 30, 50, 90]})
+    domain, codes = infer_and_encode(pl.DataFrame({"age": [20, 70]}), bins={"age": [0, 10, 30, 50, 90]})
     assert domain.attribute("age").labels == ("[0, 50)", "[50, 90]")
     assert codes[:, 0].tolist() == [0, 1]
     assert "2 of its bins had no values and were merged with a neighbour" in domain.notes[0]
@@ -126,7 +126,7 @@ def test_a_bin_without_values_is_joined_to_its_neighbour_with_a_note():
 def test_date_edges_may_be_dates():
     days = [dt.date(2020, 1, 1), dt.date(2020, 6, 1)]
     edges = [dt.date(2020, 1, 1), dt.date(2020, 3, 1), dt.date(2021, 1, 1)]
-    domain, codes = Domain.learn(pl.DataFrame({"d": days}), bins={"d": edges})
+    domain, codes = infer_and_encode(pl.DataFrame({"d": days}), bins={"d": edges})
     assert codes[:, 0].tolist() == [0, 1]
     assert domain.attribute("d").labels == ("[2020-01-01, 2020-03-01)", "[2020-03-01, 2021-01-01]")
 
@@ -160,7 +160,7 @@ def test_integers_may_be_read_as_categories_and_are_lumped_too():
 
 def test_a_declared_order_fixes_the_levels():
     table = pd.DataFrame({"size": ["S", "L", "M", None]})
-    domain, codes = Domain.learn(table, order={"size": ["S", "M", "L"]})
+    domain, codes = infer_and_encode(table, order={"size": ["S", "M", "L"]})
     assert domain.attribute("size").kind == "ordered"
     assert domain.attribute("size").labels == ("S", "M", "L", "missing")
     assert codes[:, 0].tolist() == [0, 2, 1, 3]
@@ -191,7 +191,7 @@ def test_constant_and_identifier_like_columns_are_named(table):
 
 
 def test_a_column_of_missing_values_only_has_one_level():
-    domain, codes = Domain.learn(pl.DataFrame({"x": [None, None], "y": pl.Series([None, None], dtype=pl.Int64)}))
+    domain, codes = infer_and_encode(pl.DataFrame({"x": [None, None], "y": pl.Series([None, None], dtype=pl.Int64)}))
     assert [attribute.labels for attribute in domain.attributes] == [("missing",), ("missing",)]
     assert domain.decode(codes, rng=generator())["x"].to_list() == [None, None]
 
@@ -208,7 +208,9 @@ def test_design_weights_count_in_bins_lumping_and_draws():
 
 
 def test_a_level_without_weight_can_still_be_decoded():
-    domain, codes = Domain.learn(pl.DataFrame({"w": ["a", "b", "c"]}), max_levels=2, weight=np.array([1.0, 0.0, 0.0]))
+    domain, codes = infer_and_encode(
+        pl.DataFrame({"w": ["a", "b", "c"]}), max_levels=2, weight=np.array([1.0, 0.0, 0.0])
+    )
     assert codes[:, 0].tolist() == [0, 1, 1]
     drawn = domain.decode(np.ones((1_000, 1), dtype=np.uint8), rng=generator())["w"].to_list()
     assert drawn.count("b") / 1_000 == pytest.approx(0.5, abs=0.05)

@@ -23,9 +23,11 @@ import numpy as np
 import pytest
 
 import realdata
-from fairmaxent import Domain, InputError, StorageError, datasets, paper, representation_rate, statistical_rate
+from fairmaxent import Domain, InputError, datasets, paper
 from fairmaxent.datasets import DatasetName, compas, dataset
 from fairmaxent.datasets.dataset import Library
+from fairmaxent.errors import StorageError
+from fairmaxent.metrics import representation_rate, statistical_rate
 
 SHIPPED = {
     "adult": (48842, 15),

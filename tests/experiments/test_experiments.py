@@ -299,7 +299,7 @@ def test_curves_have_the_paper_s_shape(dataset, monkeypatch):
     if dataset == "compas-large":
         large_data(monkeypatch)
     means = curve_means(dataset, (0.0, 0.5, 1.0))
-    raw = fairmaxent.representation_rate(data.load(dataset).fold(0)[0], "sex").value
+    raw = fairmaxent.metrics.representation_rate(data.load(dataset).fold(0)[0], "sex").value
     distance = "correlation_distance" if dataset == "compas-large" else "kl_exact"
     for theta in ("d", "b", "w"):
         fair, unfair = means.loc["w", theta], means.loc["d", theta]

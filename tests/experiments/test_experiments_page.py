@@ -92,8 +92,8 @@ def published_number(dataset, protected, method, metric, column="authors_code"):
 @pytest.mark.parametrize(("name", "protected"), TABLE_2_BLOCKS[:3])
 def test_raw_rates_of_the_authors_code_are_those_of_the_data(name, protected):
     data = fairmaxent.datasets.load(name)
-    statistical = fairmaxent.statistical_rate(data.frame, data.outcome, protected, favourable=data.favourable)
-    representation = fairmaxent.representation_rate(data.frame, protected)
+    statistical = fairmaxent.metrics.statistical_rate(data.frame, data.outcome, protected, favourable=data.favourable)
+    representation = fairmaxent.metrics.representation_rate(data.frame, protected)
     assert published_number(name, protected, "raw", "data_sr") == pytest.approx(float(statistical), abs=6e-5)
     assert published_number(name, protected, "raw", "data_rr") == pytest.approx(float(representation), abs=6e-5)
 
@@ -278,7 +278,7 @@ def test_figures_of_data_that_were_not_run_are_left_out():
 def test_figures_are_written_whole_or_not_at_all(drawings, tmp_path, monkeypatch):
     chosen = [drawings["compas-large-tree"]]
     monkeypatch.setattr(figures, "draw_figures", lambda table, curves: chosen)
-    with pytest.raises(fairmaxent.StorageError, match="cannot write"):
+    with pytest.raises(fairmaxent.errors.StorageError, match="cannot write"):
         figures.write_figures(None, None, tmp_path / "missing")
     written = figures.write_figures(None, None, tmp_path)
     starts = {path.name: path.read_bytes()[:4] for path in tmp_path.iterdir()}
@@ -395,7 +395,7 @@ def test_page_leaves_out_what_was_not_run_and_is_written_whole(tmp_path, monkeyp
     before = path.read_bytes()
     with pytest.raises(KeyError):
         page.write_page(path, table, None, times.drop(columns="dataset"), settings={})
-    with pytest.raises(fairmaxent.StorageError, match="cannot write"):
+    with pytest.raises(fairmaxent.errors.StorageError, match="cannot write"):
         page.write_page(tmp_path / "missing" / "index.html", table, None, times, settings={})
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == before

@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from clifiles import ROLES, biased_table
-from fairmaxent import FairMaxEntError, LimitError, StorageError, max_memory
+from fairmaxent import FairMaxEntError
 from fairmaxent.cli.group import group
-from fairmaxent.data.limits import FREELY_INFLATED, MOST_COLUMNS
+from fairmaxent.data.limits import FREELY_INFLATED, MOST_COLUMNS, max_memory
+from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Reading, read_content

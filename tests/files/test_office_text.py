@@ -7,8 +7,9 @@ import gzip
 import polars as pl
 import pytest
 
-from fairmaxent import InputError, StorageError
+from fairmaxent import InputError
 from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import write_table

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from clifiles import biased_table, listing
-from fairmaxent import ColumnError, InputError, StorageError, debias
+from fairmaxent import InputError, debias
+from fairmaxent.errors import ColumnError, StorageError
 from fairmaxent.files.formats import as_polars, output_format, read_table
 from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import Staging, write_table

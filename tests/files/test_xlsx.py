@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from clifiles import listing
-from fairmaxent import InputError, LimitError, StorageError, max_memory
+from fairmaxent import InputError
+from fairmaxent.data.limits import max_memory
+from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import write_table

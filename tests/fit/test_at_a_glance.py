@@ -66,7 +66,7 @@ def test_a_summary_is_what_a_group_by_gives(frame, fit):
 def test_its_intervals_are_those_of_the_metric(frame, groups):
     weighted = frame.assign(w=np.random.default_rng(1).uniform(0.5, 3, len(frame)))
     fit = debias(weighted, "y", ["z0", "z1"], groups=groups, weight="w")
-    rate = fairmaxent.statistical_rate(weighted, "y", ["z0", "z1"], groups=groups, weight="w", confidence=0.9)
+    rate = fairmaxent.metrics.statistical_rate(weighted, "y", ["z0", "z1"], groups=groups, weight="w", confidence=0.9)
     expected = {(group.columns, group.group, group.outcome): (group.rate, *group.interval) for group in rate.groups}
     for line in fit.summary(confidence=0.9).to_dict("records"):
         shown = (line["rate_before"], line["rate_before_low"], line["rate_before_high"])
@@ -222,7 +222,7 @@ def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
 
 def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(fairmaxent.DependencyError, match="pip install matplotlib"):
+    with pytest.raises(fairmaxent.errors.DependencyError, match="pip install matplotlib"):
         fit.plot()
 
 

@@ -14,22 +14,17 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
-from fairmaxent import (
+from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, debias, paper
+from fairmaxent.errors import (
     ColumnError,
-    Domain,
     EvidenceError,
-    FairMaxEntError,
     ForbiddenError,
-    InfeasibleError,
-    InputError,
     LevelError,
     RateError,
     TargetError,
     WeightError,
-    debias,
-    paper,
+    did_you_mean,
 )
-from fairmaxent.errors import did_you_mean
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 ROWS = 120

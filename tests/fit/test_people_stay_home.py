@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent import ColumnError, Domain, LevelError, StorageError, debias
+from fairmaxent import Domain, debias
 from fairmaxent.cli.group import group
+from fairmaxent.errors import ColumnError, LevelError, StorageError
 from fairmaxent.report import write_report
 
 ROWS = 300

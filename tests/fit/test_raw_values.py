@@ -228,7 +228,7 @@ def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
     with zipfile.ZipFile(tmp_path / "model.fme", "w") as archive:
         for member, content in (members | {name: changed.getvalue()}).items():
             archive.writestr(member, content)
-    with pytest.raises(fairmaxent.StorageError, match="damaged"):
+    with pytest.raises(fairmaxent.errors.StorageError, match="damaged"):
         fairmaxent.load(tmp_path / "model.fme")
 
 

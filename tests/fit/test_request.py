@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import fairmaxent
-from fairmaxent import ColumnError, Estimate, ForbiddenError, InputError, RateError, Relabel, debias
+from fairmaxent import Estimate, InputError, Relabel, debias
+from fairmaxent.errors import ColumnError, ForbiddenError, RateError
 from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request

@@ -106,7 +106,7 @@ def test_weights_and_drawn_rows_have_them_too():
         weighed = frame.assign(p=weights)
         assert worst_ratio(weighed, outcome, "z") == pytest.approx(1, abs=1e-9)
     drawn = fit.sample(30_000, random_state=0)
-    assert fairmaxent.statistical_rate(drawn, "grade", "z").value > 0.97
+    assert fairmaxent.metrics.statistical_rate(drawn, "grade", "z").value > 0.97
     assert list(drawn.columns) == list(frame.columns)
 
 

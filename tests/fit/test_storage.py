@@ -23,7 +23,8 @@ import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from fairmaxent import Estimate, InfeasibleError, Relabel, StorageError, debias, load, paper
+from fairmaxent import Estimate, InfeasibleError, Relabel, debias, load, paper
+from fairmaxent.errors import StorageError
 from fairmaxent.fit.archive import read_archive
 from fairmaxent.fit.storage import FORMAT, VERSION
 

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fairmaxent import Domain, StorageError, debias, load
+from fairmaxent import Domain, debias, load
+from fairmaxent.errors import StorageError
 from fairmaxent.fit.stored_columns import labels_fit
 
 ROWS = 300

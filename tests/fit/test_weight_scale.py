@@ -105,11 +105,11 @@ def test_metrics_inspection_and_domain(scale):
     chance = np.random.default_rng(0).random(len(plain))
     decided = np.where(chance > 0.5, "high", "low")
     calls = [
-        lambda rows: fairmaxent.representation_rate(rows, ["sex", "race"], weight="w"),
-        lambda rows: fairmaxent.representation_rate(rows, "race", weight=rows["w"].to_numpy()),
-        lambda rows: fairmaxent.statistical_rate(rows, "pay", ["sex", "race"], weight="w"),
-        lambda rows: fairmaxent.equal_opportunity(rows, "pay", decided, "sex", favourable="high", weight="w"),
-        lambda rows: fairmaxent.calibration(rows, "pay", chance, "sex", favourable="high", weight="w"),
+        lambda rows: fairmaxent.metrics.representation_rate(rows, ["sex", "race"], weight="w"),
+        lambda rows: fairmaxent.metrics.representation_rate(rows, "race", weight=rows["w"].to_numpy()),
+        lambda rows: fairmaxent.metrics.statistical_rate(rows, "pay", ["sex", "race"], weight="w"),
+        lambda rows: fairmaxent.metrics.equal_opportunity(rows, "pay", decided, "sex", favourable="high", weight="w"),
+        lambda rows: fairmaxent.metrics.calibration(rows, "pay", chance, "sex", favourable="high", weight="w"),
         lambda rows: inspect(rows, "pay", ["sex", "race"], weight="w"),
     ]
     for call in calls:
@@ -175,7 +175,7 @@ def test_added_rows_count_one_beside_the_raw_weights():
     assert (abs(mass - fair * mass.sum()) < 2.5).all()  # one row, and what rounding the old weights leaves
     made = deliver(fit, fit.top_up(), mode="top-up", iid=False, seed=None)
     np.testing.assert_allclose(made.table.ravel(), mass / mass.sum(), atol=1e-12)
-    with pytest.raises(fairmaxent.WeightError, match=r"1e\+200 on average"):
+    with pytest.raises(fairmaxent.errors.WeightError, match=r"1e\+200 on average"):
         fitted(scaled(survey(), "1e200")).top_up()
 
 

@@ -142,7 +142,7 @@ def test_weights_and_drawn_rows_have_the_rates_too():
         spread = compared.T.groupby(level=0).agg(lambda group: group.max() - group.min())
         assert spread.to_numpy().max() < 1e-9
     drawn = fit.sample(20_000, random_state=0)
-    rates = fairmaxent.statistical_rate(drawn, "y", "z", within="s", favourable="y1")
+    rates = fairmaxent.metrics.statistical_rate(drawn, "y", "z", within="s", favourable="y1")
     assert rates.value > 0.9
 
 
@@ -205,7 +205,7 @@ def test_missing_strata_stay_as_they_are_unless_they_are_compared():
 def test_a_column_of_numbers_is_divided_into_bins():
     frame = decisions()
     fit = fairmaxent.debias(frame, "decision", "group", within="age", estimate=None)
-    rate = fairmaxent.statistical_rate(
+    rate = fairmaxent.metrics.statistical_rate(
         frame, "decision", "group", within="age", domain=fit.domain, weight=fit.weights()
     )
     assert rate.value == pytest.approx(1, abs=1e-9)
@@ -339,7 +339,7 @@ def test_storage_summary_uncertainty_and_intervals(tmp_path):
         fit.certificate.before["statistical_rate"]["group within label"], abs=1e-12
     )
     low, high = fit.certificate.interval(5000)["statistical_rate"]["group within label"]
-    drawn = fairmaxent.statistical_rate(
+    drawn = fairmaxent.metrics.statistical_rate(
         fit.sample(5000, random_state=3), "decision", "group", favourable="taken", within="label"
     )
     assert low - 1e-9 <= drawn.value <= high + 1e-9
@@ -383,7 +383,7 @@ def test_the_estimator_takes_names_and_positions():
     for within in ("label", ["label"], 2, [2], {"label": None}):
         estimator = fairmaxent.FairMaxEnt("group", within=within, estimate=None).fit(features, outcome)
         assert np.abs(estimator.sample_weight_ - expected).max() < 1e-9
-    with pytest.raises(fairmaxent.ColumnError, match="within is column 9"):
+    with pytest.raises(fairmaxent.errors.ColumnError, match="within is column 9"):
         fairmaxent.FairMaxEnt("group", within=9).fit(features, outcome)
 
 
@@ -410,5 +410,5 @@ def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():
             before, after = rates(1.0, label), rates(fit.weights(), label)
             assert before.max() / before.min() > 1.5
             assert after.max() / after.min() - 1 < 1e-9
-        exact = fairmaxent.statistical_rate(fit, "score_text", "race", favourable="High", within=within)
+        exact = fairmaxent.metrics.statistical_rate(fit, "score_text", "race", favourable="High", within=within)
         assert exact.value == pytest.approx(1, abs=1e-9)

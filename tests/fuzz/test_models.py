@@ -12,7 +12,8 @@ from call_ends import soon
 from command_ends import run
 
 import fairmaxent
-from fairmaxent import Estimate, Privacy, Relabel, StorageError, debias
+from fairmaxent import Estimate, Privacy, Relabel, debias
+from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
 from model_mutants import flipped, members_of, mutant
 from model_use import use

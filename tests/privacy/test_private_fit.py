@@ -14,19 +14,8 @@ import polars
 import pytest
 
 import fairmaxent
-from fairmaxent import (
-    ColumnError,
-    DependencyError,
-    Domain,
-    FairMaxEntError,
-    InfeasibleError,
-    InputError,
-    LevelError,
-    Privacy,
-    StorageError,
-    debias,
-    load,
-)
+from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, Privacy, debias, load
+from fairmaxent.errors import ColumnError, DependencyError, LevelError, StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import measurements as mechanisms
 from quiet import DOMAIN, LEVELS, Deaf, Seeded, Silence, people

@@ -149,7 +149,7 @@ def test_missing_values_may_have_a_share_of_their_own():
 
 
 def test_a_column_without_values_has_no_margin():
-    with pytest.raises(fairmaxent.LevelError, match="no row has a value in sex"):
+    with pytest.raises(fairmaxent.errors.LevelError, match="no row has a value in sex"):
         fairmaxent.rake(FRAME.with_columns(sex=pl.lit(None, pl.String)), {"sex": SEX})
 
 
@@ -199,7 +199,7 @@ def test_weights_that_make_no_sense_are_refused(weight):
 
 
 def test_a_column_of_weights_has_no_margin():
-    with pytest.raises(fairmaxent.ColumnError, match="cannot have a margin"):
+    with pytest.raises(fairmaxent.errors.ColumnError, match="cannot have a margin"):
         fairmaxent.rake(FRAME, {"children": {0: 0.5, 1: 0.3, 2: 0.2}}, weight="children")
 
 
@@ -213,6 +213,6 @@ def test_what_a_hostile_level_holds_is_shown_as_an_escape():
 @pytest.mark.parametrize("margins", [{"sex": {"F": 0.5, "M": 0.6}}, {"sex": {"F": 0.4, "M": 0.5}}])
 def test_shares_that_do_not_add_up_are_not_taken_for_totals(margins):
     """Otherwise the shares that somebody typed would silently become others."""
-    with pytest.raises(fairmaxent.TargetError, match="shares must add up to 1"):
+    with pytest.raises(fairmaxent.errors.TargetError, match="shares must add up to 1"):
         weights(margins)
     assert weights({"sex": {"F": 1, "M": 1}}).sum() == pytest.approx(2)

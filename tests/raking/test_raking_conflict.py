@@ -20,7 +20,7 @@ def check(problem):
         raking = fairmaxent.rake(problem.frame, problem.margins, weight="design", bounds=problem.bounds)
         assert raking.certificate.largest_error <= 1e-9
         return 0
-    with pytest.raises(fairmaxent.ConflictError) as caught:
+    with pytest.raises(fairmaxent.errors.ConflictError) as caught:
         fairmaxent.rake(problem.frame, problem.margins, weight="design", bounds=problem.bounds)
     named = caught.value.margins
     assert set(named) <= set(problem.margins)
@@ -53,7 +53,7 @@ def test_the_smallest_set_is_named_in_a_thousand_problems():
 def test_the_message_names_margins_levels_and_what_to_do():
     frame = pl.DataFrame({"sex": ["F", "F", "M", "M"], "job": ["nurse", "none", "none", "none"]})
     margins = {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}
-    with pytest.raises(fairmaxent.ConflictError) as caught:
+    with pytest.raises(fairmaxent.errors.ConflictError) as caught:
         fairmaxent.rake(frame, margins)
     problem = caught.value
     assert problem.margins == (("sex",), ("job",))
@@ -67,7 +67,9 @@ def test_the_message_names_margins_levels_and_what_to_do():
 
 def test_a_level_that_no_row_has_is_named():
     frame = pl.DataFrame({"sex": ["F", "M"]})
-    with pytest.raises(fairmaxent.ConflictError, match=r"sex = X should have a share of 0\.1, but no row") as caught:
+    with pytest.raises(
+        fairmaxent.errors.ConflictError, match=r"sex = X should have a share of 0\.1, but no row"
+    ) as caught:
         fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.4, "X": 0.1}})
     assert caught.value.levels == ("sex = X",)
 
@@ -80,13 +82,15 @@ def test_a_level_that_no_row_has_may_be_wanted_at_zero():
 
 def test_a_factor_beyond_the_bounds_is_named():
     frame = pl.DataFrame({"sex": ["F"] + ["M"] * 9})
-    with pytest.raises(fairmaxent.ConflictError, match=r"a factor of 5, and the largest allowed is 3 \(bounds\)"):
+    with pytest.raises(
+        fairmaxent.errors.ConflictError, match=r"a factor of 5, and the largest allowed is 3 \(bounds\)"
+    ):
         fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}, bounds=(0.3, 3))
 
 
 def test_one_row_of_weight_zero_is_no_row():
     frame = pl.DataFrame({"sex": ["F", "M", "M"], "design": [0.0, 1.0, 1.0]})
-    with pytest.raises(fairmaxent.ConflictError, match="no row with weight"):
+    with pytest.raises(fairmaxent.errors.ConflictError, match="no row with weight"):
         fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}, weight="design")
 
 

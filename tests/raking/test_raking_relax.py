@@ -60,7 +60,7 @@ def test_margins_that_must_be_met_are_still_checked():
         "job": {"nurse": 0.4, "none": 0.6},
         "age": {"y": 0.5, "o": 0.5},
     }
-    with pytest.raises(fairmaxent.ConflictError) as caught:
+    with pytest.raises(fairmaxent.errors.ConflictError) as caught:
         fairmaxent.rake(frame, margins, relax="age")
     assert caught.value.margins == (("sex",), ("job",))
 

@@ -75,5 +75,5 @@ def test_a_report_says_if_margins_were_missed(tmp_path):
 
 @pytest.mark.parametrize("path", ["report.txt", 3])
 def test_other_forms_are_refused(path):
-    with pytest.raises(fairmaxent.StorageError):
+    with pytest.raises(fairmaxent.errors.StorageError):
         write_raking_report(raking(), path)

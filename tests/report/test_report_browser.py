@@ -18,7 +18,8 @@ import pytest
 
 import fairmaxent
 from appserver import axe_core
-from fairmaxent import DependencyError, Estimate, Relabel
+from fairmaxent import Estimate, Relabel
+from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, browser, build_report
 from fairmaxent.report.first_page import first_page

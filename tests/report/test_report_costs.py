@@ -16,8 +16,8 @@ from fairmaxent.document import Table
 from fairmaxent.document.words import percent
 from fairmaxent.fit import certificate
 from fairmaxent.report import build_report
-from fairmaxent.report.first_page import COSTS_UNKNOWN, state, verdict
 from fairmaxent.report.sections import report_document
+from fairmaxent.report.sentences import COSTS_UNKNOWN, state, verdict
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 

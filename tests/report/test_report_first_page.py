@@ -16,10 +16,12 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, biased_table
-from fairmaxent import InputError, Relabel, StorageError, statistical_rate
+from fairmaxent import InputError, Relabel
 from fairmaxent.cli.group import group
 from fairmaxent.document.words import factor, percent
+from fairmaxent.errors import StorageError
 from fairmaxent.fit import certificate
+from fairmaxent.metrics import statistical_rate
 from fairmaxent.report import build_report, write_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.source import filed

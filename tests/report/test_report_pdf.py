@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, biased_table
-from fairmaxent import DependencyError, StorageError
 from fairmaxent.cli.group import group
+from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.fit import certificate
 from fairmaxent.report import browser, write_report
 

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
-from fairmaxent import ColumnError, InputError, debias
+from fairmaxent import InputError, debias
 from fairmaxent.cli.group import group
+from fairmaxent.errors import ColumnError
 from fairmaxent.files import formats as files
 from fairmaxent.fit import certificate
 from fairmaxent.report.delivered import DrawnBatches, deliver

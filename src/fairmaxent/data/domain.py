@@ -55,11 +55,23 @@ class Domain:
         max_levels: int = MAX_LEVELS,
         weight: NDArray[np.floating] | None = None,
     ) -> Domain:
-        """Learn the domain of a table; the options are those of `learn`."""
-        learned = cls.learn(
-            frame, kinds=kinds, bins=bins, order=order, features=features, max_levels=max_levels, weight=weight
-        )
-        return learned[0]
+        """Learn the domain of a table.
+
+        Parameters
+        ----------
+        frame : a pandas DataFrame, polars DataFrame or pyarrow Table.
+        kinds : kinds of columns, where the one implied by the dtype is wrong.
+        bins : roughly how many bins to make from a column of numbers or dates that has more distinct values than that,
+            or the edges of its bins. Bins have about equal weight; a value that has the weight of a bin gets its own.
+        order : the levels of categorical columns, in order.
+        features : "moment" (the value alone) or "indicator" (one per level), by column or for all numbers and dates.
+        max_levels : a categorical column with more values keeps the most frequent; the rest become "other".
+        weight : design weights, one per row, used for bins, for rare values and in decoding.
+        """
+        table = frames.open_frame(frame)
+        options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
+        weights = None if weight is None else in_range(check_weights(weight, len(table)))
+        return cls.learn_rows(table, options, weights=weights)[0]
 
     @staticmethod
     def declare(
@@ -82,37 +94,6 @@ class Domain:
         missing : the columns that can have missing values.
         """
         return Declaration.of(levels or {}, edges or {}, missing)
-
-    @classmethod
-    def learn(
-        cls,
-        frame: Any,
-        *,
-        kinds: Mapping[str, Kind] | None = None,
-        bins: int | Mapping[str, Bins] = DEFAULT_BINS,
-        order: Mapping[str, Sequence[Any]] | None = None,
-        features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
-        max_levels: int = MAX_LEVELS,
-        weight: NDArray[np.floating] | None = None,
-    ) -> tuple[Domain, Codes]:
-        """Learn the domain of a table and encode that table.
-
-        Parameters
-        ----------
-        frame : a pandas DataFrame, polars DataFrame or pyarrow Table.
-        kinds : kinds of columns, where the one implied by the dtype is wrong.
-        bins : roughly how many bins to make from a column of numbers or dates that has more distinct values than that,
-            or the edges of its bins. Bins have about equal weight; a value that has the weight of a bin gets its own.
-        order : the levels of categorical columns, in order.
-        features : "moment" (the value alone) or "indicator" (one per level), by column or for all numbers and dates.
-        max_levels : a categorical column with more values keeps the most frequent; the rest become "other".
-        weight : design weights, one per row, used for bins, for rare values and in decoding.
-        """
-        table = frames.open_frame(frame)
-        options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
-        weights = None if weight is None else in_range(check_weights(weight, len(table)))
-        domain, encoded = cls.learn_rows(table, options, weights=weights)
-        return domain, encoded.codes
 
     @classmethod
     def learn_rows(cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None) -> tuple[Domain, Encoded]:

@@ -118,6 +118,22 @@ class Partitions:
         """Bring all rows into memory, in the order of a table in memory."""
         return _joined(results(self.client, self.parts), self.blocks)
 
+    def prior(self, blocks: Blocks) -> PartitionedRows:
+        """Return w as a prior, computed on the workers."""
+        return PartitionedRows.of(blocks, self)
+
+    def divergence(self, density: Density) -> float:
+        """KL(rows‖p), partition by partition, each with its rows put back into the prior."""
+        prior, rows = detached(density.prior, self.parts)
+        shared = {"density": replace(density, prior=prior), "total": self.total}
+        return float(merged(self.client, _divergence, sum, self.parts, beside=[rows], **shared))
+
+    def spread(self, tilted: TiltedPartitions) -> Spread:
+        """Spread the weights of tilted rows over the input rows, partition by partition."""
+        shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
+        over_rows: Spread = merged(self.client, _spread, joined, self.parts, beside=[tilted.rows.parts], **shared)
+        return over_rows
+
 
 def _sizes(table: Table) -> list[float]:
     return [table.distinct, table.size, table.total, float(table.squares.sum())]
@@ -290,20 +306,6 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
     if isinstance(prior, Mixture):
         return replace(prior, parts=tuple(_with_rows(part, rows) for part in prior.parts))
     return rows if isinstance(prior, PartitionedRows) else prior
-
-
-def divergence_on_workers(table: Partitions, density: Density) -> float:
-    """KL(rows‖p), partition by partition, each with its rows put back into the prior."""
-    prior, rows = detached(density.prior, table.parts)
-    sent = replace(density, prior=prior)
-    return float(merged(table.client, _divergence, sum, table.parts, beside=[rows], density=sent, total=table.total))
-
-
-def spread_on_workers(table: Partitions, tilted: TiltedPartitions) -> Spread:
-    """Spread the weights of tilted rows over the input rows, partition by partition."""
-    shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
-    spread: Spread = merged(table.client, _spread, joined, table.parts, beside=[tilted.rows.parts], **shared)
-    return spread
 
 
 # ---------------------------------------------------------------- on the workers

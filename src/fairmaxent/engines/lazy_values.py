@@ -20,7 +20,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import looks_like_identifier
-from fairmaxent.data.levels import DEFAULT_BINS, Bins, ColumnOptions, FeatureKind, Kind
+from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
 from fairmaxent.engines.lazy_frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError
@@ -46,27 +46,17 @@ class Values:
         return self.distinct > len(self.column)
 
 
-def learn_domain(
-    lazy: Lazy,
-    *,
-    kinds: Mapping[str, Kind] | None = None,
-    bins: int | Mapping[str, Bins] = DEFAULT_BINS,
-    order: Mapping[str, Sequence[Any]] | None = None,
-    features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
-    max_levels: int = 64,
-    weight: str | None = None,
-    progress: Progress = silent,
-) -> Domain:
-    """Learn the domain of a lazy frame, with the options of `Domain.learn`; ``weight`` names a column."""
+def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = silent, **options: Any) -> Domain:
+    """Learn the domain of a lazy frame, with the options of `Domain.infer`; ``weight`` names a column."""
     names = [name for name in names_of(lazy) if name != weight]
     check_columns(len(names))
-    options = ColumnOptions(names, kinds or {}, bins, order or {}, features, max_levels)
+    asked = ColumnOptions(names, **options)
     attributes: list[Attribute] = []
     notes: list[str] = []
     identifiers: list[str] = []
     for done, name in enumerate(names):
         progress("read", done / len(names))
-        learned = _learn_column(count_values(lazy, name, weight), options)
+        learned = _learn_column(count_values(lazy, name, weight), asked)
         attributes += learned.attributes
         notes += learned.notes
         identifiers += learned.identifiers

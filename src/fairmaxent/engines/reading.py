@@ -7,6 +7,7 @@ each column, then counts the rows; none of them is kept.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -23,39 +24,58 @@ from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
 from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, names_of, open_lazy
 from fairmaxent.engines.lazy_values import check_known, learn_domain
-from fairmaxent.progress import Progress
+from fairmaxent.progress import Progress, silent
 
 
-def read_in_memory(
-    frame: nw.DataFrame[Any],
-    outcome: str,
-    protected: Sequence[str],
-    within: Sequence[str],
-    also: Sequence[str],
-    *,
-    weight: str | None,
-    domain: Domain | Declaration | None,
-    detail: DetailOption | None,
-    keep: Collection[str] | None,
-    progress: Progress,
-) -> Reading:
+@dataclass(frozen=True, eq=False)
+class ReadingRequest:
+    """How a table is to be read."""
+
+    outcome: str
+    protected: Sequence[str]
+    within: Sequence[str] = ()
+    also: Sequence[str] = ()  # further outcomes
+    weight: str | None = None
+    domain: Domain | Declaration | None = None  # None: it is learned from the table
+    detail: DetailOption | None = None
+    keep: Collection[str] | None = None  # columns that stay although they look like identifiers; None: all do
+    progress: Progress = silent
+
+    def roles(self, domain: Domain) -> Roles:
+        """Look the columns up."""
+        return Roles.of(domain, self.outcome, self.protected, self.within, self.also)
+
+
+def read_rows(frame: Any, request: ReadingRequest) -> Reading:
+    """Read a table where its rows are."""
+    lazy = open_lazy(frame)
+    if lazy is None:
+        return _read_in_memory(frames.open_frame(frame), request)
+    with engine_errors(lazy):
+        return _read_lazily(lazy, request)
+
+
+# ---------------------------------------------------------------- in memory
+
+
+def _read_in_memory(frame: nw.DataFrame[Any], request: ReadingRequest) -> Reading:
     """Encode the rows, and merge equal ones."""
-    progress("read", 0.0)
+    request.progress("read", 0.0)
+    weight, detail = request.weight, request.detail
     raw = read_weights(frame, weight)
     scale = UNSCALED if raw is None else WeightScale.of(raw)
     weights = None if raw is None else scale.shifted(raw)
-    domain, encoded, left_out = _encode(frame, domain, weight=weight, weights=weights, keep=keep)
-    roles = Roles.of(domain, outcome, protected, within, also)
-    positions = None if detail == "bins" else encoded.positions
+    domain, encoded, left_out = _encode(frame, request.domain, weight=weight, weights=weights, keep=request.keep)
+    roles = request.roles(domain)
     redrawn = redrawn_values(detail, domain, encoded.unknown or None)
-    progress("count", 0.0)
+    request.progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in frame.columns if name not in left_out),
         roles=roles,
         table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
         design=None if raw is None else scale.scaled(raw),
         weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
-        positions=positions,
+        positions=None if detail == "bins" else encoded.positions,
         redrawn=redrawn,
         weight_scale=scale,
         left_out=left_out,
@@ -98,55 +118,42 @@ def _encode(
     return domain, domain.encode_rows(attributes), left_out
 
 
-def read_lazy(
-    lazy: Lazy,
-    outcome: str,
-    protected: Sequence[str],
-    within: Sequence[str],
-    also: Sequence[str],
-    *,
-    weight: str | None,
-    domain: Domain | Declaration | None,
-    detail: DetailOption | None,
-    keep: Collection[str] | None,
-    progress: Progress,
-) -> Reading:
+# ---------------------------------------------------------------- in the engine of a lazy frame
+
+
+def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
     """Count the distinct rows."""
-    for name in (outcome, *also, *protected, *within):
+    for name in (request.outcome, *request.also, *request.protected, *request.within):
         check_column(lazy, name)
+    weight = request.weight
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
-    domain, left_out = _lazy_domain(shifted, domain, weight, keep, progress)
-    roles = Roles.of(domain, outcome, protected, within, also)
-    progress("count", 0.0)
+    domain, left_out = _lazy_domain(shifted, request)
+    roles = request.roles(domain)
+    request.progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in names_of(lazy) if name not in left_out),
         roles=roles,
         table=per_average(_count_lazily(shifted, roles, weight), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
-        redrawn=redrawn_values(detail, domain, "the rows are not kept in memory"),
+        redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),
         weight_scale=scale,
         left_out=left_out,
     )
 
 
-def _lazy_domain(
-    lazy: Lazy,
-    domain: Domain | Declaration | None,
-    weight: str | None,
-    keep: Collection[str] | None,
-    progress: Progress,
-) -> tuple[Domain, tuple[str, ...]]:
+def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:
     """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
-    if domain is None:
-        return without_identifiers(learn_domain(lazy, weight=weight, progress=progress), keep)
+    weight, keep = request.weight, request.keep
+    if request.domain is None:
+        return without_identifiers(learn_domain(lazy, weight=weight, progress=request.progress), keep)
     first = collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
-    domain = bound(domain, head)
+    domain = bound(request.domain, head)
     check_domain(domain, head, weight)
     domain, left_out = without_identifiers(domain, keep)
-    check_known(lazy, domain, progress)
+    check_known(lazy, domain, request.progress)
     return domain, left_out
 
 
@@ -160,28 +167,3 @@ def _count_lazily(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
         if client is not None:
             return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
     return count_rows(lazy, roles.domain, roles.blocks, weight)
-
-
-def read_rows(
-    frame: Any,
-    outcome: str,
-    protected: Sequence[str],
-    *,
-    within: Sequence[str] = (),
-    also: Sequence[str] = (),
-    weight: str | None,
-    domain: Domain | Declaration | None,
-    detail: DetailOption | None = None,
-    keep: Collection[str] | None = None,
-    progress: Progress,
-) -> Reading:
-    """Read a table where its rows are, by the given domain or by one learned from it.
-
-    Columns that look like identifiers are left out unless ``keep`` names them; None keeps all.
-    """
-    options: dict[str, Any] = {"weight": weight, "domain": domain, "detail": detail, "keep": keep, "progress": progress}
-    lazy = open_lazy(frame)
-    if lazy is None:
-        return read_in_memory(frames.open_frame(frame), outcome, protected, within, also, **options)
-    with engine_errors(lazy):
-        return read_lazy(lazy, outcome, protected, within, also, **options)

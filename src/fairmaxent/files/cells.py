@@ -9,7 +9,7 @@ from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import Option, check_choice, cut
+from fairmaxent.errors import Option, cut
 from fairmaxent.files.amounts import LOOKED_AT, Amounts, first_cell, read_amounts
 from fairmaxent.files.reading import DateOrder, Decimal, Remark
 
@@ -27,12 +27,6 @@ class Conventions:
     decimal: Decimal | None = None
     date_order: DateOrder | None = None
     texts: Collection[str] = ()  # columns that stay text, whatever their cells look like
-
-    def __post_init__(self) -> None:
-        if self.decimal is not None:
-            check_choice("decimal", self.decimal, Decimal)
-        if self.date_order is not None:
-            check_choice("date_order", self.date_order, DateOrder)
 
     @property
     def marks(self) -> str:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import gzip
 import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
 from fairmaxent.files.cells import Conventions, typed_table
 from fairmaxent.files.header import (
-    check_skip_last,
     column_names,
     footer_remarks,
     row_remark,
@@ -33,13 +31,12 @@ from fairmaxent.files.header import (
     without_empty_end,
     without_last_lines,
 )
-from fairmaxent.files.reading import MISSING, Reading, Remark, TableFile, TableForm
+from fairmaxent.files.reading import BYTE_MARKS, MISSING, Reading, Remark, TableFile, TableForm
 
 DELIMITERS = ",;\t|"
 
 _SNIFFED = 50  # lines
 _SEPARATOR_LINE = re.compile(r'"?sep=(\\t|[^\n"])"?[ \t]*(?:\n|$)', re.IGNORECASE)
-_BYTE_MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 # Bytes of memory, at the peak, for each byte of text and for each cell; the last if Python's csv module reads it.
 _BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
@@ -51,7 +48,6 @@ def read_csv(
     """Read a table from the content of a file; ``texts`` are columns that stay text."""
     _need_memory(len(content), 0, path)
     decoded = _decode(content, path, reading.encoding)
-    check_skip_last(reading.skip_last, path)
     text = without_last_lines(decoded.text, reading.skip_last)
     if not text.strip() and decoded.text.strip():
         above = f"{path} has no table above its last {reading.skip_last} rows; set "
@@ -74,32 +70,6 @@ def read_csv(
     decimal = typed.decimal or ("," if layout.separator == ";" else ".")
     form = TableForm(format, layout.separator, decimal, decoded.encoding, decoded.has_mark)
     return TableFile(frame, tuple(remarks), form=form)
-
-
-def write_csv(lazy: Any, file: IO[bytes], form: TableForm, *, compression: str) -> tuple[str, ...]:
-    """Write a lazy frame with a separator, a decimal mark and an encoding, and return what could not be kept."""
-    how = {
-        "separator": form.separator,
-        "decimal_comma": form.decimal == ",",
-        "float_scientific": False if form.decimal == "," else None,  # 1e-7 has no comma, so it might be a text
-        "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
-        "check_extension": False,
-    }
-    if form.encoding == "utf-8" and not form.has_mark:
-        lazy.sink_csv(file, compression=compression, **how)
-        return ()
-    buffer = io.BytesIO()
-    lazy.sink_csv(buffer, **how)
-    text, encoding = buffer.getvalue().decode(), form.encoding
-    notes: tuple[str, ...] = ()
-    try:
-        content = text.encode(encoding)
-    except UnicodeEncodeError as problem:
-        encoding, content = "utf-8", text.encode()
-        notes = (f"{form.encoding} has no character {text[problem.start]!r}, so the table was written as utf-8",)
-    mark = _BYTE_MARKS.get(encoding, b"") if form.has_mark else b""
-    file.write(gzip.compress(mark + content, mtime=0) if compression == "gzip" else mark + content)
-    return notes
 
 
 # ---------------------------------------------------------------- text
@@ -142,7 +112,7 @@ def _name_and_mark(content: bytes, used: str) -> tuple[str, bool]:
     """The encoding that writes the same bytes but for the byte order mark, and whether there is one."""
     name = codecs.lookup(used).name
     if name.startswith("utf"):
-        for exact, mark in _BYTE_MARKS.items():
+        for exact, mark in BYTE_MARKS.items():
             if content.startswith(mark):
                 return exact, True
     return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(name, name), False
@@ -208,8 +178,6 @@ class _Layout:
 
 def _find_layout(text: str, delimiter: str | None, skip_lines: int | None, *, has_header: bool) -> _Layout:
     """Find out what separates the cells, and skip lines above the header: as many as asked, or titles."""
-    if skip_lines is not None and skip_lines < 0:
-        raise InputError(Option("skip_lines"), f" is {skip_lines}; give the number of lines above the header")
     first, declared = _declared_separator(text)
     skipped = max(skip_lines or 0, 1 if first else 0)
     start = _line_start(text, skipped)
@@ -218,13 +186,13 @@ def _find_layout(text: str, delimiter: str | None, skip_lines: int | None, *, ha
     else:
         separators = DELIMITERS
     beginnings = {separator: _beginning(text[start:], separator) for separator in separators}
-    separator = max(separators, key=lambda one: _regular_width(beginnings[one]))  # the first of equals: the comma
+    separator = max(separators, key=lambda mark: _regular_width(beginnings[mark]))  # the first of equals: the comma
     if skip_lines is None and has_header:
-        is_cut = text.count("\n", start) > _SNIFFED
-        by_titles = {one: _titles(records, is_cut=is_cut) for one, records in beginnings.items()}
+        whole = -1 if text.count("\n", start) > _SNIFFED else None  # if there is more, the last may be incomplete
+        by_titles = {mark: title_count([cells for _, cells in found[:whole]]) for mark, found in beginnings.items()}
         if not _regular_width(beginnings[separator])[0]:
-            titled = [one for one in separators if by_titles[one]]
-            separator = min(titled, key=lambda one: by_titles[one], default=separator)
+            titled = [mark for mark in separators if by_titles[mark]]
+            separator = min(titled, key=lambda mark: by_titles[mark], default=separator)
         if by_titles[separator]:
             skipped += beginnings[separator][by_titles[separator]][0]
             start = _line_start(text, skipped)
@@ -244,11 +212,6 @@ def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
     except csv.Error:  # a cell beyond the limit
         return []
     return records
-
-
-def _titles(records: Sequence[tuple[int, Sequence[str]]], *, is_cut: bool) -> int:
-    """How many of the first records are titles; if there are more records than these, the last may be incomplete."""
-    return title_count([record for _, record in (records[:-1] if is_cut else records)])
 
 
 def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, int]:

@@ -22,23 +22,13 @@ from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Conventions, Typed, missing_remarks, typed_table
-from fairmaxent.files.header import (
-    check_skip_last,
-    column_names,
-    footer_remarks,
-    row_remark,
-    title_count,
-    title_remark,
-)
+from fairmaxent.files.header import column_names, footer_remarks, row_remark, title_count, title_remark
 from fairmaxent.files.reading import MISSING, Reading, Remark, TableFile, TableForm, check_inflated
 
-_LOOKED_AT = 50  # rows
-_SHOWN = 5  # names of sheets
-_XML_MEMORY = 8  # bytes of memory for each byte of XML
-_CELL_MEMORY = 100  # bytes
+_LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
+_XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 _PLAIN_WHOLE = 10**15  # beyond this, a number is not written with all its digits
-_DAY = dt.timedelta(days=1)
 _DAY_ZERO = dt.date(1899, 12, 31)  # what Excel shows as 0 January 1900, where a date was never filled in
 
 _SHEET = re.compile(rb'<sheet\b[^>]*\br:id="([^"]*)"')
@@ -65,7 +55,6 @@ def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str
     if not cells.rows:
         raise InputError(f"the sheet {cut(chosen.name)!r} of {path} is empty; choose another with ", Option("sheet"))
     remarks: list[Remark] = [] if reading.sheet is not None else [*_sheet_remarks(workbook, chosen)]
-    check_skip_last(reading.skip_last, path)
     columns = _columns(cells, path, reading, remarks)
     conventions = Conventions("", reading.decimal, reading.date_order, texts)
     typed, read = _typed(columns, set(reading.missing or MISSING), conventions)
@@ -184,9 +173,9 @@ def _plain(value: Any) -> _Value | None:
     kind = type(value)
     if kind is str:
         return value if value.strip() else None
-    if kind is float and value.is_integer() and abs(value) < _PLAIN_WHOLE:
-        return int(value)
-    plain: _Value = value / _DAY if kind is dt.timedelta else value
+    if kind is float:
+        return int(value) if value.is_integer() and abs(value) < _PLAIN_WHOLE else float(value)
+    plain: _Value = value / dt.timedelta(days=1) if kind is dt.timedelta else value
     return plain
 
 
@@ -271,12 +260,9 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
     titles = title_count([*_records(cells, rows[:_LOOKED_AT])]) if skip_lines is None and given is None else 0
     header, below = rows[titles], rows[titles + (given is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    need_memory(float(_CELL_MEMORY * len(used) * len(below)), f"reading {path}", "remove cells beside the table")
     if given is not None and len(given) != len(used):
         raise ColumnError(f"{path} has {len(used)} columns and {len(given)} names were given; name every column")
-    held = cells.rows[header]
-    texts = [_text_of(held[column]) if column in held else "" for column in used]
-    names = column_names(texts if given is None else given, path, remarks)
+    names = column_names(_texts(cells.rows[header], used) if given is None else given, path, remarks)
     if titles:
         remarks.append(title_remark(path, f"row {header + 1}", names))
     remarks += _gap_remarks(below, path)
@@ -290,8 +276,11 @@ def _records(cells: _SheetCells, rows: Sequence[int]) -> Iterator[list[str]]:
     first = min(column for row in rows for column in cells.rows[row])
     last = max(column for row in rows for column in cells.rows[row])
     for row in rows:
-        held = cells.rows[row]
-        yield [_text_of(held[column]) if column in held else "" for column in range(first, last + 1)]
+        yield _texts(cells.rows[row], range(first, last + 1))
+
+
+def _texts(row: Mapping[int, _Value], columns: Sequence[int]) -> list[str]:
+    return [_text_of(row[column]) if column in row else "" for column in columns]
 
 
 def _gap_remarks(rows: Sequence[int], path: str) -> Iterator[str]:
@@ -308,8 +297,8 @@ def _fill_merged(cells: _SheetCells, rows: Sequence[int], used: Sequence[int], p
         if not rows or last_row < rows[0]:
             continue
         value = cells.rows.get(first_row, {}).get(first_column)
-        columns = _between(used, first_column, last_column)
-        inside = _between(rows, first_row, last_row)
+        columns = used[bisect_left(used, first_column) : bisect_right(used, last_column)]
+        inside = rows[bisect_left(rows, first_row) : bisect_right(rows, last_row)]
         room -= len(columns) * len(inside)
         if room < 0:  # merged ranges do not overlap in a workbook that Excel wrote
             return
@@ -320,10 +309,6 @@ def _fill_merged(cells: _SheetCells, rows: Sequence[int], used: Sequence[int], p
     if count:
         ranges = "1 merged range" if count == 1 else f"{count:,} merged ranges"
         yield f"{path} has {ranges} of cells in its rows; each cell was read with the value of its range"
-
-
-def _between(ascending: Sequence[int], first: int, last: int) -> Sequence[int]:
-    return ascending[bisect_left(ascending, first) : bisect_right(ascending, last)]
 
 
 def _formula_remarks(cells: _SheetCells, rows: Sequence[int], names: Mapping[int, str]) -> Iterator[str]:
@@ -359,7 +344,10 @@ def _typed(
     columns: dict[str, Any] = {}
     mixed: list[str] = []
     for name, values in by_name.items():
-        present = _without_missing(name, values, missing, counts)
+        markers = [_marker(value, missing) for value in values]
+        for marker, count in Counter(marker for marker in markers if marker is not None).items():
+            counts.setdefault(marker, {})[name] = count
+        present = [value if marker is None else None for value, marker in zip(values, markers, strict=True)]
         column = None if name in conventions.texts else _column(name, present, polars)
         if column is None:
             written = [None if value is None else _text_of(value) for value in present]
@@ -381,20 +369,11 @@ def _typed(
     return typed, remarks
 
 
-def _without_missing(
-    name: str, values: Sequence[_Value | None], missing: set[str], counts: dict[str, dict[str, int]]
-) -> list[Any]:
-    """The values without markers of missing ones and errors, which are counted."""
-    present: list[Any] = []
-    for value in values:
-        marker = value.code if isinstance(value, _ErrorValue) else value.strip() if isinstance(value, str) else None
-        if marker is not None and (isinstance(value, _ErrorValue) or marker in missing):
-            by_name = counts.setdefault(cut(marker), {})
-            by_name[name] = by_name.get(name, 0) + 1
-            present.append(None)
-        else:
-            present.append(value)
-    return present
+def _marker(value: _Value | None, missing: set[str]) -> str | None:
+    """The error or the marker of a missing value that a cell holds; None if it holds neither."""
+    if isinstance(value, _ErrorValue):
+        return cut(value.code)
+    return cut(value.strip()) if isinstance(value, str) and value.strip() in missing else None
 
 
 def _column(name: str, values: Sequence[Any], polars: Any) -> Any | None:

@@ -6,6 +6,7 @@ Every file is written completely or not at all: see `files.write`.
 from __future__ import annotations
 
 import codecs
+import gzip
 import io
 import os
 import sys
@@ -16,7 +17,7 @@ from typing import IO, Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import BYTE_MARKS, STANDARD, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -222,13 +223,35 @@ def _read_text(format: str) -> Callable[[bytes, str, Reading, Collection[str]], 
     return read
 
 
-def _write_text(separator: str) -> Callable[[Any, IO[bytes], Output], tuple[str, ...]]:
-    def write(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
-        from fairmaxent.files.csv import write_csv
+def _write_csv(lazy: Any, file: IO[bytes], output: Output, separator: str = ",") -> tuple[str, ...]:
+    """Write a lazy frame with a separator, a decimal mark and an encoding, and return what could not be kept."""
+    form, compression = output.form or TableForm("csv", separator), output.compression
+    how = {
+        "separator": form.separator,
+        "decimal_comma": form.decimal == ",",
+        "float_scientific": False if form.decimal == "," else None,  # 1e-7 has no comma, so it might be a text
+        "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
+        "check_extension": False,
+    }
+    if form.encoding == "utf-8" and not form.has_mark:
+        lazy.sink_csv(file, compression=compression, **how)
+        return ()
+    buffer = io.BytesIO()
+    lazy.sink_csv(buffer, **how)
+    text, encoding = buffer.getvalue().decode(), form.encoding
+    notes: tuple[str, ...] = ()
+    try:
+        content = text.encode(encoding)
+    except UnicodeEncodeError as problem:
+        encoding, content = "utf-8", text.encode()
+        notes = (f"{form.encoding} has no character {text[problem.start]!r}, so the table was written as utf-8",)
+    mark = BYTE_MARKS.get(encoding, b"") if form.has_mark else b""
+    file.write(gzip.compress(mark + content, mtime=0) if compression == "gzip" else mark + content)
+    return notes
 
-        return write_csv(lazy, file, output.form or TableForm("csv", separator), compression=output.compression)
 
-    return write
+def _write_tsv(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+    return _write_csv(lazy, file, output, "\t")
 
 
 def _read_workbook(content: bytes, path: str, reading: Reading, texts: Collection[str]) -> TableFile:
@@ -277,14 +300,14 @@ _CSV = Format(
     "csv",
     (".csv", ".data", ".txt"),
     _read_text("csv"),
-    _write_text(","),
+    _write_csv,
     is_text=True,
     options=_OF_CELLS | {"delimiter", "encoding"},
     cannot_hold=("Binary", "Duration"),
 )
 _ALL = (
     _CSV,
-    replace(_CSV, name="tsv", suffixes=(".tab", ".tsv"), read=_read_text("tsv"), write=_write_text("\t")),
+    replace(_CSV, name="tsv", suffixes=(".tab", ".tsv"), read=_read_text("tsv"), write=_write_tsv),
     Format("parquet", (".parquet", ".pq"), _read_typed("parquet"), _write_parquet, magic=(b"PAR1",)),
     Format(
         "arrow",

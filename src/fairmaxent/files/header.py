@@ -12,7 +12,7 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import check_file_columns
-from fairmaxent.errors import ColumnError, InputError, Option, cut
+from fairmaxent.errors import ColumnError, Option, cut
 from fairmaxent.files.reading import Remark
 
 MOST_TITLES = 20
@@ -127,12 +127,6 @@ def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
 
 
 # ---------------------------------------------------------------- below
-
-
-def check_skip_last(skip_last: int | None, path: str) -> None:
-    """Refuse a number of rows that cannot be left out."""
-    if skip_last is not None and skip_last < 0:
-        raise InputError(Option("skip_last"), f" is {skip_last}; give the number of rows below the table in {path}")
 
 
 def without_last_lines(text: str, count: int | None) -> str:

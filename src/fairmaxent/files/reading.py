@@ -5,6 +5,7 @@ A pipe can be read only once, so nothing looks into a file before this does, unl
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -17,12 +18,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
-from fairmaxent.errors import LimitError, Option, StorageError, did_you_mean, spelled
+from fairmaxent.errors import InputError, LimitError, Option, StorageError, check_choice, did_you_mean, spelled
 from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
 
+BYTE_MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 STANDARD = "-"  # stdin or stdout
 Decimal = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
@@ -105,6 +107,14 @@ class Reading:
         help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
         doc="Names of the columns, for a CSV or a sheet without a header.",
     )
+
+    def __post_init__(self) -> None:
+        for name, choices in (("decimal", Decimal), ("date_order", DateOrder)):
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), choices)
+        for name, what in (("skip_lines", "lines above the header"), ("skip_last", "rows below the table")):
+            if (getattr(self, name) or 0) < 0:
+                raise InputError(Option(name), f" is {getattr(self, name)}; give the number of {what}")
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from fairmaxent.data.draws import check_count, quotas
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
-from fairmaxent.document.text import sections_text
-from fairmaxent.engines.where_rows_are import divergence, tilted_rows
+from fairmaxent.document.text import to_text
+from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
@@ -135,9 +135,7 @@ class Certificate(Facts):
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
-        """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        if not self.outcome_shares:
-            return ()
+        """The outcomes that the statistical rate compares, before and after."""
         # The levels of the other outcomes come after those of the first.
         result, start = [], 0
         for axis, levels in ((0, self.measure.favourable), *self.measure.others):
@@ -145,22 +143,22 @@ class Certificate(Facts):
             start += self.table.shape[axis]
         return tuple(result)
 
-    def sections(self) -> Iterator[list[Block]]:
+    def blocks(self) -> Iterator[Block]:
         """Everything that it states: what it costs first, then what was reached, and what to know."""
         alerts = [f"warning: {spelled(remark, str)}" for remark in cost_remarks(self)]
         changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        yield _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
-        yield [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
-        yield [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
-        yield decision_blocks(self.decisions)
-        yield estimate_blocks(self.estimate)
+        yield from _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
+        yield from [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
+        yield from [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
+        yield from decision_blocks(self.decisions)
+        yield from estimate_blocks(self.estimate)
         solver = (
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
         others = [spelled(remark, str) for remark in other_remarks(self)]
         hidden = [f"and {len(others) - _LINES} more warnings"] if len(others) > _LINES else []
-        yield _paragraphs([solver, *others[:_LINES], *hidden])
+        yield from _paragraphs([solver, *others[:_LINES], *hidden])
 
     @property
     def rate_lines(self) -> Iterator[RateLine]:
@@ -185,7 +183,7 @@ class Certificate(Facts):
             yield Paragraph(f"and {len(rows) - _LINES} more means")
 
     def __str__(self) -> str:
-        return sections_text(self.sections())
+        return to_text(self.blocks())
 
 
 def _paragraphs(lines: Iterable[str]) -> list[Block]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Counted, Spread, Table, highest, tally
-from fairmaxent.engines.where_rows_are import RowWeights, row_prior, row_spread, tilted_rows
+from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import Problem

@@ -18,7 +18,7 @@ from fairmaxent.data.table import Table
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.where_rows_are import in_memory
+from fairmaxent.engines.rows import in_memory
 from fairmaxent.fit import storage, verification
 from fairmaxent.fit.archive import MOST_BYTES
 from fairmaxent.fit.distribution import Distribution, Evidence

@@ -25,7 +25,7 @@ from fairmaxent.fit.statements import (
 _MOST = 12  # rates shown before the rest is counted
 _OUTCOMES = 4  # likewise
 _NOTABLE = 1.05  # times the average weight
-_LONGEST = 400  # characters of a sentence
+_LONGEST = 1000  # characters of a sentence
 
 # What can be done with a fit: the call, and what it gives.
 _ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")  # of the data

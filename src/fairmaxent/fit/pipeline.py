@@ -15,8 +15,8 @@ from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
 from fairmaxent.data.shareable import shareable
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.reading import read_rows
-from fairmaxent.engines.where_rows_are import row_prior
+from fairmaxent.engines.reading import ReadingRequest, read_rows
+from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import Solved, certify
@@ -75,18 +75,18 @@ def read_frame(frame: Any, request: Request) -> Reading:
     noise = None if request.privacy is None else _noise(request)
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
-        data = read_rows(
-            frame,
+        wanted = ReadingRequest(
             request.outcome,
             request.protected_names,
-            within=request.within_names,
-            also=request.also_names,
+            request.within_names,
+            request.also_names,
             weight=request.weight,
             domain=request.domain,
             detail=request.detail,
             keep=request.named_columns,
             progress=progress,
         )
+        data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
     _check_kept(request, data)
     if request.privacy is not None and noise is not None:

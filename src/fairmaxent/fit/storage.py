@@ -22,7 +22,7 @@ from fairmaxent.data.frames import Column
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Table, match_rows, row_keys
 from fairmaxent.data.weights import UNSCALED, WeightScale
-from fairmaxent.engines.where_rows_are import row_prior
+from fairmaxent.engines.rows import row_prior
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.archive import path_of, to_archive

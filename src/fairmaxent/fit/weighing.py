@@ -15,7 +15,7 @@ from fairmaxent.data.table import Counted, match_rows
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
-from fairmaxent.engines.where_rows_are import row_prior
+from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.learned import Learned

@@ -11,15 +11,18 @@ from dataclasses import replace
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import nats, percent
 from fairmaxent.errors import Option
+from fairmaxent.fit.estimate import ModelEstimate
+from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
+from fairmaxent.report.delivered_costs import Copies
 from fairmaxent.report.evaluated import evaluation_blocks
 from fairmaxent.report.facts import Report
-from fairmaxent.report.first_page import (
+from fairmaxent.report.first_page import first_page
+from fairmaxent.report.sentences import (
     COSTS_UNKNOWN,
     DELIVERED_NAMES,
     FILLED,
     copies_note,
-    first_page,
     last_costs,
     not_estimated,
     said,
@@ -171,12 +174,12 @@ def _model(report: Report, room: Room) -> Blocks:
     )
     decisions, estimate = report.certificate.decisions, report.certificate.estimate
     if decisions is not None:
-        yield Paragraph(_how_it_decided(report))
+        yield Paragraph(_how_it_decided(decisions))
         yield _titled(decisions_table(decisions, digits=3))
     if estimate is None:
         yield Paragraph(not_estimated(report))
         return
-    yield Paragraph(_how_it_was_estimated(report))
+    yield Paragraph(_how_it_was_estimated(report, estimate))
     rows = tuple(
         (line.label, line.before.text(3), line.after.text(3), line.meaning)
         for line in expected_lines(estimate, favourable=report.favourable)
@@ -192,11 +195,8 @@ def _model(report: Report, room: Room) -> Blocks:
     )
 
 
-def _how_it_decided(report: Report) -> str:
+def _how_it_decided(decisions: Decisions) -> str:
     """Say which model was tried out, how, and what became of the table's own rate."""
-    decisions = report.certificate.decisions
-    if decisions is None:
-        return ""
     seeing = ", which does not see the protected columns," if decisions.blind else ""
     rounds = f"; that was done in {decisions.rounds} rounds, and the best one was kept" if decisions.rounds > 1 else ""
     means = (
@@ -212,11 +212,9 @@ def _how_it_decided(report: Report) -> str:
     )
 
 
-def _how_it_was_estimated(report: Report) -> str:
+def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
-    estimate, private = report.certificate.estimate, report.promise is not None
-    if estimate is None:
-        return ""
+    private = report.promise is not None
     people = "rows drawn from the private model, in place of people" if private else "people in the original data"
     original = "such rows before they were made fair" if private else "the original data"
     trained = "the drawn rows" if estimate.output == "rows" else "the weighted rows"
@@ -264,7 +262,7 @@ def _copies(report: Report, room: Room) -> Blocks:
     yield Paragraph(copies_note(report))
     if report.copies is None:
         return
-    yield Listing(tuple(_copy_lines(report)))
+    yield Listing(tuple(_copy_lines(report, report.copies)))
     yield Paragraph(
         said(
             report,
@@ -278,11 +276,8 @@ def _copies(report: Report, room: Room) -> Blocks:
     )
 
 
-def _copy_lines(report: Report) -> Iterator[str]:
+def _copy_lines(report: Report, copies: Copies) -> Iterator[str]:
     """What was counted among the new rows, each with its share."""
-    copies = report.copies
-    if copies is None:
-        return
     new = "added" if report.mode == "top-up" else "drawn"
     if copies.same_values is not None and copies.same_values_as_one is not None:
         exact = f"of the {new} rows have exactly the values of a real row"

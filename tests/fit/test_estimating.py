@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import DependencyError, Estimate, InputError, Relabel, datasets, debias, load, paper
-from fairmaxent.errors import InfeasibleError, spelled
+from fairmaxent import Estimate, InputError, Relabel, datasets, debias, load, paper
+from fairmaxent.errors import DependencyError, InfeasibleError, spelled
 from fairmaxent.fit import estimate as effort
 from fairmaxent.fit import pipeline
 from fairmaxent.fit.estimating import FOLDS, _candidates, estimate_model, fold_of_each

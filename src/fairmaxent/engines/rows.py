@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.table import Counted, Spread, Table
@@ -12,24 +12,20 @@ from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 
-def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
-    """Return w as a prior, computed where the rows are."""
-    if not isinstance(weighted, Table):
-        from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
+class RowsElsewhere(Counted, Protocol):
+    """Rows that are not in memory: what needs all of them is computed where they are."""
 
-        if isinstance(weighted, Partitions):
-            return PartitionedRows.of(blocks, weighted)
-    return Rows.of(blocks, weighted.collect())
+    def prior(self, blocks: Blocks) -> Prior:
+        """Return w as a prior."""
+        ...
 
+    def divergence(self, density: Density) -> float:
+        """Return KL(rows‖p)."""
+        ...
 
-def divergence(rows: Counted, density: Density) -> float:
-    """Return KL(rows‖p), computed where the rows are."""
-    if not isinstance(rows, Table):
-        from fairmaxent.engines.cluster_partitions import Partitions, divergence_on_workers
-
-        if isinstance(rows, Partitions):
-            return divergence_on_workers(rows, density)
-    return divergence_in_memory(rows.collect(), density)
+    def spread(self, tilted: Any) -> Spread:
+        """Spread the weights of the prior, tilted, over the input rows, by the levels of the first column."""
+        ...
 
 
 class RowWeights(Tilted, Protocol):
@@ -39,6 +35,16 @@ class RowWeights(Tilted, Protocol):
     def rows(self) -> Prior:
         """The rows with their old weights."""
         ...
+
+
+def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
+    """Return w as a prior."""
+    return Rows.of(blocks, weighted) if isinstance(weighted, Table) else _elsewhere(weighted).prior(blocks)
+
+
+def divergence(rows: Counted, density: Density) -> float:
+    """Return KL(rows‖p)."""
+    return divergence_in_memory(rows, density) if isinstance(rows, Table) else _elsewhere(rows).divergence(density)
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
@@ -51,11 +57,7 @@ def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
     """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
     if not isinstance(tilted, TiltedRows):
-        from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, spread_on_workers
-
-        if isinstance(tilted, TiltedPartitions) and isinstance(table, Partitions):
-            return spread_on_workers(table, tilted)
-        raise TypeError("only rows have weights that spread over the rows of a table")
+        return _elsewhere(table).spread(tilted)
     rows = table.collect()
     return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
 
@@ -68,3 +70,7 @@ def in_memory(rows: Counted) -> Table:
             "distinct rows in memory, or for weights use fit.weigh(dask_frame)"
         )
     return rows
+
+
+def _elsewhere(rows: Counted) -> RowsElsewhere:
+    return cast(RowsElsewhere, rows)
