@@ -15,7 +15,7 @@ import pytest
 
 import fairmaxent
 from clifiles import ROLES, biased_table, run
-from fairmaxent import InputError, Relabel, StorageError, statistical_rate
+from fairmaxent import InputError, Relabel
 from fairmaxent.document.words import factor, percent
 from fairmaxent.errors import StorageError
 from fairmaxent.metrics import statistical_rate

@@ -9,7 +9,7 @@ import pytest
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, run
-from fairmaxent import ColumnError, InputError, debias
+from fairmaxent import InputError, debias
 from fairmaxent.errors import ColumnError
 from fairmaxent.files import formats as files
 from fairmaxent.report.delivered import DrawnBatches, deliver
