@@ -70,7 +70,7 @@ def click_option(source: TypedOption, *, help: str | None = None, required: bool
         settings["type"] = _type(info)
         if info.text in ("texts", "files") or getattr(settings["type"], "several", False):
             settings["multiple"] = True
-        elif default is not None:  # None would count as a value, and then nothing that is required could be missing
+        elif default is not None:  # None would count as a value, also of an option that is required
             settings |= {"default": default, "show_default": info.shows_default}
     names = [source.param, *source.flags]
 
