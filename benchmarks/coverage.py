@@ -20,7 +20,7 @@ from benchmarks.outcome import Bar, Outcome, Table
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_calibration import ScoredRows, compared_surpluses
 from fairmaxent.metrics.intervals import (
-    ComparedRates,
+    Compared,
     difference_ends,
     exact_interval,
     ratio_ends,
@@ -140,14 +140,14 @@ Simulated = tuple[Ends, Ends, float]  # of the interval and of an exact one, in 
 def _rate(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
     """Statistical rate of outcomes, or equal opportunity of predictions among the rows with the outcome."""
     counts = _draw(cell, runs, rng)
-    return ratio_ends([ComparedRates(counts)], CONFIDENCE), _exact_ratio([counts]), _smallest(cell.truth)
+    return ratio_ends([Compared(counts)], CONFIDENCE), _exact_ratio([counts]), _smallest(cell.truth)
 
 
 def _odds(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
     """Equalised odds: as many rows with the outcome as without, the latter predicted positive at equal rates."""
     equal = replace(cell, rates=(cell.rates[1], cell.rates[1]))
     both = [_draw(cell, runs, rng), _draw(equal, runs, rng)]
-    return ratio_ends([ComparedRates(counts) for counts in both], CONFIDENCE), _exact_ratio(both), _smallest(cell.truth)
+    return ratio_ends([Compared(counts) for counts in both], CONFIDENCE), _exact_ratio(both), _smallest(cell.truth)
 
 
 def _representation(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:
@@ -163,7 +163,7 @@ def _representation(cell: Cell, runs: int, rng: np.random.Generator) -> Simulate
     among = counts[..., [0]]
     low, high = (end[:, 0] / (1 - end[:, 0]) for end in exact_interval(among, CONFIDENCE))
     exact = np.minimum(low, 1 / high), np.minimum(1.0, np.minimum(high, 1 / low))
-    return ratio_ends([ComparedRates(counts, are_shares=True)], CONFIDENCE), exact, min(truth, 1 / truth)
+    return ratio_ends([Compared(counts, are_shares=True)], CONFIDENCE), exact, min(truth, 1 / truth)
 
 
 def _calibration(cell: Cell, runs: int, rng: np.random.Generator) -> Simulated:

@@ -16,7 +16,7 @@ from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.table import tally
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.metrics.group_calibration import quantile_bins
-from fairmaxent.metrics.trial import area_under_curve, predict_outcomes
+from fairmaxent.metrics.trial import predict_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,14 @@ class Judgement:
     def calibration_gap(self) -> float:
         """Largest difference between two groups of observed share minus mean probability."""
         return worst_difference(self.observed - self.expected)
+
+
+def area_under_curve(positive: Mask, score: Reals, weights: Reals) -> float:
+    """Chance that a positive row scores above a negative one, a tie counting half; NaN if either kind is missing."""
+    _, rank = np.unique(score, return_inverse=True)
+    positives, negatives = (tally(rank, weights * rows, 0) for rows in (positive, ~positive))
+    pairs = positives.sum() * negatives.sum()
+    return float(positives @ (np.cumsum(negatives) - negatives / 2) / pairs) if pairs > 0 else np.nan
 
 
 def judge(

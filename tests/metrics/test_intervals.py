@@ -19,8 +19,7 @@ from benchmarks.coverage import FULL, LEAST, MOST, SIMULATIONS, WEIGHTS, Cell, c
 from fairmaxent.metrics import equalised_odds, representation_rate, statistical_rate
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.intervals import (
-    ComparedRates,
-    ComparedSurpluses,
+    Compared,
     difference_ends,
     difference_score,
     exact_interval,
@@ -155,35 +154,35 @@ def test_two_groups_get_the_interval_of_a_risk_ratio():
 
 
 def test_a_ratio_that_no_row_tells_about_may_be_anything():
-    low, high = ratio_ends([ComparedRates(counted([0, 0], [300, 300]))], 0.95)
+    low, high = ratio_ends([Compared(counted([0, 0], [300, 300]))], 0.95)
     assert (low, high) == (0.0, 1.0)
 
 
 def test_more_groups_widen_the_interval_and_the_other_of_two_outcomes_does_not():
-    two = ratio_ends([ComparedRates(counted([60, 90], 200))], 0.95)
-    three = ratio_ends([ComparedRates(counted([60, 75, 90], 200))], 0.95)
+    two = ratio_ends([Compared(counted([60, 90], 200))], 0.95)
+    three = ratio_ends([Compared(counted([60, 75, 90], 200))], 0.95)
     assert three[0] <= two[0] + 1e-9
     assert three[1] >= two[1] - 1e-9
-    five = ratio_ends([ComparedRates(counted([60, 75, 75, 75, 90], 200))], 0.95)
+    five = ratio_ends([Compared(counted([60, 75, 75, 75, 90], 200))], 0.95)
     assert five[1] > two[1]
-    other = ComparedRates(counted([140, 110], 200), repeats=True)
-    np.testing.assert_allclose(ratio_ends([ComparedRates(counted([60, 90], 200)), other], 0.95), two)
+    other = Compared(counted([140, 110], 200), repeats=True)
+    np.testing.assert_allclose(ratio_ends([Compared(counted([60, 90], 200)), other], 0.95), two)
 
 
 def test_of_many_groups_those_that_cannot_set_an_end_are_left_out(monkeypatch):
     rng = np.random.default_rng(3)
     rows = rng.integers(5, 500, 150)
     counts = counted(rng.binomial(rows, rng.uniform(0.2, 0.5, 150)), rows)
-    quick = ratio_ends([ComparedRates(counts)], 0.95)
+    quick = ratio_ends([Compared(counts)], 0.95)
     monkeypatch.setattr("fairmaxent.metrics.intervals._EXTREME_GROUPS", 150)
-    np.testing.assert_allclose(quick, ratio_ends([ComparedRates(counts)], 0.95), rtol=1e-6)
+    np.testing.assert_allclose(quick, ratio_ends([Compared(counts)], 0.95), rtol=1e-6)
 
 
 def test_the_interval_of_a_difference_is_that_of_two_shares():
-    compared = ComparedSurpluses(counted([300, 400], 1000), np.array([0.3, 0.3]), np.zeros(2))
+    compared = Compared(counted([300, 400], 1000), expected=np.array([0.3, 0.3]), added=np.zeros(2))
     error = 1.96 * np.sqrt(0.3 * 0.7 / 1000 + 0.4 * 0.6 / 1000)
     np.testing.assert_allclose(difference_ends([compared], 0.95), (0.1 - error, 0.1 + error), atol=2e-3)
-    doubtful = ComparedSurpluses(compared.counts, compared.expected, np.full(2, 0.01))
+    doubtful = Compared(compared.counts, expected=compared.expected, added=np.full(2, 0.01))
     low, high = difference_ends([doubtful], 0.95)
     assert low == 0
     assert high > 0.3
@@ -192,7 +191,7 @@ def test_the_interval_of_a_difference_is_that_of_two_shares():
 def test_no_difference_goes_beyond_exact_intervals_that_hold_together():
     """Of three groups, each exact interval has the cube root of the confidence; other variance is added to a pair."""
     seen, rows, expected, added = (1, 4, 9), (5, 10, 12), (0.3, 0.35, 0.5), (0.0, 0.001, 0.004)
-    compared = ComparedSurpluses(counted(seen, np.array(rows)), np.array(expected), np.array(added))
+    compared = Compared(counted(seen, np.array(rows)), expected=np.array(expected), added=np.array(added))
     ends = [stats.binomtest(k, n).proportion_ci(0.95 ** (1 / 3)) for k, n in zip(seen, rows, strict=True)]
     apart = [
         ends[one].high
@@ -212,7 +211,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
 
     def among(rows):
         sizes = np.bincount(group[rows], minlength=2)
-        return ComparedRates(counted(np.bincount(group[rows & said], minlength=2), sizes, (3.0, 1.0)))
+        return Compared(counted(np.bincount(group[rows & said], minlength=2), sizes, (3.0, 1.0)))
 
     rate = statistical_rate(frame, "said", "g", favourable=True, weight="w")
     np.testing.assert_allclose(rate.interval, ratio_ends([among(np.full(80, True))], 0.95), atol=1e-9)
@@ -222,7 +221,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     weights = np.array([2.0, 1.0])
     shares = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others()[..., 0, :]
     rate = representation_rate(frame, "g", weight=weights[group])
-    np.testing.assert_allclose(rate.interval, ratio_ends([ComparedRates(shares, are_shares=True)], 0.95), atol=1e-9)
+    np.testing.assert_allclose(rate.interval, ratio_ends([Compared(shares, are_shares=True)], 0.95), atol=1e-9)
 
 
 # ---------------------------------------------------------------- coverage
@@ -236,7 +235,7 @@ def test_a_ratio_is_covered_over_all_samples_there_are(rows, rates, weights):
     """Not simulated: every pair of counts, with its probability."""
     first, second = np.meshgrid(*(np.arange(size + 1) for size in rows), indexing="ij")
     chance = np.multiply.outer(*(stats.binom.pmf(np.arange(n + 1), n, p) for n, p in zip(rows, rates, strict=True)))
-    low, high = ratio_ends([ComparedRates(counted(np.stack([first, second], axis=-1), np.array(rows), weights))], 0.95)
+    low, high = ratio_ends([Compared(counted(np.stack([first, second], axis=-1), np.array(rows), weights))], 0.95)
     truth = Cell("statistical rate", rows, rates, weights).truth
     smallest = truth.min() / truth.max()
     coverage = chance[(low <= smallest + 1e-9) & (smallest - 1e-9 <= high)].sum()
@@ -265,7 +264,7 @@ def test_small_groups_with_weights_are_covered(metric):
 )
 def test_the_smallest_of_many_ratios_is_covered(rates, rows):
     drawn = np.random.default_rng(11).binomial(rows, rates, (400, len(rows)))
-    low, high = ratio_ends([ComparedRates(counted(drawn, np.array(rows), (1.0, 3.0)))], 0.95)
+    low, high = ratio_ends([Compared(counted(drawn, np.array(rows), (1.0, 3.0)))], 0.95)
     truth = Cell("statistical rate", (0, 0), rates, (1.0, 3.0)).truth
     smallest = truth.min() / truth.max()
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
@@ -275,7 +274,7 @@ def test_the_smallest_of_many_ratios_is_covered(rates, rows):
 def test_the_smallest_of_many_shares_is_covered(shares):
     sums = np.random.default_rng(12).multinomial(400, shares, 400)[:, np.newaxis].astype(float)
     counts = WeightSums(sums, sums, sums).groups_against_others()[..., 0, :]
-    low, high = ratio_ends([ComparedRates(counts, are_shares=True)], 0.95)
+    low, high = ratio_ends([Compared(counts, are_shares=True)], 0.95)
     smallest = min(shares) / max(shares)
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST
 

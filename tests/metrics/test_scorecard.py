@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent.errors import InputError
-from fairmaxent.metrics.trial import area_under_curve
+from fairmaxent.metrics.trial import OVERALL, Run, Trial
 from judgement import judge, worst_ratio
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
@@ -29,6 +29,14 @@ def scored(seed: int, *, rows: int = 400, outcomes: int = 2, groups: int = 3):
 
 
 # ---------------------------------------------------------------- area under the curve
+
+
+def area_under_curve(positive, score, weights):
+    """As trials measure it."""
+    nobody = np.zeros(len(score), dtype=np.intp)
+    runs = [Run(nobody, np.column_stack([1 - score, score]))]
+    trial = Trial(positive.astype(np.intp), nobody, weights, runs, (1,), {"": np.zeros(1, dtype=np.intp)})
+    return trial.scores(trial.sums())["auc"][OVERALL][0]
 
 
 @given(ROWS)

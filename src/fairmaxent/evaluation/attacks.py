@@ -32,7 +32,6 @@ from fairmaxent.data.table import tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.nearest import Nearest, Rows
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName
-from fairmaxent.metrics.trial import area_under_curve
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
 
@@ -337,11 +336,22 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
 
     People of the real table may be nearer to a new row than other people are, so that somebody can tell who was in it.
     """
-    distances = np.concatenate([real, control])
-    inside = np.arange(len(distances)) < len(real)
-    auc = area_under_curve(inside, -distances, np.ones(len(distances)))
-    error = NormalDist().inv_cdf((1 + confidence) / 2) * _standard_error(real, control)
-    return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), _rarely_wrong(real, control), len(distances))
+    # Of each person: how many of the other kind are nearer, which gives the area and DeLong's error of it.
+    nearer = [_share_below(*kinds) for kinds in ((real, control), (control, real))]
+    auc = float(nearer[1].mean())
+    variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in nearer]
+    # With few people, all of them may be on one side, which does not make the answer certain.
+    least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
+    error = NormalDist().inv_cdf((1 + confidence) / 2) * max(math.sqrt(sum(variances)), least)
+    rarely_wrong = _rarely_wrong(real, control)
+    return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), rarely_wrong, len(real) + len(control))
+
+
+def _share_below(values: Reals, others: Reals) -> Reals:
+    """The share of the others that are below each value; ties count half."""
+    ascending = np.sort(others)
+    below, up_to = (ascending.searchsorted(values, side=side) for side in ("left", "right"))
+    return np.asarray((below + up_to) / (2 * len(others)))
 
 
 def _rarely_wrong(real: Reals, control: Reals) -> float:
@@ -349,16 +359,3 @@ def _rarely_wrong(real: Reals, control: Reals) -> float:
     distances = np.unique(np.concatenate([real, control]))
     inside, outside = (np.sort(ones).searchsorted(distances, side="right") / len(ones) for ones in (real, control))
     return float(np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside)))
-
-
-def _standard_error(real: Reals, control: Reals) -> float:
-    """DeLong's standard error of the area under the curve, from how many of the others each person is before."""
-    order = np.sort(control), np.sort(real)
-    beats = [
-        (other.searchsorted(ones, side="left") + other.searchsorted(ones, side="right")) / (2 * len(other))
-        for ones, other in zip((real, control), order, strict=True)
-    ]
-    variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in beats]
-    # With few people, all of them may be on one side, which does not make the answer certain.
-    least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
-    return max(math.sqrt(sum(variances)), least)

@@ -1,22 +1,24 @@
 """What an evaluation measured, and its words: may the new rows be shared?
 
-The verdict gives the answer first, in plain sentences. The text has 80 columns: the verdict, then risk, utility and
-fidelity, each with how sure it is.
+The verdict gives the answer first, in plain sentences. Then come risk, utility and fidelity, each with how sure it is;
+reports show the same tables.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.data.text_table import cell_text
+from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
 from fairmaxent.evaluation.attacks import LIMIT, MOST_COPIES, CopiedRows, Inference, Judgement, Membership, Risk
 from fairmaxent.evaluation.fidelity import Fidelity
 from fairmaxent.evaluation.nearest import ClosestRecord
-from fairmaxent.evaluation.utility import Estimated, GroupScores, Utility
+from fairmaxent.evaluation.utility import Utility
+from fairmaxent.metrics.trial import Score
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Risks:
 
     def judgements(self) -> dict[str, Judgement]:
         """What is to be said of each attack that was tried."""
-        limits = {"copies": MOST_COPIES}
-        judged = {name: risk.judged(limits.get(name, LIMIT)) for name, risk in self.tried().items()}
+        judged = {name: risk.judged(LIMIT) for name, risk in self.tried().items()}
+        judged["copies"] = self.copies.risk.judged(MOST_COPIES)
         if self.inference is not None:
             judged["inference"] = self.inference.judged(LIMIT)
         return judged | {"membership": "needs control" if self.membership is None else self.membership.judged(LIMIT)}
@@ -69,11 +71,31 @@ class Measurements:
         return tuple(name for name, judged in self.risks.judgements().items() if judged == "high")
 
 
+# Each attack: what it does, and when it succeeds.
+ATTACKS = {
+    "copies": ("copying real rows", "a new row is a real row, more often than by chance"),
+    "singling out": ("singling people out", "a description made from a new row fits exactly one person"),
+    "linkability": (
+        "linking two tables about the same people",
+        "two halves of a person's columns lead to the same new row",
+    ),
+    "inference": ("guessing a column from the others", "a column of a person is guessed from all others"),
+    "membership": (
+        "telling who was in the real table",
+        "a person of the table is nearer to a new row than others are",
+    ),
+}
+
+
+# ---------------------------------------------------------------- the verdict
+
+
 def verdict(measured: Measurements) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
     judged = measured.risks.judgements()
-    unsure = [name for name, one in judged.items() if one == "uncertain"]
-    open_ones = [name for name, one in judged.items() if one == "needs control"]
+    unsure, open_ones = (
+        [name for name, judgement in judged.items() if judgement == wanted] for wanted in ("uncertain", "needs control")
+    )
     overlap = measured.risks.copies.control_overlap
     if overlap is not None and overlap.judged() == "high":
         yield (
@@ -82,22 +104,24 @@ def verdict(measured: Measurements) -> Iterator[str]:
         )
     if measured.flagged:
         yield "Do not treat these rows as anonymous: they give away people of the real table."
-        for name in measured.flagged:
-            yield ATTACKS[name][1](measured)
+        yield from (_reason(name, measured) for name in measured.flagged)
         lone = measured.risks.copies.lone_values
         if lone and "copies" not in measured.flagged:
             name = max(lone, key=lambda name: lone[name])
-            shown = cut(cell_text(name), 40)
             yield (
-                f"Rare values may be the cause: {lone[name]:,} values of {shown!r} in the new rows belong to only one "
-                "person of the real table."
+                f"Rare values may be the cause: {lone[name]:,} values of {_shown(name, 40)!r} in the new rows belong "
+                "to only one person of the real table."
             )
         return
-    yield _not_flagged(unsure, open_ones)
+    if not open_ones:
+        how = "clearly did" if unsure else "did notably"
+        yield f"No attack {how} better on people of the real table than on other people."
+    elif "copies" in unsure:
+        yield "It is not clear whether real rows were copied."
+    else:
+        yield "No more rows were copied than chance explains."
     if unsure:
-        yield (
-            f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
-        )
+        yield f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
     if open_ones:
         yield (
             f"Without control rows, little is known about {_named(open_ones)}. Pass rows "
@@ -106,77 +130,38 @@ def verdict(measured: Measurements) -> Iterator[str]:
     yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
 
 
-def _not_flagged(unsure: Sequence[str], open_ones: Sequence[str]) -> str:
-    if open_ones:
-        return (
-            "It is not clear whether real rows were copied."
-            if "copies" in unsure
-            else "No more rows were copied than chance explains."
-        )
-    if unsure:
-        return "No attack clearly did better on people of the real table than on other people."
-    return "No attack did notably better on people of the real table than on other people."
-
-
 def _named(attacks: Sequence[str]) -> str:
-    things = [ATTACKS[name][0] for name in attacks]
-    return things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}"
+    *others, last = (ATTACKS[name][0] for name in attacks)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-# ---------------------------------------------------------------- why a risk is too high
+def _reason(attack: str, measured: Measurements) -> str:
+    """Why the risk of an attack is too high."""
+    risks = measured.risks
+    if attack == "copies":
+        return (
+            f"{risks.copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row "
+            f"({_percent(risks.copies.risk.rate)}); by chance it would be about {_percent(risks.copies.by_chance)}."
+        )
+    if attack == "inference" and risks.inference is not None:
+        name = risks.inference.worst
+        return (
+            f"Somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right "
+            f"{_against(risks.inference.by_column[name])}."
+        )
+    if attack == "membership" and risks.membership is not None:
+        return (
+            f"In {_percent(risks.membership.auc)} of pairs, the person of the real table is nearer to a new row than "
+            "the other person; 50 % would be chance."
+        )
+    happens = {
+        "singling out": "Descriptions that fit exactly one new row also fit exactly one real person",
+        "linkability": "Two halves of a person's columns lead to the same new row",
+    }
+    return f"{happens[attack]} {_against(risks.tried()[attack])}."
 
 
-def _copies(measured: Measurements) -> str:
-    copies = measured.risks.copies
-    share = _percent(copies.risk.rate)
-    return (
-        f"{copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row ({share}); "
-        f"by chance it would be about {_percent(copies.by_chance)}."
-    )
-
-
-def _singling_out(measured: Measurements) -> str:
-    return (
-        "Descriptions that fit exactly one new row also fit exactly one real person "
-        f"{_against(measured.risks.singling_out)}."
-    )
-
-
-def _linkability(measured: Measurements) -> str:
-    return f"Two halves of a person's columns lead to the same new row {_against(measured.risks.linkability)}."
-
-
-def _inference(measured: Measurements) -> str:
-    inference = measured.risks.inference
-    assert inference is not None
-    name = inference.worst
-    return (
-        f"Somebody who knows all other columns of a person guesses {cut(cell_text(name), 40)!r} right "
-        f"{_against(inference.by_column[name])}."
-    )
-
-
-def _membership(measured: Measurements) -> str:
-    membership = measured.risks.membership
-    assert membership is not None
-    return (
-        f"In {_percent(membership.auc)} of pairs, the person of the real table is nearer to a new row than the other "
-        "person; 50 % would be chance."
-    )
-
-
-# Each attack: what it does, and why its risk is too high.
-ATTACKS: dict[str, tuple[str, Callable[[Measurements], str]]] = {
-    "copies": ("copying real rows", _copies),
-    "singling out": ("singling people out", _singling_out),
-    "linkability": ("linking two tables about the same people", _linkability),
-    "inference": ("guessing a column from the others", _inference),
-    "membership": ("telling who was in the real table", _membership),
-}
-
-
-def _against(risk: Risk | None) -> str:
-    assert risk is not None
+def _against(risk: Risk) -> str:
     outside = "" if risk.control_rate is None else f", and for other people in {_percent(risk.control_rate)}"
     return f"in {_percent(risk.rate)} of cases{outside}"
 
@@ -191,75 +176,68 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.1f} %"
 
 
+def _shown(name: str, most: int) -> str:
+    return cut(cell_text(name), most)
+
+
+# ---------------------------------------------------------------- the text
+
 _WIDTH = 80
 _GROUPS = 12  # shown before the rest is counted
 _SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
-
-RiskRow = tuple[str, float, str, str, str, str]
+_STATES = {"high": "bad", "low": "good", "uncertain": "short"}
 
 
 def evaluation_text(measured: Measurements, notes: Sequence[str] = ()) -> str:
     """Everything that was measured; ``notes`` say how the tables were read."""
-    parts = [
-        _wrapped(" ".join(verdict(measured))),
-        _sizes(measured),
-        _risk_part(measured),
-        *_utility_part(measured.utility, measured.confidence),
-        _fidelity_part(measured),
-        "\n".join(_wrapped(f"Note: {note}", indent="  ") for note in (*notes, *_notes(measured))),
+    sections: list[Sequence[Block]] = [
+        [Paragraph(" ".join(verdict(measured)))],
+        [Paragraph(_sizes(measured))],
+        [risk_table(measured), Paragraph(_how_to_read_risk(measured))],
+        [Paragraph(_closest(measured.risks.closest_record))],
+        *_utility_sections(measured),
+        list(_fidelity_blocks(measured)),
+        [Note(f"Note: {note}") for note in (*notes, *_notes(measured))],
     ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(cell_text(text), _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return sections_text(sections, width=_WIDTH)
 
 
 def _sizes(measured: Measurements) -> str:
-    control = f", {counted(measured.control_rows, 'control row')}" if measured.control_rows else ", no control rows"
-    compared = counted(len(measured.columns), "column")
-    return f"{counted(measured.real_rows, 'real row')}, {counted(measured.new_rows, 'new row')}{control}; {compared}"
+    control = counted(measured.control_rows, "control row") if measured.control_rows else "no control rows"
+    tables = f"{counted(measured.real_rows, 'real row')}, {counted(measured.new_rows, 'new row')}, {control}"
+    return f"{tables}; {counted(len(measured.columns), 'column')}"
 
 
-# ---------------------------------------------------------------- risk
-
-
-def risk_rows(measured: Measurements) -> Iterator[RiskRow]:
+def risk_table(measured: Measurements) -> Table:
     """Each attack: its risk, the interval, how often it succeeded, and what is to be said of it."""
     risks, judged = measured.risks, measured.risks.judgements()
-    rows: list[tuple[str, Risk, str]] = [(name, risk, judged[name]) for name, risk in risks.tried().items()]
+    rows = [_risk_row(name, risk, judged[name]) for name, risk in risks.tried().items()]
     if risks.inference is not None:
         worst = risks.inference.worst
         rows[-1] = "inference, average", *rows[-1][1:]
-        rows.append((f"  most: {cut(cell_text(worst), 16)}", risks.inference.by_column[worst], ""))
-    for name, risk, judgement in rows:
-        others = "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
-        yield name, risk.value, _ends((risk.low, risk.high)), f"{risk.rate:.1%}", others, judgement
+        rows.append(_risk_row(f"  most: {_shown(worst, 16)}", risks.inference.by_column[worst], ""))
     if risks.membership is not None:
-        value, *ends = risks.membership.advantage
-        yield "membership", value, _ends(ends), "", "", judged["membership"]
+        advantage = Score(*risks.membership.advantage)
+        rows.append(("membership", *_cells(advantage), "", "", judged["membership"]))
+    heads = ("risk" if measured.control_rows else "risk, at most", "", _sure(measured), "succeeds", "on others", "")
+    return Table("Risks", heads, tuple(rows), state=5, states=tuple(_STATES.get(row[-1], "") for row in rows))
 
 
-def _ends(ends: Sequence[float]) -> str:
-    return f"{ends[0]:.3f} … {ends[1]:.3f}"
+def _risk_row(name: str, risk: Risk, judgement: str) -> tuple[str, ...]:
+    others = "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
+    return name, *_cells(Score(risk.value, risk.low, risk.high)), f"{risk.rate:.1%}", others, judgement
 
 
-def _risk_part(measured: Measurements) -> str:
-    bound = "" if measured.control_rows else ", at most"
-    head = [f"risk{bound}", "", f"{100 * measured.confidence:g} % interval", "succeeds", "on others", ""]
-    rows = [[name, f"{value:.3f}", *rest] for name, value, *rest in risk_rows(measured)]
-    closest = measured.risks.closest_record
-    others = "" if closest.others is None else f" (of control rows: {closest.others:.3f})"
-    return "\n".join(
-        [
-            text_table(head, rows),
-            _wrapped(_how_to_read_risk(measured)),
-            "",
-            _wrapped(
-                f"Median distance of a new row to the closest real row: {closest.new:.3f}{others}. {closest.why_not}"
-            ),
-        ]
-    )
+def _cells(score: Score | None) -> tuple[str, str]:
+    return ("–", "") if score is None else (f"{score.value:.3f}", _ends(score))
+
+
+def _ends(score: Score) -> str:
+    return f"{score.low:.3f} … {score.high:.3f}"
+
+
+def _sure(measured: Measurements) -> str:
+    return f"{100 * measured.confidence:g} % interval"
 
 
 def _how_to_read_risk(measured: Measurements) -> str:
@@ -273,95 +251,88 @@ def _how_to_read_risk(measured: Measurements) -> str:
     )
 
 
+def _closest(record: ClosestRecord) -> str:
+    others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
+    return f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
+
+
 # ---------------------------------------------------------------- utility
 
 
-def _utility_part(utility: Utility | None, confidence: float) -> Iterator[str]:
-    if utility is None:
-        return
-    sure = f"{100 * confidence:g} % interval"
-    rows = [[name, *_cells(model.auc), *_cells(model.accuracy)] for name, model in utility.models.items()]
-    about = "control rows" if utility.judged_on == "control" else "real rows"
-    yield "\n".join(
-        [
-            text_table(["trained on", "AUC", sure, "accuracy", sure], rows),
-            _wrapped(_how_to_read_utility(utility, about)),
-        ]
-    )
-    if utility.new.groups:
-        yield _group_table(utility, sure)
+def utility_table(measured: Measurements, utility: Utility) -> Table:
+    """How well a model decides that was trained on the new rows, or on the real ones."""
+    rows = [(name, *_cells(model.auc), *_cells(model.accuracy)) for name, model in utility.models.items()]
+    heads = ("trained on", "AUC", _sure(measured), "accuracy", _sure(measured))
+    return Table("A model trained on the new rows", heads, tuple(rows))
 
 
-def _how_to_read_utility(utility: Utility, about: str) -> str:
+def _utility_sections(measured: Measurements) -> Iterator[Sequence[Block]]:
+    utility = measured.utility
+    if utility is not None:
+        yield [utility_table(measured, utility), Paragraph(_how_to_read_utility(utility))]
+        yield list(_group_blocks(measured, utility))
+
+
+def _how_to_read_utility(utility: Utility) -> str:
     text = (
-        f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {utility.people:,} {about} that it has "
-        "not seen."
+        f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {utility.people:,} {utility.judged_on} "
+        "rows that it has not seen."
     )
     if utility.auc_lost is not None:
-        lost = utility.auc_lost
-        text += f" The new rows cost {lost.value:.3f} of AUC ({_ends((lost.low, lost.high))})."
+        text += f" The new rows cost {utility.auc_lost.value:.3f} of AUC ({_ends(utility.auc_lost)})."
     if utility.judged_on == "real":
         text += " The new rows were made from these people too, so if rows were copied, the first line is too good."
     return text
 
 
-def _group_table(utility: Utility, sure: str) -> str:
-    pairs = list(zip(utility.new.groups, utility.real.groups, strict=True))
-    given = utility.new.groups[0].favourable is not None
-
-    def cells(new: GroupScores, real: GroupScores) -> list[object]:
-        one, other = (new.favourable, real.favourable) if given else (new.accuracy, real.accuracy)
+def _group_blocks(measured: Measurements, utility: Utility) -> Iterator[Block]:
+    groups = utility.new.groups
+    if not groups:
+        return
+    title = "accuracy" if groups[0].favourable is None else "favourable"
+    rows = []
+    for new, real in list(zip(groups, utility.real.groups, strict=True))[:_GROUPS]:
         name = cut(f"{cell_text(new.column)} = {cell_text(new.group)}", 30)
-        return [name, new.people, *_cells(one), _cells(other)[0]]
-
-    title = "favourable" if given else "accuracy"
-    table = text_table(["group", "people", title, sure, "real rows"], [cells(*pair) for pair in pairs[:_GROUPS]])
-    more = [f"and {len(pairs) - _GROUPS:,} more groups"] if len(pairs) > _GROUPS else []
-    rates = [
-        _wrapped(
+        score, real_score = (group.accuracy if group.favourable is None else group.favourable for group in (new, real))
+        rows.append((name, f"{new.people:,}", *_cells(score), _cells(real_score)[0]))
+    yield Table("Groups", ("group", "people", title, _sure(measured), "real rows"), tuple(rows))
+    if len(groups) > _GROUPS:
+        yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
+    for name, rate in utility.real.rates.items():
+        yield Paragraph(
             f"Statistical rate of the decisions for {cell_text(name)!r}: {_rate(utility.new.rates[name])} trained on "
             f"the new rows, {_rate(rate)} on the real ones."
         )
-        for name, rate in utility.real.rates.items()
-    ]
-    return "\n".join([table, *more, *rates])
 
 
-def _cells(estimated: Estimated | None) -> tuple[str, str]:
-    if estimated is None:
-        return "–", ""
-    return f"{estimated.value:.3f}", _ends((estimated.low, estimated.high))
-
-
-def _rate(estimated: Estimated | None) -> str:
-    if estimated is None:
-        return "not defined"
-    return f"{estimated.value:.2f} ({estimated.low:.2f} … {estimated.high:.2f})"
+def _rate(score: Score | None) -> str:
+    return "not defined" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})"
 
 
 # ---------------------------------------------------------------- fidelity
 
 
-def _fidelity_part(measured: Measurements) -> str:
-    fidelity = measured.fidelity
-    rows = [[_SETS[one.columns], one.sets, one.value, one.by_chance] for one in fidelity.total_variation]
-    farthest = ", ".join(f"{cut(cell_text(name), 24)} {apart:.3f}" for name, apart in fidelity.farthest)
-    lines = [
-        text_table(["differences in", "number", "mean", "by chance"], rows),
-        _wrapped(
-            "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random "
-            f"from the real table. Farthest apart: {farthest}."
-        ),
+def fidelity_table(measured: Measurements) -> Table:
+    """How much the new rows differ from the real ones."""
+    rows = [
+        (_SETS[apart.columns], f"{apart.sets:,}", f"{apart.value:.4f}", f"{apart.by_chance:.4f}")
+        for apart in measured.fidelity.total_variation
     ]
-    quality = fidelity.quality
+    return Table("Differences from the real rows", ("differences in", "number", "mean", "by chance"), tuple(rows))
+
+
+def _fidelity_blocks(measured: Measurements) -> Iterator[Block]:
+    yield fidelity_table(measured)
+    farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in measured.fidelity.farthest)
+    yield Paragraph(
+        "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random "
+        f"from the real table. Farthest apart: {farthest}."
+    )
+    quality = measured.fidelity.quality
     if quality.score is not None:
         trends = "" if quality.trends is None else f", pair trends {quality.trends:.3f}"
         shapes = "" if quality.shapes is None else f"column shapes {quality.shapes:.3f}{trends}; "
-        lines.append(_wrapped(f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best)."))
-    return "\n".join(lines)
-
-
-# ---------------------------------------------------------------- notes
+        yield Paragraph(f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best).")
 
 
 def _notes(measured: Measurements) -> Iterator[str]:
@@ -377,5 +348,5 @@ def _notes(measured: Measurements) -> Iterator[str]:
         yield "linkability and inference were not tried: they need at least two columns"
     lone = risks.copies.lone_values
     if lone:
-        names = ", ".join(f"{cut(cell_text(name), 24)!r} ({count:,})" for name, count in list(lone.items())[:5])
+        names = ", ".join(f"{_shown(name, 24)!r} ({count:,})" for name, count in list(lone.items())[:5])
         yield f"some values in the new rows belong to only one person of the real table: {names}"

@@ -23,7 +23,7 @@ from fairmaxent.evaluation.nearest import Done, Rows, shuffled
 from fairmaxent.evaluation.pooled import Pooled
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.intervals import share_interval
-from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Scores, Trial, predict_outcomes
+from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Score, Scores, Trial, predict_outcomes, with_range
 from fairmaxent.relabelling.labellers import Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import People
 
@@ -33,23 +33,14 @@ MOST_JUDGED = 20_000  # people; more would only make the intervals narrower
 
 
 @dataclass(frozen=True)
-class Estimated:
-    """A number with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class GroupScores:
     """What a model decides about one group."""
 
     column: str
     group: str
     people: int
-    accuracy: Estimated
-    favourable: Estimated | None
+    accuracy: Score
+    favourable: Score | None
     """Share of the people who are given the favourable outcome; None: nobody said which outcome that is."""
 
 
@@ -57,9 +48,9 @@ class GroupScores:
 class Learning:
     """How a model decides."""
 
-    auc: Estimated | None
-    accuracy: Estimated | None
-    rates: dict[str, Estimated | None]
+    auc: Score | None
+    accuracy: Score | None
+    rates: dict[str, Score | None]
     """Statistical rate of its decisions, by protected column: the lowest over the highest group's."""
     groups: tuple[GroupScores, ...]
 
@@ -74,7 +65,7 @@ class Utility:
     people: int
     new: Learning
     real: Learning
-    auc_lost: Estimated | None
+    auc_lost: Score | None
     """How much larger the AUC of the model trained on the real table is."""
 
     @property
@@ -200,7 +191,7 @@ class _School:
     def learning(self, judged: _Judged, confidence: float) -> Learning:
         """The scores of a trial."""
 
-        def estimated(quantity: str, name: str) -> Estimated | None:
+        def estimated(quantity: str, name: str) -> Score | None:
             return _estimated(judged.values[quantity][name], judged.drawn[quantity][name], confidence)
 
         return Learning(
@@ -226,16 +217,13 @@ class _School:
                     )
 
 
-def _share(happened: NDArray[np.bool_], confidence: float) -> Estimated:
+def _share(happened: NDArray[np.bool_], confidence: float) -> Score:
     rates, sizes = np.array([happened.mean()]), np.array([float(len(happened))])
     low, high = share_interval(EffectiveCounts.of_rates(rates, sizes), confidence)
-    return Estimated(float(rates[0]), float(low[0]), float(high[0]))
+    return Score(float(rates[0]), float(low[0]), float(high[0]))
 
 
-def _estimated(value: Reals, drawn: Reals, confidence: float) -> Estimated | None:
+def _estimated(value: Reals, drawn: Reals, confidence: float) -> Score | None:
     """A score with the middle of what other people would give; None if there is none."""
-    one, known = float(value[0]), drawn[~np.isnan(drawn)]
-    if np.isnan(one) or not len(known):
-        return None
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Estimated(one, min(float(low), one), max(float(high), one))
+    score = with_range(float(value[0]), drawn, confidence)
+    return None if np.isnan(score.low) else score

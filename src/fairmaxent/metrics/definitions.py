@@ -12,28 +12,21 @@ on the group in any stratum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, did_you_mean_level
+from fairmaxent.errors import InputError, LevelError, did_you_mean, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.metrics.group_rates import (
-    GroupedTable,
-    Number,
-    Rate,
-    group_text,
-    left_out_text,
-    pair_text,
-    worst_ratio,
-)
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio
 from fairmaxent.metrics.groups import (
     Comparison,
     GroupedRows,
@@ -43,6 +36,7 @@ from fairmaxent.metrics.groups import (
     code_of,
     favourable_codes,
     levels_of,
+    listed,
     one_favourable,
     outcome_column,
     probabilities_of,
@@ -172,9 +166,8 @@ def equal_opportunity(
     level, each compared on its own; probabilities refer to a single level. A group without rows of that outcome has no
     such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
     """
-    cut = _cut(threshold, as_probability=as_probability)
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    predicted = _Predicted.of(compared, frame, predictions, cut)
+    predicted = _Predicted.of(compared, frame, predictions, _cut(threshold, as_probability=as_probability))
     return worst_ratio(predicted.positives(true=True), confidence)
 
 
@@ -199,9 +192,8 @@ def equalised_odds(
     result also holds both rates: `true_positive`, which is the equal opportunity, and `false_positive`. The options are
     as in `equal_opportunity`.
     """
-    cut = _cut(threshold, as_probability=as_probability)
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    predicted = _Predicted.of(compared, frame, predictions, cut)
+    predicted = _Predicted.of(compared, frame, predictions, _cut(threshold, as_probability=as_probability))
     true, false = (predicted.positives(true=true) for true in (True, False))
     worse = worst_ratio([*true, *false], confidence)
     return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
@@ -371,3 +363,32 @@ def _disparities(rows: GroupedRows, favourable: int) -> tuple[list[GroupDisparit
         for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0)
     ]
     return by_group, [levels[at] for at in np.flatnonzero(~differ)]
+
+
+# ---------------------------------------------------------------- what a scorer measures of predictions
+
+
+def _rate_of_predictions(
+    frame: Any, outcome: frames.Column, predictions: frames.Column, protected: list[str], *, favourable: Any, **how: Any
+) -> float:
+    """The statistical rate of predictions; an outcome that nobody is predicted to have treats all the same way."""
+    outcomes, predicted = (factorize(column)[1].to_list() for column in (outcome, predictions))
+    both = list(dict.fromkeys([*outcomes, *predicted]))
+    levels = both if favourable is None else listed(favourable)
+    for level in levels or [None]:
+        if level is None or code_of(both, level) is None:
+            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, both)}")
+    return min(
+        1.0
+        if code_of(predicted, level) is None
+        else float(statistical_rate(frame, predictions, protected, favourable=level, **how))
+        for level in levels
+    )
+
+
+FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
+OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
+    "statistical_rate": _rate_of_predictions,
+    "equal_opportunity": equal_opportunity,
+    "equalised_odds": equalised_odds,
+}

@@ -29,7 +29,7 @@ from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, one_favourable, outcome_column, probabilities_of
 from fairmaxent.metrics.intervals import (
-    ComparedSurpluses,
+    Compared,
     Interval,
     check_confidence,
     difference_ends,
@@ -193,7 +193,7 @@ class _Scored:
                 )
 
 
-CalibratedGroups = tuple[list[GroupCalibration], ComparedSurpluses]  # and their surpluses as they are compared
+CalibratedGroups = tuple[list[GroupCalibration], Compared]  # and their surpluses as they are compared
 
 
 def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> CalibratedGroups:
@@ -241,7 +241,7 @@ def _widest(groupings: list[CalibratedGroups], outcome: object, confidence: floa
 # ---------------------------------------------------------------- how sure a surplus is
 
 
-def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> ComparedSurpluses:
+def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> Compared:
     """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
 
     If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
@@ -250,7 +250,7 @@ def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> C
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
-    return ComparedSurpluses(counts.scaled(factors), expected, added)
+    return Compared(counts.scaled(factors), expected=expected, added=added)
 
 
 def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:

@@ -26,7 +26,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import (
-    ComparedRates,
+    Compared,
     Interval,
     check_confidence,
     interval_text,
@@ -209,12 +209,12 @@ class GroupedTable:
             return representation_pair(self.table, (1,))
         return statistical_pair(self.table, (1,), self.favourable)
 
-    def comparisons(self) -> Iterator[ComparedRates]:
+    def comparisons(self) -> Iterator[Compared]:
         """The groups that have a rate, for each favourable outcome."""
         for number, row in enumerate(self.rates):
             # The rates of the second of two outcomes follow from those of the first.
             repeats = number == 1 and len(self.outcomes) == 2
-            yield ComparedRates(self.effective[number, ~np.isnan(row)], are_shares=self.is_of_shares, repeats=repeats)
+            yield Compared(self.effective[number, ~np.isnan(row)], are_shares=self.is_of_shares, repeats=repeats)
 
     def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
         """The groups with a rate, each with its interval unless the table is exact; with no confidence, the others."""

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -43,16 +42,20 @@ _EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an en
 
 
 @dataclass(frozen=True, eq=False)
-class ComparedRates:
-    """Groups (last axis) whose rates are compared with each other.
+class Compared:
+    """Groups (last axis) that are compared with each other, by ratios of their rates or differences of their surpluses.
 
     `are_shares`: they are shares of the same rows (multinomial), otherwise rates of separate rows (binomial).
     `repeats`: they carry no new information, because they are those of the second of two outcomes.
+    `expected`: the rates they should have; a surplus is the rate minus this one, and `added` its variance beyond that
+    of the rate.
     """
 
     counts: EffectiveCounts
     are_shares: bool = False
     repeats: bool = False
+    expected: Reals | None = None
+    added: Reals | None = None
 
     @property
     def groups(self) -> int:
@@ -60,9 +63,13 @@ class ComparedRates:
         return int(self.counts.positives.shape[-1])
 
     def score(self, confidence: float) -> Score:
-        """Score of the log ratio of each pair of groups."""
-        first, second = _pairs(_extreme_groups(self.counts, np.zeros(self.groups), confidence))
+        """Score of each pair of groups: of the log ratio of their rates, or of the difference of their surpluses."""
+        base = np.zeros(self.groups) if self.expected is None else self.expected
+        first, second = _pairs(_extreme_groups(self.counts, base, confidence))
         one, other = self.counts[..., first], self.counts[..., second]
+        if self.expected is not None:
+            shift, added = base[..., first] - base[..., second], self._added(first, second)
+            return lambda difference: difference_score(one, other, difference + shift, added)
         if not self.are_shares:
             return lambda log_ratio: ratio_score(one, other, np.exp(log_ratio))
         # For the ratio of two shares, only the rows of these two groups matter: the share of one among both.
@@ -70,39 +77,19 @@ class ComparedRates:
         among_both = EffectiveCounts(one.positives, other.positives, unit)
         return lambda log_ratio: share_score(among_both, 1 / (1 + np.exp(-log_ratio)))
 
-
-@dataclass(frozen=True, eq=False)
-class ComparedSurpluses:
-    """Groups (last axis) that are compared by their surplus, which is their rate minus the rate they should have.
-
-    `added` is the variance of the surplus beyond that of the rate.
-    """
-
-    counts: EffectiveCounts
-    expected: Reals
-    added: Reals
-    repeats: ClassVar[bool] = False
-
-    @property
-    def groups(self) -> int:
-        """Number of groups."""
-        return int(self.expected.shape[-1])
-
-    def score(self, confidence: float) -> Score:
-        """Score of the difference between the surpluses of each pair of groups."""
-        first, second = _pairs(_extreme_groups(self.counts, self.expected, confidence))
-        one, other = self.counts[..., first], self.counts[..., second]
-        shift = self.expected[..., first] - self.expected[..., second]
-        added = self.added[..., first] + self.added[..., second]
-        return lambda difference: difference_score(one, other, difference + shift, added)
-
     def farthest(self, confidence: float) -> Reals:
         """Largest difference that exact intervals of all rates allow, all of which hold together."""
-        low, high = (end - self.expected for end in exact_interval(self.counts, confidence ** (1 / self.groups)))
+        low, high = (
+            end - (0.0 if self.expected is None else self.expected)
+            for end in exact_interval(self.counts, confidence ** (1 / self.groups))
+        )
         first, second = _pairs(np.arange(self.groups))
-        added = _normal_quantile((1 + confidence) / 2) * np.sqrt(self.added[..., first] + self.added[..., second])
+        added = _normal_quantile((1 + confidence) / 2) * np.sqrt(self._added(first, second))
         apart = np.maximum(high[..., first] - low[..., second], high[..., second] - low[..., first])
         return np.asarray((apart + added).max(axis=-1, initial=0.0))
+
+    def _added(self, first: Codes, second: Codes) -> Reals:
+        return np.zeros(()) if self.added is None else np.asarray(self.added[..., first] + self.added[..., second])
 
 
 def check_confidence(confidence: float) -> None:
@@ -140,13 +127,13 @@ def widened(ends: tuple[Reals, Reals], value: float) -> Interval:
     return min(float(ends[0]), value), max(float(ends[1]), value)
 
 
-def ratio_ends(comparisons: Sequence[ComparedRates], confidence: float) -> tuple[Reals, Reals]:
+def ratio_ends(comparisons: Sequence[Compared], confidence: float) -> tuple[Reals, Reals]:
     """Ends of the smallest ratio over all comparisons; axes before the groups stand for separate samples."""
     near, far = _distance_ends(comparisons, _LARGEST_LOG_RATIO, confidence)
     return np.where(far < _LARGEST_LOG_RATIO, np.exp(-far), 0.0), np.exp(-near)
 
 
-def difference_ends(comparisons: Sequence[ComparedSurpluses], confidence: float) -> tuple[Reals, Reals]:
+def difference_ends(comparisons: Sequence[Compared], confidence: float) -> tuple[Reals, Reals]:
     """Ends of the largest difference over all comparisons; axes before the groups stand for separate samples."""
     near, far = _distance_ends(comparisons, 2.0, confidence)
     exact = np.max([compared.farthest(confidence) for compared in comparisons], axis=0)
@@ -156,9 +143,7 @@ def difference_ends(comparisons: Sequence[ComparedSurpluses], confidence: float)
 # ---------------------------------------------------------------- the largest distance over pairs
 
 
-def _distance_ends(
-    comparisons: Sequence[ComparedRates] | Sequence[ComparedSurpluses], largest: float, confidence: float
-) -> tuple[Reals, Reals]:
+def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: float) -> tuple[Reals, Reals]:
     """Ends of γ = max |λ| over all pairs of groups; no groups that could differ, no distance."""
     several = [compared for compared in comparisons if compared.groups > 1]
     if not several:

@@ -9,28 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.errors import (
-    ColumnError,
-    DependencyError,
-    InputError,
-    LevelError,
-    Option,
-    check_choice,
-    did_you_mean,
-)
+from fairmaxent.errors import ColumnError, DependencyError, InputError, Option, check_choice
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
-from fairmaxent.metrics.groups import code_of, listed, outcome_column
-
-FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
+from fairmaxent.metrics.definitions import OF_PREDICTIONS, FairnessMetric
+from fairmaxent.metrics.groups import outcome_column
 
 
 def fair_scorer(
@@ -128,17 +117,9 @@ class FairScorer:
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
         outcomes = outcome_column(frame, _flat(y), what="outcomes")
-        options: dict[str, Any] = {
-            "groups": self.groups,
-            "weight": None if sample_weight is None else np.asarray(sample_weight),
-        }
-        if self.metric == "statistical_rate":
-            return min(
-                _rate_of(people, predictions, list(frame.columns), level, options)
-                for level in _levels([outcomes, predictions], self.favourable)
-            )
-        measure = {"equal_opportunity": equal_opportunity, "equalised_odds": equalised_odds}[self.metric]
-        return float(measure(people, outcomes, predictions, list(frame.columns), favourable=self.favourable, **options))
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
+        return float(OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
 
     # ------------------------------------------------------------ metadata routing of scikit-learn
 
@@ -174,26 +155,6 @@ def _scorer(base: str | Callable[..., float]) -> Callable[..., float]:
         ) from error
     scorer: Callable[..., float] = get_scorer(base)
     return scorer
-
-
-def _rate_of(people: Any, predictions: frames.Column, names: list[str], level: object, options: Any) -> float:
-    """The statistical rate of one outcome; an outcome that nobody is predicted to have treats all the same way."""
-    _, predicted = factorize(predictions)
-    if code_of(predicted.to_list(), level) is None:
-        return 1.0
-    return float(statistical_rate(people, predictions, names, favourable=level, **options))
-
-
-def _levels(columns: Sequence[frames.Column], favourable: object) -> list[object]:
-    """The outcomes that are compared, each known among the outcomes or the predictions."""
-    known = [value for column in columns for value in factorize(column)[1].to_list()]
-    if favourable is None:
-        return list(dict.fromkeys(known))
-    levels = listed(favourable)
-    for level in levels or [None]:
-        if level is None or code_of(known, level) is None:
-            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, dict.fromkeys(known))}")
-    return levels
 
 
 # ---------------------------------------------------------------- the protected columns

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Mask, Reals
-from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import smallest_over_largest
 
@@ -82,7 +81,7 @@ class Trial:
         noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
         return {
             quantity: {
-                name: _with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
+                name: _clipped(with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise))
                 for name, value in by_name.items()
             }
             for quantity, by_name in values.items()
@@ -234,11 +233,8 @@ class Trial:
     @cached_property
     def _areas(self) -> Reals:
         """AUC of each favourable outcome, the mean over the rounds."""
-        areas = [
-            [area_under_curve(self.truth == y, run.chances[:, y], self.weights) for y in self.favourable]
-            for run in self.runs
-        ]
-        return np.asarray(np.mean(areas, axis=0))
+        _, _, _, _, actual, _, above, _ = self.sums()[0]
+        return _over(above.sum(axis=-1), actual.sum(axis=-1))
 
 
 # ---------------------------------------------------------------- predictions of a model
@@ -259,18 +255,6 @@ def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float
             f"{len(favourable)} of them favourable; leave it at 0.5",
         )
     return np.asarray(chances.argmax(axis=1))
-
-
-def area_under_curve(positive: Mask, score: Reals, weights: Reals) -> float:
-    """Chance that a positive row scores above a negative one, a tie counting half; NaN if either kind is missing.
-
-    >>> area_under_curve(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]), np.ones(4))
-    0.875
-    """
-    _, rank = np.unique(score, return_inverse=True)
-    positives, negatives = (tally(rank, weights * rows, 0) for rows in (positive, ~positive))
-    pairs = positives.sum() * negatives.sum()
-    return float(positives @ (np.cumsum(negatives) - negatives / 2) / pairs) if pairs > 0 else np.nan
 
 
 # ---------------------------------------------------------------- replicates of people
@@ -341,10 +325,15 @@ def _worst_difference(rates: Reals) -> Reals:
     return np.asarray(np.fmax.reduce(np.where(_comparable(rates), span, np.nan), axis=-1))
 
 
-def _with_range(value: float, replicates: Reals) -> Score:
-    """Take the middle 95 % of what other people may give; scores lie between 0 and 1."""
+def with_range(value: float, replicates: Reals, confidence: float = CONFIDENCE) -> Score:
+    """A score with the middle of what other people may give; without a range if there is none."""
     known = replicates[~np.isnan(replicates)]
     if np.isnan(value) or not len(known):
         return Score(value, np.nan, np.nan)
-    low, high = np.clip(np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]), 0.0, 1.0)
+    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Score(value, min(float(low), value), max(float(high), value))
+
+
+def _clipped(score: Score) -> Score:
+    """A score with its range between 0 and 1."""
+    return Score(score.value, max(score.low, 0.0), min(score.high, 1.0))

@@ -6,7 +6,7 @@ and the rows drawn from it are judged, with the fifth as control rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,7 @@ from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import Evaluation, evaluate
-from fairmaxent.evaluation.text import risk_rows, verdict
-from fairmaxent.evaluation.utility import Estimated
+from fairmaxent.evaluation.text import ATTACKS, fidelity_table, risk_table, utility_table, verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
@@ -94,15 +93,6 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
 
 # ---------------------------------------------------------------- words and tables
 
-_RISKS = {
-    "copies": "a new row is a real row, more often than by chance",
-    "singling out": "a description made from a new row fits exactly one person",
-    "linkability": "two halves of a person's columns lead to the same new row",
-    "inference, average": "a column of a person is guessed from all others",
-    "membership": "a person of the table is nearer to a new row than others are",
-}
-_STATES: Mapping[str, str] = {"high": "bad", "low": "good", "uncertain": "short"}
-
 
 def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
     """What the rows give away, what a model learns from them, and how faithful they are; nothing if nobody asked."""
@@ -113,75 +103,39 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
         yield Paragraph(f"The rows were not judged: {judged.skipped or ''}.")
         return
     answer, *reasons = judged.verdict
-    yield from (Note(answer, tuple(reasons)), Paragraph(_how(evaluation)), _risk_table(evaluation))
-    yield Paragraph(_closest(evaluation))
-    if evaluation.utility is not None:
-        yield Paragraph("The same model trained on the new and on the real rows, judged on the people set aside.")
-        yield _utility_table(evaluation)
+    yield Note(answer, tuple(reasons))
     yield Paragraph(
-        "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. "
-        "A fair table differs on purpose, in the outcome and in what goes with it."
-    )
-    yield _fidelity_table(evaluation)
-
-
-def _how(evaluation: Evaluation) -> str:
-    """How the rows were judged."""
-    return (
         f"{evaluation.control_rows:,} of the rows were set aside, and the fit was made again from the other "
         f"{evaluation.real_rows:,}. As many rows were drawn from it and attacked. A risk of 0 means that an attack "
         "does no better on people in the table than on those set aside, and 1 that it always succeeds."
     )
-
-
-def _risk_table(evaluation: Evaluation) -> Table:
-    """Each attack with its risk, the interval, and what is to be said of it."""
-    rows, states = [], []
-    for name, value, ends, rate, others, judged in risk_rows(evaluation):
-        about = _RISKS.get(name, "the same, for the column at the greatest risk")
-        rows.append((name.strip(), f"{value:.3f}", ends, rate or "–", others or "–", judged or "–", about))
-        states.append(_STATES.get(judged, ""))
-    sure = f"{100 * evaluation.confidence:g} % interval"
-    heads = ("Attack", "Risk", sure, "Succeeds", "On those set aside", "Judged", "It succeeds if")
-    return Table("Risks", heads, tuple(rows), state=5, states=tuple(states))
-
-
-def _utility_table(evaluation: Evaluation) -> Table:
-    """A model trained on the new rows, and on the real ones."""
-    sure = f"{100 * evaluation.confidence:g} % interval"
-    return Table(
-        "A model trained on the new rows",
-        ("Trained on", "AUC", sure, "Accuracy", sure),
-        tuple(_learned(evaluation)),
-    )
-
-
-def _learned(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
-    utility = evaluation.utility
-    for name, learned in () if utility is None else utility.models.items():
-        yield name, *_cells(learned.auc), *_cells(learned.accuracy)
-
-
-def _cells(estimated: Estimated | None) -> tuple[str, str]:
-    if estimated is None:
-        return "–", "–"
-    return f"{estimated.value:.3f}", f"{estimated.low:.3f} … {estimated.high:.3f}"
-
-
-def _fidelity_table(evaluation: Evaluation) -> Table:
-    """How much the new rows differ from the real ones."""
-    names = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
-    rows = tuple(
-        (names[one.columns], f"{one.sets:,}", f"{one.value:.4f}", f"{one.by_chance:.4f}")
-        for one in evaluation.fidelity.total_variation
-    )
-    return Table("Differences from the real rows", ("Differences in", "Number", "Mean", "By chance"), rows)
-
-
-def _closest(evaluation: Evaluation) -> str:
-    """The distance to the closest record, with the reason not to rely on it."""
+    yield _explained(_titled(risk_table(evaluation)))
     record = evaluation.risks.closest_record
-    return (
+    yield Paragraph(
         f"Median distance of a new row to the closest real row: {record.new:.3f}; of those set aside: "
         f"{record.others or 0:.3f}. {record.why_not}"
+    )
+    if evaluation.utility is not None:
+        yield Paragraph("The same model trained on the new and on the real rows, judged on the people set aside.")
+        yield _titled(utility_table(evaluation, evaluation.utility))
+    yield Paragraph(
+        "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. "
+        "A fair table differs on purpose, in the outcome and in what goes with it."
+    )
+    yield _titled(fidelity_table(evaluation))
+
+
+def _titled(table: Table) -> Table:
+    """A table as reports have them: heads begin with a capital letter, and no cell is empty."""
+    heads = tuple(head[:1].upper() + head[1:] for head in table.heads)
+    return replace(table, heads=heads, rows=tuple(tuple(cell.strip() or "–" for cell in row) for row in table.rows))
+
+
+def _explained(risks: Table) -> Table:
+    """The table of risks with what each attack needs to succeed."""
+    heads = ("Attack", "Risk", risks.heads[2], "Succeeds", "On those set aside", "Judged", "It succeeds if")
+    about = {name: success for name, (_, success) in ATTACKS.items()}
+    others = "the same, for the column at the greatest risk"
+    return replace(
+        risks, heads=heads, rows=tuple((*row, about.get(row[0].partition(",")[0], others)) for row in risks.rows)
     )
