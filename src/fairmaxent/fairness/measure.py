@@ -38,7 +38,7 @@ class Measure:
     strata: int = 0  # how many axes the strata have
     outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
     others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
-    columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping; none in files of earlier versions
+    columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
 
     def __post_init__(self) -> None:
         if self.others:  # the groupings of one outcome come after those of the other

@@ -135,9 +135,7 @@ class Certificate(Facts):
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
-        """The outcomes that the statistical rate compares, before and after; none in files of earlier versions."""
-        if not self.outcome_shares:
-            return ()
+        """The outcomes that the statistical rate compares, before and after."""
         # The levels of the other outcomes come after those of the first.
         result, start = [], 0
         for axis, levels in ((0, self.measure.favourable), *self.measure.others):

@@ -51,7 +51,7 @@ class MissingValues:
 
     column: str
     share: float
-    after: float | None = None  # the share in the fitted distribution; None: a file of an earlier version
+    after: float  # the share in the fitted distribution
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Facts:
     largest_weight: float | None = None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
-    filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`; none in files of earlier versions
-    costs: Costs | None = None  # None: a file of an earlier version, or one of the paper's own configurations
+    filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`
+    costs: Costs | None = None  # None: one of the paper's own configurations
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
     estimated: Estimated = None  # what a model trained on the result will do
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
