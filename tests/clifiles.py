@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from click.testing import CliRunner
+
+from fairmaxent.cli.group import group
 
 ROWS = 240
 
@@ -28,6 +31,13 @@ def biased_table(seed=5):
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
 QUIET = ["--estimate", "none"]  # for processes, which estimate by default; that takes seconds
+
+
+def run(*args, code=0, **options):
+    """Run the command, which must end with this code."""
+    result = CliRunner().invoke(group, [str(arg) for arg in args], **options)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def listing(folder):

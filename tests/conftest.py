@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from fairmaxent.errors import DependencyError
-from fairmaxent.fit import estimating, pipeline
+from fairmaxent.fit import certificate, estimating, pipeline
 from fairmaxent.fit.estimate import NotEstimated
 from mixed import TABLES
 
@@ -88,6 +88,17 @@ def _quick_models(request):
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick_reports(request):
+    """Simulating intervals and fitting curves takes most of the time of a report; other tests are about both."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in ("cli", "report"):
+            patch.setattr(certificate, "_DRAWS", 40)
+        if request.path.parent.name == "cli":
+            patch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+        yield
+
+
 @pytest.fixture
 def remedies(monkeypatch):
     """What might help a model is tried out, as everywhere but in tests."""
@@ -109,6 +120,16 @@ def put(tmp_path):
         return tmp_path / name
 
     return put
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to be in, with a small biased table in data.csv."""
+    from clifiles import biased_table
+
+    monkeypatch.chdir(tmp_path)
+    biased_table().write_csv("data.csv")
+    return tmp_path
 
 
 # ---------------------------------------------------------------- the app

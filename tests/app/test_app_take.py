@@ -119,7 +119,6 @@ REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in 
 )
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
     frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
     state, content = opened(client, f"people{suffix}", frame)
     (tmp_path / f"people{suffix}").write_bytes(content)
@@ -136,7 +135,7 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
         (tmp_path / name).write_bytes(files[name])
     # The reports differ in how they name options, and in nothing else.
-    monkeypatch.setattr("fairmaxent.cli.options.as_typed", as_labelled)
+    monkeypatch.setattr("fairmaxent.cli.reading_options.as_typed", as_labelled)
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0
@@ -187,13 +186,12 @@ def test_files_of_another_result_have_other_names(client):
 
 def test_the_command_of_a_second_set_repeats_it_byte_for_byte(client, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
     state, content = opened(client)
     (tmp_path / "people.csv").write_bytes(content)
     for rate in (0.9, 0.8):
         answer = client.fit(state, statistical_rate=rate)
         files = downloaded(client, client.work("take")["result"]["files"])
-    monkeypatch.setattr("fairmaxent.cli.options.as_typed", as_labelled)
+    monkeypatch.setattr("fairmaxent.cli.reading_options.as_typed", as_labelled)
     with pytest.raises(SystemExit) as ended:
         commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
     assert ended.value.code == 0

@@ -69,13 +69,6 @@ def test_drop(folder, typed):
     assert ("city, state" in left) == (not any("state" in text for text in typed))
 
 
-def test_what_was_dropped_is_what_the_report_says(folder):
-    run(*DEBIAS, "--drop", f"{RACE}, city, state", "-o", "fair.csv", "--report", "r.json")
-    report = json.loads((folder / "r.json").read_text())
-    assert report["source"]["dropped"] == [RACE, "city, state"]
-    assert f"frame.drop({[RACE, 'city, state']!r})" in report["call"]
-
-
 @pytest.mark.parametrize("typed", ["id, of person", '"id, of person"'])
 def test_keep(folder, typed):
     assert "id, of person" not in columns_of()
@@ -223,9 +216,3 @@ def test_any_names_come_back(seed):
         event = dict(zip(names, reversed(names), strict=True))
         if len(event) == len(names):
             assert option_types.PAIRS.convert(option_types.PAIRS.written(event), None, None) == event
-
-
-def test_repeated_lists_are_joined_and_those_of_a_file_are_taken_as_they_are(folder):
-    assert columns_of("--drop", RACE, "--drop", "city, state") == ["sex", "hired"]
-    (folder / "c.toml").write_text(f"drop = [{json.dumps(RACE)}]\n")
-    assert RACE not in columns_of("--config", "c.toml")

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from sklearn.tree import DecisionTreeClassifier
 
+import clifiles
 import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent import baselines
@@ -29,9 +30,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*args):
-    result = CliRunner().invoke(group, ["compare", *args])
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return clifiles.run("compare", *args).stdout
 
 
 @pytest.mark.slow

@@ -111,7 +111,9 @@ CASES = [
         ("--representation-rate", "--target", "'sex'", "race=…"),
     ),
     Case(f"debias good.csv {OUT} --config both.toml", 2, ("--representation-rate", "--target", "'sex'")),
+    Case(f"debias good.csv {OUT} --within job=", 2, ("is not a list of columns",)),
     Case(f"compare good.csv {R} --weight weight", 2, ("--weight",)),
+    Case(f"compare good.csv {R} --also job=cook", 3, ("leave out --also",)),
     Case(f"compare good.csv {R} --folds 1", 2, ("folds",)),
     # data and options that cannot be used
     Case(f"debias empty.csv {OUT}", 3, ("empty.csv is empty",)),
@@ -139,6 +141,7 @@ CASES = [
     ),
     Case(f"debias good.csv {OUT} --representation-rate race=1", 3, ("'race'", "not protected")),
     Case(f"debias good.csv {OUT} --base-share 2", 3, ("--base-share is 2",)),
+    Case(f"debias good.csv {OUT} --within sex", 3, ("--within names 'sex', which is protected",)),
     Case(f"debias good.csv {OUT} --seed -1", 3, ("--seed is -1",)),
     Case(f"debias good.csv {OUT} --rows 0", 2, ("--rows", "x>=1")),
     Case(f"debias good.csv {R} --rows -5", 2, ("--rows", "x>=1")),

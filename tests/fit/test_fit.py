@@ -253,14 +253,6 @@ def test_weights_of_another_scale_are_refused_by_top_up():
     assert len(fit.sample(10)) == 10
 
 
-def test_effective_rows_are_kishs():
-    frame = random_frame(np.random.default_rng(35), (2,), 2)
-    design = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(frame))
-    fit = debias(frame.assign(w=design), "y", "z0", weight="w", forbid=[{"x0": "v0"}])
-    weights = fit.weights()
-    assert fit.certificate.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-
-
 def test_a_domain_that_includes_the_weight_column_is_refused():
     frame = random_frame(np.random.default_rng(36), (2,), 2).assign(w=1.0)
     with pytest.raises(ColumnError, match="includes the weight column 'w'"):

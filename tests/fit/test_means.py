@@ -187,20 +187,6 @@ def test_a_target_of_another_column_would_move_the_numbers_inside_bins():
     assert means["f"] == pytest.approx(means["m"], rel=1e-9)
 
 
-def test_the_command_line_has_it(tmp_path):
-    frame = salaries(5)
-    frame.to_csv(tmp_path / "salaries.csv", index=False)
-    arguments = ["--outcome", "salary", "--protected", "sex", "--equal-means", "--mode", "weights"]
-    done = CliRunner().invoke(
-        group, ["debias", str(tmp_path / "salaries.csv"), *arguments, "-o", str(tmp_path / "weights.csv")]
-    )
-    assert done.exit_code == 0, done.output
-    assert "apart in the data, equal by the fair weights." in " ".join(done.output.split())
-    weighed = pd.read_csv(tmp_path / "weights.csv")
-    means = means_of(weighed, weighed.fair_weight, "sex")
-    assert means["f"] == pytest.approx(means["m"], rel=1e-9)
-
-
 def test_the_command_line_says_its_own_name(tmp_path):
     salaries(5).to_csv(tmp_path / "salaries.csv", index=False)
     arguments = ["--outcome", "job", "--protected", "sex", "--equal-means"]

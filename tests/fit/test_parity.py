@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import Estimate, Relabel, debias, load
+from fairmaxent import Estimate, Relabel, debias
 from fairmaxent.engines.reading import read_rows
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.relabel import Known
@@ -19,7 +19,7 @@ from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
 ROWS = 1500
-STUDENT = LogisticRegression(max_iter=300)
+STUDENT = LogisticRegression(solver="newton-cholesky")  # far quicker than the default here
 
 
 def skewed(seed, outcomes=2, groups=2, rows=ROWS):
@@ -216,7 +216,7 @@ def test_vacuous_parity_is_said():
 
 
 def test_missing_values_are_not_compared_unless_asked_for():
-    frame = skewed(7, rows=600)
+    frame = skewed(7, rows=300)
     frame.loc[::9, "z"] = None
     plan = Relabel(parity="predictions", labeller="tree", student="tree")
     for missing, groups in (("ignore", 2), ("compare", 3)):
@@ -236,15 +236,6 @@ def test_a_fit_of_other_rows_can_move_labels_as_another_did():
     assert np.abs(labels_of(half) - labels_of(fit)[::2]).max() > 1e-3
     if half.certificate.decisions.keeps_means:
         assert half.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1, abs=1e-8)
-
-
-def test_decisions_are_stored(tmp_path):
-    fit = relabelled(skewed(7, rows=400), parity="predictions", student="tree")
-    fit.save(tmp_path / "fit")
-    back = load(tmp_path / "fit")
-    assert back.certificate.decisions == fit.certificate.decisions
-    assert str(back.certificate) == str(fit.certificate)
-    assert back.request.relabel.student == "tree"
 
 
 def test_progress_names_the_labels_and_ends_the_estimate():

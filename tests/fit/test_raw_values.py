@@ -245,11 +245,6 @@ def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
     assert X.assign(income=y).equals(expected)
 
 
-def test_a_wrong_word_is_refused(table):
-    with pytest.raises(fairmaxent.errors.InputError, match="detail"):
-        fitted(table, detail="row")
-
-
 def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):
     words = "rows of the data but for their numbers, which are redrawn within bins"
     fit = fitted(table, detail="bins")

@@ -69,22 +69,6 @@ def test_every_option_is_checked_when_the_request_is_made(options, error, words)
         Request(given.pop("outcome"), given.pop("protected"), **given)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Relabel(parity="means"), "parity"),
-        (lambda: Relabel(threshold=1), "threshold"),
-        (lambda: Relabel(threshold=0.0), "threshold"),
-        (lambda: Relabel(labeller="forest"), "labeller"),
-        (lambda: Estimate(output="top-up"), "output"),
-        (lambda: Estimate(student=dict), "student"),
-    ],
-)
-def test_plans_are_checked_too(make, words):
-    with pytest.raises(InputError, match=words):
-        make()
-
-
 def test_a_request_survives_storage():
     assert unpack(pack(FULL), Request) == FULL
     plain = Request("y", "z", relabel="predictions", estimate="rows")

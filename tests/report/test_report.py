@@ -10,20 +10,11 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import fairmaxent
-from fairmaxent.fit import certificate
 from fairmaxent.report import build_report, trade_off
 from fairmaxent.report.shares import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
 from fairmaxent.report.writer import html_report, markdown_report
 from mixed import TABLES
 from tables import as_table, random_frame, rates_of
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    """Simulate few tables for the intervals: that takes most of the time, and is tested with the certificate."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certificate, "_DRAWS", 40)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import fairmaxent
 from fairmaxent import Relabel, debias
 from fairmaxent.document import Table
 from fairmaxent.document.words import percent
-from fairmaxent.fit import certificate
 from fairmaxent.report import build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.sentences import COSTS_UNKNOWN, state, verdict
@@ -23,11 +22,6 @@ from tables import random_frame
 
 COLUMNS = ["z0", "z1", "y", "x0", "x1", "x2"]
 RELABEL = Relabel(labeller=GaussianNB())
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch):
-    monkeypatch.setattr(certificate, "_DRAWS", 40)
 
 
 def frame_of(seed: int = 0, rows: int = 500) -> pd.DataFrame:

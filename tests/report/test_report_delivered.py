@@ -10,20 +10,11 @@ import pytest
 import fairmaxent
 from fairmaxent.cli.before_after import measure
 from fairmaxent.document.words import nats
-from fairmaxent.fit import certificate
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
 from fairmaxent.report.sentences import state, summary, verdict, wanted_text
 from fairmaxent.report.writer import html_report, markdown_report
 from tables import as_table, random_frame, rates_of
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    """Simulate few tables for the intervals: that takes most of the time, and is tested with the certificate."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certificate, "_DRAWS", 40)
-        yield
 
 
 @pytest.fixture(scope="module")

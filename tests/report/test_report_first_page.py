@@ -12,15 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from clifiles import ROLES, biased_table
+from clifiles import ROLES, biased_table, run
 from fairmaxent import InputError, Relabel
-from fairmaxent.cli.group import group
 from fairmaxent.document.words import factor, percent
 from fairmaxent.errors import StorageError
-from fairmaxent.fit import certificate
 from fairmaxent.metrics import statistical_rate
 from fairmaxent.report import build_report, write_report
 from fairmaxent.report.first_page import first_page
@@ -31,8 +28,7 @@ FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 
 
 @pytest.fixture(autouse=True)
-def few_draws(monkeypatch):
-    monkeypatch.setattr(certificate, "_DRAWS", 40)
+def _no_curves(monkeypatch):
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
 
 
@@ -224,25 +220,11 @@ def test_an_epoch_that_is_none_is_refused(epoch, monkeypatch):
 # ---------------------------------------------------------------- digests, on the command line
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    biased_table().write_csv("data.csv")
-    return tmp_path
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(group, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    return result
-
-
 def digest(name):
     return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
+@pytest.mark.parametrize(("form", "mode"), [("csv", "rows"), ("parquet", "weights"), ("csv", "top-up")])
 def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, mode):
     data = f"data.{form}"
     if form == "parquet":

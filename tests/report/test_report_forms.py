@@ -19,7 +19,6 @@ import fairmaxent
 from fairmaxent.cli.commands.report import command
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.document.words import percent
-from fairmaxent.fit import certificate
 from fairmaxent.report import Source, build_report, write_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.shares import PAGE
@@ -30,14 +29,6 @@ SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'
 PIPE = "a|b `c` *d* [e](f) $g$ {{ 7 * 7 }}"
 VOID = {"meta", "col", "link", "br", "img", "hr", "input"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    """Simulate few tables for the intervals: that takes most of the time, and is tested with the certificate."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certificate, "_DRAWS", 40)
-        yield
 
 
 def hostile_frame(rows=300):

@@ -17,7 +17,6 @@ import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent.cli.group import group
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.fit import certificate
 from fairmaxent.report import browser, write_report
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")]
@@ -27,7 +26,6 @@ PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """No browser at all, and a folder for temporary files that shows what is left behind."""
-    monkeypatch.setattr(certificate, "_DRAWS", 40)
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
     monkeypatch.setattr(browser, "_PATHS", ())
     (tmp_path / "bin").mkdir()

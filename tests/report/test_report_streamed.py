@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from clifiles import ROLES, ROWS, biased_table
+from clifiles import ROLES, ROWS, biased_table, run
 from fairmaxent import InputError, debias
-from fairmaxent.cli.group import group
 from fairmaxent.errors import ColumnError
 from fairmaxent.files import formats as files
-from fairmaxent.fit import certificate
 from fairmaxent.report.delivered import DrawnBatches, deliver
 from fairmaxent.report.facts import build_report
 
@@ -38,17 +35,10 @@ def table():
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(certificate, "_DRAWS", 40)
     monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
     table().write_parquet("data.parquet")
     table().write_ipc("data.arrow")
     return tmp_path
-
-
-def run(*args):
-    result = CliRunner().invoke(group, [str(arg) for arg in args])
-    assert result.exit_code == 0, result.stderr
-    return result
 
 
 def reported(path):

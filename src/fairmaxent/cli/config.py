@@ -62,7 +62,9 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
 
 def _name(command: click.Command, key: str) -> str:
     """The name of the option that a key spells: ``seed`` is ``random_state``."""
-    for options in (_options(command), _others()) if key not in _options(command) else ():
+    if key in _options(command) or "-" in key:  # names have underscores here, so that one file has one spelling
+        return key
+    for options in (_options(command), _others()):
         for name, option in options.items():
             if f"--{key.replace('_', '-')}" in option.opts:
                 return name

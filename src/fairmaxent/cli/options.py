@@ -70,8 +70,8 @@ def click_option(source: TypedOption, *, help: str | None = None, required: bool
         settings["type"] = _type(info)
         if info.text in ("texts", "files") or getattr(settings["type"], "several", False):
             settings["multiple"] = True
-        else:
-            settings |= {"default": default, "show_default": default is not None and info.shows_default}
+        elif default is not None:  # None would count as a value, also of an option that is required
+            settings |= {"default": default, "show_default": info.shows_default}
     names = [source.param, *source.flags]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
