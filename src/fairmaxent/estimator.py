@@ -204,7 +204,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
-        if _is_table(X):
+        if frames.is_table(X):
             features = frames.open_frame(X)
             validate_data(self, X=X, y=y, skip_check_array=True)
             self._x_form = _InputForm("table", tuple(features.columns), tuple(features.columns), None, flat=False)
@@ -302,18 +302,12 @@ class _InputForm:
 def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _InputForm]:
     """Read y or sensitive features: their columns under names that are text, and how they came in."""
     kind: Literal["table", "series", "array", "list"] = "list" if isinstance(data, list) else "array"
-    dtype = None
-    if _is_table(data):
-        kind, columns = "table", list(nw.from_native(data, eager_only=True).iter_columns())
+    if frames.is_table(data):
+        kind = "table"
     elif nw.dependencies.is_into_series(data):
-        kind, columns = "series", [nw.from_native(data, series_only=True)]
-    else:
-        array = np.asarray(data)
-        dtype = array.dtype
-        parts = array.reshape(len(array), -1).T
-        # Text as a list: not every library takes numpy's own kind of text.
-        contents = [part if dtype.kind in "biuf" else part.tolist() for part in parts]
-        columns = [nw.new_series("", content, backend=backend) for content in contents]
+        kind = "series"
+    dtype = np.asarray(data).dtype if kind in ("array", "list") else None
+    columns = frames.columns_of(data, backend)
     labels = tuple(column.name for column in columns)
     plain = default if len(columns) == 1 else default + "{}"
     names = tuple(label if label and isinstance(label, str) else plain.format(i) for i, label in enumerate(labels))
@@ -324,10 +318,6 @@ def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, fram
                 f"library, or {default} as an array"
             )
     return dict(zip(names, columns, strict=True)), _InputForm(kind, names, labels, dtype, flat=True)
-
-
-def _is_table(data: Any) -> bool:
-    return nw.dependencies.is_into_dataframe(data) or nw.dependencies.is_polars_lazyframe(data)
 
 
 def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:

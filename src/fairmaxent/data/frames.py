@@ -69,6 +69,23 @@ def column(frame: nw.DataFrame[Any], name: str) -> Column:
     return frame.get_column(name)
 
 
+def is_table(data: Any) -> bool:
+    """Whether this is a table of a library that we read."""
+    return nw.dependencies.is_into_dataframe(data) or nw.dependencies.is_polars_lazyframe(data)
+
+
+def columns_of(data: Any, backend: Any) -> list[Column]:
+    """The columns of a table, a series or an array; those of an array have no name, and become the backend's."""
+    if is_table(data):
+        return list(nw.from_native(data, eager_only=True).iter_columns())
+    if nw.dependencies.is_into_series(data):
+        return [nw.from_native(data, series_only=True)]
+    array = np.asarray(data)
+    # Text as a list: not every library takes numpy's own kind of text.
+    parts = [part if array.dtype.kind in "biuf" else part.tolist() for part in array.reshape(len(array), -1).T]
+    return [nw.new_series("", part, backend=backend) for part in parts]
+
+
 def take(series: Column, rows: NDArray[np.integer]) -> Column:
     """Return the values at these positions, missing ones too, as a series of the same dtype."""
     return series[rows.astype(np.int64, copy=False)]

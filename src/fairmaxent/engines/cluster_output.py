@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RowFormat:
-    """How block codes become rows like those of the input."""
+class Delivery:
+    """How block codes become rows like those of the input, and the rows files."""
 
     domain: Domain
     blocks: Blocks
     columns: tuple[str, ...]
     weight_column: frames.Column | None  # a 1 of the same kind as the weight column
+    size: int  # rows of a file at most
+    evenly: bool  # each row of the data is drawn as often as its weight says, give or take one; not independently
+    readable: bool  # by other users
 
     def rows(self, pooled: Codes, rng: np.random.Generator) -> Any:
         """Draw a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
@@ -77,33 +80,24 @@ def write_on_workers(
     potentials: Reals,
     cells: NDArray[np.intp],
     folder: Path,
-    row_format: RowFormat,
-    *,
-    size: int,
-    evenly: bool,
-    readable: bool,
+    delivery: Delivery,
     rng: np.random.Generator,
     progress: Progress,
 ) -> None:
-    """Draw ``cells[i]`` rows of each cell i into files of at most ``size`` rows; the rows depend only on ``rng``.
-
-    ``evenly``: each row of the data is drawn as often as its weight says, give or take one, instead of independently.
-    ``readable``: other users may read the files.
-    """
+    """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend only on ``rng``."""
     client = table.client
     travelling, rows = detached(prior, table.parts)
     shared = {"prior": travelling, "potentials": potentials, "log_share": -float(np.log(len(table.parts)))}
     tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
-    masses = np.array(gathered(client, _masses, tilted, blocks=row_format.blocks))
-    tasks = _files(_divided(cells, masses, rng), size)
+    masses = np.array(gathered(client, _masses, tilted, blocks=delivery.blocks))
+    tasks = _files(_divided(cells, masses, rng), delivery.size)
     arguments = (
         [cells for _, cells in tasks],
         [int(seed) for seed in rng.integers(2**63, size=len(tasks))],
         [str(folder / part_name(number)) for number in range(len(tasks))],
     )
     sources = [tilted[part] for part, _ in tasks]
-    how = {"row_format": row_format, "evenly": evenly, "readable": readable}
-    written = spread(client, _write, sources, beside=arguments, **how)
+    written = spread(client, _write, sources, beside=arguments, delivery=delivery)
     _wait(written, progress)
     results(client, written)
     remove_unfinished(folder)
@@ -155,19 +149,10 @@ def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
         return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
 
 
-def _write(
-    tilted: TiltedMixture,
-    cells: NDArray[np.intp],
-    seed: int,
-    path: str,
-    row_format: RowFormat,
-    *,
-    evenly: bool,
-    readable: bool,
-) -> None:
+def _write(tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str, delivery: Delivery) -> None:
     rng = np.random.default_rng(seed)
-    roots = shuffled_cells(cells, rng)
-    write_part(row_format.rows(tilted.draw(roots, rng, spread=evenly).codes, rng), Path(path), readable=readable)
+    drawn = tilted.draw(shuffled_cells(cells, rng), rng, spread=delivery.evenly)
+    write_part(delivery.rows(drawn.codes, rng), Path(path), readable=delivery.readable)
 
 
 def weigh_rows(

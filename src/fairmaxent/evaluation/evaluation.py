@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.evaluation.text import Measurements, Risks, evaluation_text, verdict
 from fairmaxent.evaluation.utility import utility
 from fairmaxent.metrics.intervals import check_confidence
+from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress, silent
 
 
@@ -41,10 +41,8 @@ class Evaluation(Measurements):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON; a number that is not finite is None."""
-        record: dict[str, Any] = _plain(asdict(self))
-        del record["library"]
         judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
-        return judged | record
+        return judged | {name: value for name, value in plain_json(self).items() if name != "library"}
 
     def to_frame(self) -> Any:
         """One row for each number, with its interval if it has one, as a frame of the real table's library."""
@@ -77,14 +75,6 @@ def _measures(evaluation: Measurements) -> Iterator[Measure]:
         yield "risk", name, risk.value, risk.low, risk.high
     if risks.membership is not None:
         yield "risk", "membership", *risks.membership.advantage
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 ATTACKS = 2000

@@ -16,7 +16,7 @@ say |r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -145,16 +145,12 @@ def quality(pooled: Pooled) -> Quality:
     """Score the new rows."""
     sides = [tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new")) for column in pooled.columns]
     by_column = {name: _shape(*pair) for name, pair in zip(pooled.names, sides, strict=True)}
-    by_pair = tuple(_trends(pooled.names, sides))
+    pairs = [
+        (pooled.names[i], pooled.names[j], _trend(sides[i], sides[j])) for i, j in combinations(range(len(sides)), 2)
+    ]
+    by_pair = tuple(PairTrend(one, other, score) for one, other, score in pairs if score is not None)
     shapes, trends = _mean(by_column.values()), _mean(pair.score for pair in by_pair)
     return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
-
-
-def _trends(names: Sequence[str], sides: Sequence[tuple[_Side, ...]]) -> Iterator[PairTrend]:
-    for one, other in combinations(range(len(sides)), 2):
-        score = _trend(sides[one], sides[other])
-        if score is not None:
-            yield PairTrend(names[one], names[other], score)
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:
@@ -169,7 +165,7 @@ def _shape(real: _Side, new: _Side) -> float | None:
     size = int(max(one.max(), other.max())) + 1
     first, second = (np.bincount(codes, minlength=size) / len(codes) for codes in (one, other))
     if real.numbers is None:
-        return float(1 - np.abs(first - second).sum() / 2)
+        return 1 - _variation(first, second)
     return float(1 - np.abs(np.cumsum(first) - np.cumsum(second)).max())
 
 
@@ -190,7 +186,7 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
     )
     if _association(table) <= ASSOCIATED:
         return None
-    return float(1 - np.abs(table - another).sum() / 2)
+    return 1 - _variation(table, another)
 
 
 def _correlation(first: Reals | None, second: Reals | None) -> float | None:

@@ -240,7 +240,7 @@ class Fit(Learned):
         iid: bool,
         readable: bool,
     ) -> None:
-        from fairmaxent.engines.cluster_output import RowFormat, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster_output import Delivery, part_name, write_on_workers, write_part
         from fairmaxent.engines.cluster_partitions import Partitions
 
         if not isinstance(self.table, Partitions):
@@ -253,20 +253,10 @@ class Fit(Learned):
         source = self.distribution.condition(given) if given else self.distribution
         fair = source.root_table
         cells = rng.multinomial(count, fair.ravel() / fair.sum()) if iid else quota(fair, count, rng).ravel()
-        row_format = RowFormat(source.domain, source.blocks, self.columns, self.weight_column)
-        write_on_workers(
-            self.table,
-            source.prior,
-            source.potentials,
-            cells,
-            folder,
-            row_format,
-            size=size,
-            evenly=not iid,
-            readable=readable,
-            rng=rng,
-            progress=progress,
+        delivery = Delivery(
+            source.domain, source.blocks, self.columns, self.weight_column, size=size, evenly=not iid, readable=readable
         )
+        write_on_workers(self.table, source.prior, source.potentials, cells, folder, delivery, rng, progress)
 
     def collect(self) -> Fit:
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""

@@ -164,7 +164,7 @@ def _grows(group: GroupCost) -> bool:
 
 def _uncompared_missing(facts: Facts) -> Iterator[Remark]:
     """Name the missing values that are not compared: most keep their share, unless the wanted shares say otherwise."""
-    kept = [one for one in facts.kept_missing if one.after is None or percent(one.after) == percent(one.share)]
+    kept = [one for one in facts.kept_missing if percent(one.after) == percent(one.share)]
     moved = [one for one in facts.kept_missing if one not in kept]
     columns = ", ".join(f"{one.column!r} ({one.share:.1%} of the rows)" for one in kept)
     words = [f"missing values of {columns} keep their share and are not compared"] if kept else []

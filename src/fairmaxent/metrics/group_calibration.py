@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -223,11 +224,8 @@ def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> Calibra
 
 def _widest(groupings: list[CalibratedGroups], outcome: object, confidence: float) -> Calibration:
     """Take the widest gap between two groups of the same columns."""
-
-    def surplus(group: GroupCalibration) -> float:
-        return group.surplus
-
-    extremes = [(min(groups, key=surplus), max(groups, key=surplus)) for groups, _ in groupings]
+    by_surplus = attrgetter("surplus")
+    extremes = [(min(groups, key=by_surplus), max(groups, key=by_surplus)) for groups, _ in groupings]
     lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
     gap = highest.surplus - lowest.surplus
     return Calibration(

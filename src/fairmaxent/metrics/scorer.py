@@ -116,7 +116,8 @@ class FairScorer:
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
-        outcomes = outcome_column(frame, _flat(y), what="outcomes")
+        flat = frames.columns_of(y, frame.implementation)[0].to_native() if frames.is_table(y) else y
+        outcomes = outcome_column(frame, flat, what="outcomes")  # scikit-learn also takes tables of one column
         weight = None if sample_weight is None else np.asarray(sample_weight)
         options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
         return float(OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
@@ -204,21 +205,7 @@ def _by_index(protected: Any, X: Any) -> Any:
 
 def _as_table(columns: Any, X: Any) -> Any:
     """One column or several as a table, with names that are text."""
-    pandas = frames.load_library("pandas")
-    if nw.dependencies.is_into_series(columns):
-        series = nw.from_native(columns, series_only=True)
-        return frames.build({str(series.name or "sensitive_feature"): series})
-    if nw.dependencies.is_into_dataframe(columns):
-        return columns
-    array = np.asarray(columns)
-    if len(array) != len(X):
-        raise InputError(f"{len(array)} sensitive features for {len(X)} rows; pass one per row")
-    parts = array.reshape(len(array), -1).T
-    return pandas.DataFrame({f"sensitive_feature{number}": part for number, part in enumerate(parts)})
-
-
-def _flat(y: Any) -> Any:
-    """A y as one column; scikit-learn also takes tables of one column."""
-    if nw.dependencies.is_into_dataframe(y):
-        return next(nw.from_native(y, eager_only=True).iter_columns()).to_native()
-    return y
+    parts = frames.columns_of(columns, frames.load_library("pandas"))
+    if len(parts[0]) != len(X):
+        raise InputError(f"{len(parts[0])} sensitive features for {len(X)} rows; pass one per row")
+    return frames.build({str(part.name or f"sensitive_feature{number}"): part for number, part in enumerate(parts)})

@@ -97,7 +97,7 @@ class Trial:
         ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
         """
         rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
-        times = _poisson_twice(self.share) if elsewhere else _poisson_once()
+        times = _poisson_twice(1.0 / self.folds) if elsewhere else _poisson_once()
         step = max(1, _AT_ONCE // max(people, 1))
         shapes = [(min(step, count - start), people) for start in range(0, count, step)]
         drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
@@ -112,11 +112,6 @@ class Trial:
             spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
             result += sign * value + spread / np.sqrt(trial.models) * rng.normal(size=replicates)
         return result
-
-    @property
-    def share(self) -> float:
-        """The part of the people that is in one fold."""
-        return 1.0 / self.folds
 
     @property
     def folds(self) -> int:
