@@ -459,10 +459,10 @@ def test_forbidding_a_whole_group_that_has_rows_is_refused():
         asking(forbid=[{"sex": "Male"}])(pd.DataFrame(COLUMNS))
 
 
-def test_every_error_is_public_and_has_the_one_root():
-    errors = {name for name in vars(fairmaxent.errors) if name.endswith("Error")}
-    assert errors <= set(fairmaxent.__all__)
-    assert all(issubclass(getattr(fairmaxent, name), FairMaxEntError) for name in errors)
+def test_every_error_has_the_one_root():
+    errors = [error for name, error in vars(fairmaxent.errors).items() if name.endswith("Error")]
+    assert len(errors) > 5
+    assert all(issubclass(error, FairMaxEntError) for error in errors)
 
 
 def test_the_hint_names_the_nearest_or_lists_a_few():

@@ -24,7 +24,7 @@ from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.relabelling import labellers
 from fairmaxent.relabelling.people import People
 
-STUDENT = LogisticRegression(solver="newton-cholesky")  # far quicker than the default here
+STUDENT = LogisticRegression(solver="newton-cholesky")
 PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
 QUICK = {**PLAIN, "estimate": Estimate(output="weights", student=STUDENT)}
 
@@ -164,7 +164,7 @@ def warnings_of(certificate):
 
 @pytest.mark.usefixtures("remedies")
 def test_relabelling_helps_and_the_warning_says_how_much():
-    frame = hiring(5)
+    frame = hiring(5, rows=600)
     reweighed = debias(frame, "y", "z", **QUICK).certificate
     (warning,) = warnings_of(reweighed)
     known = reweighed.estimate
@@ -320,7 +320,7 @@ def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
 
 
 def test_a_threshold_moves_the_decisions():
-    frame = hiring(5)
+    frame = hiring(5, rows=600)
     plans = [
         Relabel(parity="predictions", threshold=threshold, labeller=STUDENT, student=STUDENT)
         for threshold in (0.3, 0.7)

@@ -19,7 +19,7 @@ from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
 ROWS = 1500
-STUDENT = LogisticRegression(solver="newton-cholesky")  # far quicker than the default here
+STUDENT = LogisticRegression(solver="newton-cholesky")
 
 
 def skewed(seed, outcomes=2, groups=2, rows=ROWS):
