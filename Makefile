@@ -32,8 +32,11 @@ $(VENV)/users: pyproject.toml constraints.txt
 	$(INSTALL) '.[app,cli,report,sklearn]'
 	touch $@
 
+# Tests start many interpreters, each of which would compile what it imports where nothing may be written beside it;
+# a few files of other people cannot be compiled.
 $(VENV)/contributors: $(VENV)/users
 	$(INSTALL) '.[dev]'
+	-$(BIN)/python -m compileall -q -j 2 $(VENV)/lib > /dev/null
 	touch $@
 
 $(VENV)/documentation: $(VENV)/contributors
