@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -97,6 +98,18 @@ def _quick_reports(request):
         if request.path.parent.name == "cli":
             patch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _app_in_this_process(request, monkeypatch):
+    """Tests of the app that start no process read uploads in their own, and draw no curves but where they matter."""
+    if request.path.parent.name != "app" or request.node.get_closest_marker("process") is not None:
+        return
+    upload = pytest.importorskip("fairmaxent.app.upload", reason="the app needs starlette")
+    monkeypatch.setattr(upload, "_run", lambda asked, *_: upload.reply(json.loads(asked)))
+    monkeypatch.setattr(upload, "warm_up", lambda: None)
+    if "trade_off" not in request.node.name:
+        monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def test_a_level_of_zero_gets_no_weight():
     ],
 )
 def test_margins_that_make_no_sense_are_refused(margins, error, words):
-    with pytest.raises(getattr(fairmaxent, error), match=words):
+    with pytest.raises(getattr(fairmaxent.errors, error), match=words):
         fairmaxent.rake(FRAME, margins)
 
 

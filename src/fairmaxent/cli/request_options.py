@@ -188,7 +188,7 @@ class AskedOptions:
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
         typed = {source.field.name: self.values[source.param] for source in _ASKED if source.owner == owner}
-        return {name: value for name, value in typed.items() if value not in (None, False)}
+        return {name: value for name, value in typed.items() if value is not None and value is not False}  # 0 is given
 
 
 def _value(source: TypedOption, value: Any) -> Any:
