@@ -1,5 +1,6 @@
 """A fit on a Dask cluster of two worker processes is the fit in memory, also when one of them is killed."""
 
+import importlib
 import json
 import os
 import signal
@@ -9,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
-import dask
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -444,7 +444,9 @@ def test_a_closed_client_is_named(cluster):
 def test_without_a_client_distinct_rows_come_into_memory(monkeypatch):
     monkeypatch.delitem(sys.modules, "distributed")
     assert active_client() is None
-    with dask.config.set(scheduler="threads"):  # a client of another test may have named its own
+    with importlib.import_module("dask").config.set(
+        scheduler="threads"
+    ):  # a client of another test may have named its own
         assert isinstance(debias(parted(frame()[["y", "z"]], 2), **ROLES).table, Table)
 
 
