@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 from typing import Any
@@ -30,6 +31,14 @@ class FrontDoors(griffe.Extension):
         """Show the options of a record, which its decorator lists."""
         if any("documented" in str(decorator.value) for decorator in cls.decorators):
             _take_docstring(cls)
+
+    def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Show the default of a field instead of all that is known about its option."""
+        for name, member in cls.members.items():
+            if isinstance(member, griffe.Attribute) and str(member.value or "").startswith("option("):
+                record = getattr(importlib.import_module(cls.module.path), cls.name)
+                default = record.__dataclass_fields__[name].default
+                member.value = None if default is dataclasses.MISSING else repr(default)
 
 
 def _take_docstring(shown: griffe.Function | griffe.Class) -> None:

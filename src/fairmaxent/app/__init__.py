@@ -5,6 +5,8 @@ It runs until Ctrl-C, and leaves nothing behind.
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import tempfile
 import threading
@@ -24,6 +26,7 @@ __all__ = ["serve"]
 
 _MOST_BYTES = 1 << 30  # of an upload
 _HOST = "127.0.0.1"
+_MARK = "-app-"  # in the name of its folder, before the number of its process
 
 
 def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], None]) -> None:
@@ -37,7 +40,8 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
     if data is not None:
         _check_exists(data)
     parent = Path(tempfile.gettempdir())
-    with listening(port) as listener, private_folder(parent) as folder:
+    _remove_left(parent)
+    with listening(port) as listener, private_folder(parent, f"{_MARK}{os.getpid()}") as folder:
         starting = start_session(folder, data)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
         say(f"Open {app.address}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
@@ -51,6 +55,24 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
             if starting.done():
                 starting.result().stop()
     say("Stopped.")
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove the folders of apps that were killed: they hold what people uploaded."""
+    for folder in parent.glob(f".fairmaxent-*{_MARK}*") if os.name == "posix" else ():
+        process = folder.name.rpartition(_MARK)[2]
+        if process.isdigit() and folder.stat().st_uid == os.getuid() and not _is_running(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 def start_session(folder: Path, data: str | None) -> Future[Session]:

@@ -74,9 +74,9 @@ def remove_unfinished(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def private_folder(parent: Path) -> Iterator[Path]:
+def private_folder(parent: Path, suffix: str = "") -> Iterator[Path]:
     """A folder that only its owner can look into, and that is gone at the end."""
-    folder = new_temporary(parent, folder_mode=0o700)
+    folder = new_temporary(parent, suffix, folder_mode=0o700)
     try:
         yield folder
     finally:
