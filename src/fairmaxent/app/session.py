@@ -8,27 +8,49 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from fairmaxent.app.fitted import Fitted, Pins, Readings
-from fairmaxent.app.forms import forms
 from fairmaxent.app.jobs import Jobs, LatestOnly
 from fairmaxent.app.labels import as_labelled
 from fairmaxent.app.looked import drafted, look_at, plain
 from fairmaxent.app.margins import KnownMargins, weigh
-from fairmaxent.app.opened_table import FileSets, OpenedTable
+from fairmaxent.app.opened_table import READING_NAMES, FileSets, OpenedTable
+from fairmaxent.app.page_options import page_controls
 from fairmaxent.app.refusals import StaleError, problem_text
 from fairmaxent.app.repeat import FileNames, command_text, python_text
-from fairmaxent.app.scenario import Scenario
+from fairmaxent.app.scenario import FILING_NAMES, Scenario
 from fairmaxent.app.seen import expected, seen
-from fairmaxent.app.taking import Judging, judge, take
+from fairmaxent.app.taking import JUDGING_NAMES, Judging, judge, take
 from fairmaxent.app.upload import cool_down
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.commands.evaluate import command as evaluate
+from fairmaxent.cli.commands.rake import command as rake
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.progress import Progress
 from fairmaxent.report.trade_off import trade_off
+
+_WISHES = ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
+
+
+@cache
+def forms() -> dict[str, list[dict[str, Any]]]:
+    """The controls of each part of the page, by the name of the form, drawn from the records of the commands."""
+    return {
+        "reading": page_controls(debias, READING_NAMES),
+        "columns": page_controls(debias, ("max_levels",)),
+        "ask": page_controls(debias, _WISHES),
+        "privacy": page_controls(debias, ("release", "epsilon", "delta")),
+        "take": page_controls(debias, ("weight_name", "evaluate")),
+        "report": page_controls(debias, FILING_NAMES),
+        "judging": page_controls(evaluate, JUDGING_NAMES),
+        "raking": page_controls(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
+    }
+
 
 Values = dict[str, Any]
 
