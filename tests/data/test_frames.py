@@ -13,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairmaxent.data import column_storage as frame_storage
+from fairmaxent.data import columns as frame_storage
 from fairmaxent.data import frames
-from fairmaxent.data.distinct_values import distinct_values, factorize, first_rows
+from fairmaxent.data.columns import distinct_values, factorize, first_rows
 from fairmaxent.errors import ColumnError, DependencyError, InputError, StorageError
 
 NOON = dt.datetime(2021, 3, 4, 12, 0, 0, 123456)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairmaxent.data.blocks import mask
+from fairmaxent.data.table import mask
 from oracle import KINDS, dense, one_hot, points, random_blocks, random_prior, tilted
 
 

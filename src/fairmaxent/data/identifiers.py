@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.table import Reals
 
 FEWEST_VALUES = 20
 """A column with fewer values is taken for an identifier only if these are e-mail addresses, phone numbers and such."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
+from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, did_you_mean_level, shown
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
@@ -320,6 +322,21 @@ def value_text(value: object) -> str:
     if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
         return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     return str(value)
+
+
+def cell_text(value: object) -> str:
+    """Write a value on one line, as it may be shown; a rounding error below zero has no sign.
+
+    >>> cell_text(-1e-9), cell_text(1234), cell_text(None), cell_text("two\\nlines")
+    ('0.0000', '1,234', '–', 'two⏎lines')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return on_one_line(value_text(value))
 
 
 def short_texts(values: Sequence[Any]) -> list[str]:

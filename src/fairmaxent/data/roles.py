@@ -14,12 +14,10 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Counted, Table
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.frames import UNSCALED, WeightScale
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
 GroupsOption = Literal["each", "joint"]

@@ -10,8 +10,8 @@ from typing import Any
 import narwhals as nw
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import library_errors
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.

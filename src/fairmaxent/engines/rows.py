@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, cast
 
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Counted, Spread, Table
+from fairmaxent.data.table import Blocks, Counted, Spread, Table
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory

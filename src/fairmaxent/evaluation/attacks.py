@@ -26,9 +26,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.nearest import Nearest, Rows
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName

@@ -23,7 +23,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.table import Codes, Reals
 from fairmaxent.evaluation.nearest import Done
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, cell_numbers, column_sets
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName
 
 _WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order

@@ -15,9 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Codes, Reals, Table
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation.nearest import Done, Rows, shuffled
 from fairmaxent.evaluation.pooled import Pooled

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.column_storage import Arrays, Record
+from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.errors import StorageError, cut, first_line
 
 MOST_BYTES = 1 << 30

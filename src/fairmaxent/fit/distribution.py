@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Counted, Table, grouped_rows, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows

@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import RedrawnValues, Roles
+from fairmaxent.data.table import Mask, Reals, mask
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs

@@ -10,8 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Summed
+from fairmaxent.data.table import Reals, Summed
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.learned import Learned
 from fairmaxent.metrics.effective_counts import WeightSums

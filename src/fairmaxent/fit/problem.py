@@ -14,11 +14,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Mask, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Mask, Positions, Reals, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure

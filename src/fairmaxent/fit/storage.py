@@ -14,14 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Positions, Reals
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.column_storage import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
+from fairmaxent.data.columns import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import Column
+from fairmaxent.data.frames import UNSCALED, Column, WeightScale
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted, Table, match_rows, row_keys
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.table import Blocks, Counted, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole

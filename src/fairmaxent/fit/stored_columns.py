@@ -17,7 +17,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.column_storage import masses, sound
+from fairmaxent.data.columns import masses, sound
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import Column
 from fairmaxent.data.levels import FeatureKind, Kind, value_key, value_text

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.column_storage import Arrays, Record
+from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.frames import is_foreign
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fit.archive import MOST_BYTES, damaged, foreign, path_of, read_archive

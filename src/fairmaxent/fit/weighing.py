@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted, match_rows
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.frames import read_weights
+from fairmaxent.data.table import Counted, Reals, match_rows
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior

@@ -10,12 +10,10 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain, words_for, words_in

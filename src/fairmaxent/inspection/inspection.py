@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import in_range, read_weights
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import in_range, read_weights
+from fairmaxent.data.table import Codes, tally
 from fairmaxent.engines.reading import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints

@@ -14,9 +14,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks, mask
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Blocks, Reals, mask, tally
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.errors import ForbiddenError, Option
 
 

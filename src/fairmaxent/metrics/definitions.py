@@ -19,11 +19,10 @@ from typing import Any, Literal, SupportsFloat
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import InputError, LevelError, did_you_mean, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio

@@ -8,10 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import ravel
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Codes, Reals, ravel, tally
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import (

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.levels import value_key
-from fairmaxent.data.table import highest, match_rows, row_keys, tally
+from fairmaxent.data.table import Reals, highest, match_rows, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.rates import group_shares, group_table
