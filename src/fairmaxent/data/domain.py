@@ -162,19 +162,12 @@ class Domain:
         """Return the attribute of a column."""
         return self.attributes[self.index(name)]
 
-    def column_of(self, name: str, codes: NDArray[np.integer]) -> frames.Column:
-        """Return the codes of one column as raw values if each level is one value, otherwise as labels."""
-        return self.attribute(name).column_of(codes)
-
     def encode(self, frame: Any) -> Codes:
         """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
-        return self._encode(frame, positions=False).codes
+        return self.encode_rows(frame, positions=False).codes
 
-    def encode_rows(self, frame: Any) -> Encoded:
-        """Encode a table, including raw values, in one pass over each column."""
-        return self._encode(frame, positions=True)
-
-    def _encode(self, frame: Any, *, positions: bool) -> Encoded:
+    def encode_rows(self, frame: Any, *, positions: bool = True) -> Encoded:
+        """Encode a table, including raw values if ``positions``, in one pass over each column."""
         table = frames.open_frame(frame)
         columns = [
             encode_column(attribute, frames.column(table, attribute.name), positions=positions)
@@ -194,9 +187,12 @@ class Domain:
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
         ``known`` holds, for some columns, positions of raw values to use instead of drawn ones; -1: draw this one.
         """
-        self._check_codes(codes)
+        if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
+            raise InputError(f"codes must be integers of shape (rows, {len(self.attributes)})")
         drawn = {}
         for index, (attribute, column) in enumerate(zip(self.attributes, codes.T, strict=True)):
+            if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
+                raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
             positions = attribute.draw(column, rng)
             if known and index in known:
                 positions = np.where(known[index] >= 0, known[index], positions)
@@ -205,13 +201,9 @@ class Domain:
 
     def to_storage(self) -> tuple[Record, Arrays]:
         """Return a JSON-able record and arrays, from which `from_storage` restores the domain."""
-        records: list[Record] = []
-        arrays: Arrays = {}
-        for j, attribute in enumerate(self.attributes):
-            record, attribute_arrays = attribute.to_storage()
-            records.append(record)
-            arrays |= nest(str(j), attribute_arrays)
-        return {"attributes": records, "notes": list(self.notes)}, arrays
+        stored = [attribute.to_storage() for attribute in self.attributes]
+        arrays = {key: array for j, (_, part) in enumerate(stored) for key, array in nest(str(j), part).items()}
+        return {"attributes": [record for record, _ in stored], "notes": list(self.notes)}, arrays
 
     @classmethod
     def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Domain:
@@ -220,13 +212,6 @@ class Domain:
             Attribute.from_storage(stored, unnest(str(j), arrays)) for j, stored in enumerate(record["attributes"])
         )
         return cls(attributes, tuple(record["notes"]))
-
-    def _check_codes(self, codes: NDArray[np.integer]) -> None:
-        if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
-            raise InputError(f"codes must be integers of shape (rows, {len(self.attributes)})")
-        for attribute, column in zip(self.attributes, codes.T, strict=True):
-            if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
-                raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
 
 
 def count_text(count: int) -> str:
@@ -262,6 +247,8 @@ def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -
         )
 
 
+# ---------------------------------------------------------------- a table without rare values
+
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have
 OTHER = "other"
 
@@ -271,8 +258,9 @@ def shareable(
 ) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """Return a table without rare values and without identifiers, and the names of these.
 
-    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
-    in a column of few numbers, a rare one becomes the nearest that is not rare.
+    Rare values may point to a person. This is no guarantee, as a private fit gives one; it takes out what people would
+    recognise at first sight. Rare texts become "other". A column of many numbers is cut into bins, and each number
+    becomes the mean of its bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
     columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
@@ -325,21 +313,19 @@ def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.C
     return series.cast(nw.String).cast(nw.Categorical)
 
 
-def _common_numbers(distinct: DistinctValues, rare: np.ndarray[Any, np.dtype[np.bool_]]) -> Reals:
+def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
     """For each distinct number, the one that takes its place."""
     numbers, counts = frames.to_numbers(distinct.values), distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
         nearest = np.abs(numbers[:, None] - usual[None, :]).argmin(axis=1)
         return np.asarray(np.where(rare, usual[nearest], numbers))
-    order = np.argsort(numbers, kind="stable")
     bins = max(1, min(DEFAULT_BINS, int(counts.sum()) // (2 * FEWEST_ROWS)))
-    middle = np.cumsum(counts[order]) - counts[order] / 2
-    bin_of = np.empty(len(numbers), dtype=np.intp)
-    bin_of[order] = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
+    middle = np.cumsum(counts) - counts / 2  # the numbers ascend
+    bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
     rows = np.bincount(bin_of, counts, minlength=bins)
     means = np.bincount(bin_of, counts * numbers, minlength=bins) / np.maximum(rows, 1)
-    return np.array([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means])[bin_of]
+    return np.asarray([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means], dtype=np.float64)[bin_of]
 
 
 def _few_digits(mean: float, span: float) -> float:
@@ -355,17 +341,11 @@ def _few_digits(mean: float, span: float) -> float:
 
 
 def _replaced(series: frames.Column, distinct: DistinctValues, numbers: Reals) -> frames.Column:
-    """The column with other numbers, of the type that it has; whole numbers stay whole."""
+    """The column with other numbers, of the type that it has; whole numbers stay whole, and in its range."""
     values: list[float | None] = [*numbers.tolist(), None]
     if series.dtype.is_integer():
-        least, most = _range(series)
+        name = str(series.dtype)  # e.g. Int8 or UInt64
+        size = 2 ** int(name.lstrip("UInt"))
+        least, most = (0, size - 1) if name.startswith("U") else (-size // 2, size // 2 - 1)
         values = [*(min(max(round(number), least), most) for number in numbers), None]
-    listed = [values[code] for code in distinct.codes]  # missing is -1, the last
-    return frames.column_like(series, listed)
-
-
-def _range(series: frames.Column) -> tuple[int, int]:
-    """The smallest and the largest whole number of a column's type, which rounding may leave."""
-    name = str(series.dtype)  # e.g. Int8 or UInt64
-    bits = int(name.lstrip("UInt"))
-    return (0, 2**bits - 1) if name.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return frames.column_like(series, [values[code] for code in distinct.codes])  # missing is -1, the last

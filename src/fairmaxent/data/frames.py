@@ -1,8 +1,7 @@
-"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, and single values.
+"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, single values, design weights.
 
-Only this file and columns know the libraries. Where narwhals has no fast way, the native
-library is used; it is loaded already, because the user's frame came from it. Only reading a stored column may import
-one.
+Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used; it is loaded
+already, because the user's frame came from it. Only reading a stored column may import one.
 """
 
 from __future__ import annotations
@@ -53,22 +52,18 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
         raise InputError(
             f"{type(native).__name__} is not a table; pass a pandas DataFrame, a polars DataFrame or a pyarrow Table"
         )
-    _check_names(names)
-    if not len(native):
-        raise InputError("the table has no rows; pass at least one")
-    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
-
-
-def _check_names(names: list[Any]) -> None:
     if not names:
         raise InputError("the table has no columns; pass at least one")
     strange = [name for name in names if not isinstance(name, str)]
     if strange:
-        shown = ", ".join(repr(name) for name in strange[:5])
-        raise ColumnError(f"column names must be text, but these are not: {shown}; rename them, e.g. with str(name)")
+        listed = ", ".join(repr(name) for name in strange[:5])
+        raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
+    if not len(native):
+        raise InputError("the table has no rows; pass at least one")
+    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
 
 
 def column(frame: nw.DataFrame[Any], name: str) -> Column:
@@ -133,11 +128,6 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     if ones is not None:
         columns[ones.name] = take(ones, np.zeros(len(opened), dtype=np.intp))
     return build({name: columns[name] for name in order})
-
-
-def text_column(name: str, texts: Sequence[str], like: Column) -> Column:
-    """Return a text column in the library of ``like``."""
-    return nw.new_series(name, list(texts), nw.String, backend=like.implementation)
 
 
 def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Column:
@@ -247,17 +237,13 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
     if dtype == nw.Date or dtype == nw.Datetime:
         return _floats(series.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
-        return _duration_microseconds(series) / _MICROSECONDS
+        if library_of(series) != "pandas":
+            return _floats(series.dt.total_microseconds()) / _MICROSECONDS
+        # narwhals takes pandas' by way of seconds, and loses a microsecond at times
+        durations = series.to_native().astype("timedelta64[us]").to_numpy()
+        return np.where(np.isnat(durations), np.nan, durations.astype(np.int64)) / _MICROSECONDS
     numbers = [number_of(value) for value in series.to_list()]
     return np.array([np.nan if number is None else number for number in numbers])
-
-
-def _duration_microseconds(series: Column) -> NDArray[np.float64]:
-    """Return durations as whole microseconds; narwhals takes pandas' by way of seconds, and loses one at times."""
-    if library_of(series) != "pandas":
-        return _floats(series.dt.total_microseconds())
-    durations = series.to_native().astype("timedelta64[us]").to_numpy()
-    return np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
 
 
 def _floats(series: Column) -> NDArray[np.float64]:
@@ -388,17 +374,13 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.flo
     """Read a column of design weights, as it is."""
     if weight is None:
         return None
-    return check_weights(_weight_numbers(column(frame, weight)), len(frame), what=f"weight column {weight!r}")
-
-
-def _weight_numbers(column: Column) -> NDArray[np.float64]:
-    kind = column.dtype
-    refusal = WeightError(
-        f"weight column {column.name!r} holds {kind}, not numbers; convert it, or name another column"
-    )
+    series = column(frame, weight)
+    kind = series.dtype
+    refusal = WeightError(f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column")
     if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
         raise refusal
     try:
-        return to_numbers(column)
+        numbers = to_numbers(series)
     except (TypeError, ValueError) as problem:  # objects may be anything
         raise refusal from problem
+    return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

@@ -1,4 +1,10 @@
-"""Kinds of arrays that the whole library passes around."""
+"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), their blocks and their spread.
+
+A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, always pools
+the outcome with the protected attributes, so that every fairness statement is a statement about one block. The other
+attributes are blocks of their own. Vectors over the *levels* of all blocks, one block after the other, are the common
+currency of priors and features: a potential per level goes in, a probability per level comes out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,29 +85,14 @@ class Blocks:
                 codes[:, attribute] = column
         return codes
 
-    def allowed_levels(self, allowed: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Say which levels of each block agree with the ``allowed`` levels of some attributes."""
-        result = np.ones(self.width, dtype=bool)
-        for attribute, levels in allowed.items():
-            number = self.block_of(attribute)
-            axis = self.members[number].index(attribute)
-            result[self.slices[number]] &= _along(levels, self.shape(number), axis)
-        return result
-
     def spread(self, values: Mapping[int, Reals]) -> Reals:
         """Sum values of the levels of some attributes over the levels of the blocks that hold them."""
         result = np.zeros(self.width)
         for attribute, levels in values.items():
             number = self.block_of(attribute)
-            axis = self.members[number].index(attribute)
-            result[self.slices[number]] += _along(levels, self.shape(number), axis)
+            column = levels.reshape([-1 if member == attribute else 1 for member in self.members[number]])
+            result[self.slices[number]] += np.broadcast_to(column, self.shape(number)).ravel()
         return result
-
-
-def _along(values: NDArray[Any], shape: Sequence[int], axis: int) -> NDArray[Any]:
-    """Repeat values of one axis over a whole table, flattened."""
-    column = values.reshape([-1 if position == axis else 1 for position in range(len(shape))])
-    return np.broadcast_to(column, shape).ravel()
 
 
 def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
@@ -111,11 +102,6 @@ def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
         flat *= size
         flat += column
     return flat
-
-
-def mask(allowed: NDArray[np.bool_]) -> Reals:
-    """Potentials that leave allowed levels alone and give the others probability zero."""
-    return np.where(allowed, 0.0, -np.inf)
 
 
 Summed = Literal["counts", "rows", "squares"]
@@ -132,47 +118,37 @@ class Counted(Protocol):
     @property
     def keeps_rows(self) -> bool:
         """Whether the distinct row of each input row is known."""
-        ...
 
     @property
     def distinct(self) -> int:
         """Number of distinct rows."""
-        ...
 
     @property
     def size(self) -> int:
         """Number of input rows."""
-        ...
 
     @property
     def total(self) -> float:
         """N: the total weight of the rows."""
-        ...
 
     @property
     def worth(self) -> float:
         """How many equally weighted input rows would carry as much information."""
-        ...
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
-        ...
 
     def without(self, broken: Broken) -> Counted:
         """Let the broken rows count zero."""
-        ...
 
     def reweighed(self, factor: Reals) -> Counted:
         """Multiply each row's count by the factor of its level in the first column."""
-        ...
 
     def thinned(self, rows: int) -> Table:
         """Take all rows into memory, or if there are more than ``rows``, that many of equal weight to represent all."""
-        ...
 
     def collect(self) -> Table:
         """Take all rows into memory."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -241,7 +241,7 @@ class Distribution:
         if "probability" in names:
             raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
         cells = np.unravel_index(np.arange(table.size), table.shape)
-        shown = {name: self.domain.column_of(name, cell) for name, cell in zip(names, cells, strict=True)}
+        shown = {name: self.domain.attribute(name).column_of(cell) for name, cell in zip(names, cells, strict=True)}
         like = next(iter(shown.values()))
         return frames.build(shown | {"probability": frames.number_column("probability", table.ravel(), like)})
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from fairmaxent.data.roles import RedrawnValues, Roles
-from fairmaxent.data.table import Mask, Reals, mask
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs
@@ -296,7 +296,7 @@ def rate_bound(
     features = optimum.dual.features
     roots = features.blocks.slices[0]
     prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(np.where(features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
     for grouping in measure.groupings:
         present = group_table(achieved, grouping)

@@ -80,7 +80,7 @@ def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str
         kept = np.flatnonzero(by_row[:, level] > 0)
         parts.append(
             frame[kept].with_columns(
-                fit.domain.column_of(outcome, np.full(len(kept), level)),
+                fit.domain.attribute(outcome).column_of(np.full(len(kept), level)),
                 frames.number_column(name, by_row[kept, level], like),
             )
         )
