@@ -31,8 +31,6 @@ from fairmaxent.data.levels import (
     FeatureKind,
     Kind,
     group_values,
-    is_hashable,
-    refuse_same_moments,
     unique_labels,
     value_key,
 )
@@ -237,7 +235,7 @@ class Attribute:
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""
         if not frames.is_missing(value):
-            return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
+            return self._positions_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
         if self.missing is None:
             raise LevelError(
                 f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
@@ -350,7 +348,6 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
     with frames.column_errors(series):
         distinct = distinct_values(series)
         values, rows = distinct.values, distinct.rows
-        refuse_same_moments(values)
         kind = options.kind_of(series, values)
         counts = _counts(distinct, weights)
         grouping = group_values(values, counts[: len(values)], kind, options)

@@ -325,7 +325,8 @@ def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
     bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
     rows = np.bincount(bin_of, counts, minlength=bins)
     means = np.bincount(bin_of, counts * numbers, minlength=bins) / np.maximum(rows, 1)
-    return np.asarray([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means], dtype=np.float64)[bin_of]
+    rounded = np.array([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means], dtype=np.float64)
+    return np.asarray(rounded[bin_of])
 
 
 def _few_digits(mean: float, span: float) -> float:

@@ -343,7 +343,7 @@ class Problem:
     def _refuse_nothing_to_compare(self) -> None:
         for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
             if not (groups > 1).any():
-                columns, strata = self.roles.grouping_name(grouping), " × ".join(self.roles.strata_names)
+                columns, strata = self.roles.grouping_name(grouping), self.roles.grouping_name(self.roles.strata_axes)
                 raise LevelError(
                     f"no stratum of {strata} that is compared has rows of more than one group of {columns}, so there "
                     "is nothing to compare; compare within other columns, or leave ",

@@ -12,11 +12,12 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import words_for, words_in
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
-from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain, words_for, words_in
+from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
 from fairmaxent.maxent.logspace import entropy
 
 # A column that predicts at least this share of a protected one is worth naming.

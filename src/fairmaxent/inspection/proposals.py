@@ -7,18 +7,17 @@ Nothing here is certain, so each proposal says how sure it is.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import vocabulary, without_accents, words_for, words_in
 from fairmaxent.data.levels import DEFAULT_BINS
 
 Role = Literal["outcome", "favourable", "protected"]
@@ -39,7 +38,6 @@ OPPOSITES: dict[Meaning, Meaning] = {
     "high": "low",
     "low": "high",
 }
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LONG = 7  # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall", "default" in "defaulted"
 _OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
@@ -259,22 +257,9 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
 
 
 @cache
-def _file() -> dict[str, Any]:
-    import tomllib  # read when the first word is looked up
-
-    return tomllib.loads(resources.files("fairmaxent.inspection").joinpath("vocabulary.toml").read_text("utf-8"))
-
-
-@cache
-def words_for(key: str) -> frozenset[str]:
-    """The words of a part of the vocabulary, or those with a meaning."""
-    return frozenset((_file()["meanings"] | _file())[key].split())
-
-
-@cache
 def groups_of_words(key: str) -> tuple[frozenset[str], ...]:
     """The words of a part of the vocabulary that lists them in groups."""
-    return tuple(frozenset(group.split()) for group in _file()[key])
+    return tuple(frozenset(group.split()) for group in vocabulary()[key])
 
 
 def plain(text: str) -> str:
@@ -283,19 +268,7 @@ def plain(text: str) -> str:
     >>> plain("  Männlich "), plain("CREDIT  risk")
     ('mannlich', 'credit risk')
     """
-    folded = unicodedata.normalize("NFKD", text)
-    kept = "".join(mark for mark in folded if not unicodedata.combining(mark))
-    return " ".join(kept.casefold().split())
-
-
-def words_in(name: str) -> list[str]:
-    """Return the words that the name of a column is made of.
-
-    >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
-    (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
-    """
-    folded = "".join(mark for mark in unicodedata.normalize("NFKD", name) if not unicodedata.combining(mark))
-    return [word.casefold() for word in _WORD.findall(folded)]
+    return " ".join(without_accents(text).casefold().split())
 
 
 def named_in(name: str, key: str) -> str | None:
