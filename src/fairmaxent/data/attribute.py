@@ -275,24 +275,19 @@ _ARRAYS = ("level_starts", "counts")
 class EncodedColumn:
     """One column of a table."""
 
-    levels: Codes
-    """The level of each row."""
+    levels: Codes  # the level of each row
     positions: NDArray[np.unsignedinteger] | None = None
     """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
-    unknown: str = ""
-    """Why there are no positions although they were wanted: which value the attribute does not know."""
+    unknown: str = ""  # why there are no positions although they were wanted: which value the attribute does not know
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """All columns of a table."""
 
-    codes: Codes
-    """The level of each row in each column, shape (rows, columns), in Fortran order."""
-    positions: Positions | None
-    """Of the columns whose levels stand for several values; None: some value is unknown."""
-    unknown: str = ""
-    """Which value that is."""
+    codes: Codes  # the level of each row in each column, shape (rows, columns), in Fortran order
+    positions: Positions | None  # of the columns whose levels stand for several values; None: some value is unknown
+    unknown: str = ""  # which value that is
 
     def without(self, dropped: Collection[int]) -> Encoded:
         """Return the table without some columns, by position."""
@@ -339,8 +334,7 @@ class LearnedColumn:
     attribute: Attribute
     encoded: EncodedColumn
     notes: tuple[str, ...]
-    present: int
-    """How many rows have a value."""
+    present: int  # how many rows have a value
 
 
 def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:

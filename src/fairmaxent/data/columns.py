@@ -32,14 +32,10 @@ _FIRST_DAY, _LAST_DAY = (day.toordinal() - 719_163 for day in (datetime.date.min
 class DistinctValues:
     """The distinct values of a column, and which of them each row has."""
 
-    values: Column
-    """In canonical order."""
-    codes: NDArray[np.intp]
-    """Position of each row's value among them; -1: missing."""
-    counts: NDArray[np.intp]
-    """How many rows have each of them."""
-    rows: NDArray[np.intp]
-    """The first row that has each of them."""
+    values: Column  # in canonical order
+    codes: NDArray[np.intp]  # position of each row's value among them; -1: missing
+    counts: NDArray[np.intp]  # how many rows have each of them
+    rows: NDArray[np.intp]  # the first row that has each of them
 
     @property
     def missing(self) -> int:

@@ -229,17 +229,13 @@ class RedrawnValues:
 class Reading:
     """A table as every fit sees it, wherever its rows are."""
 
-    columns: tuple[str, ...]
-    """All columns of the table, in order, the weight column too."""
+    columns: tuple[str, ...]  # all columns of the table, in order, the weight column too
     roles: Roles
-    table: Counted
-    """Distinct rows as block codes."""
+    table: Counted  # distinct rows as block codes
     design: Reals | None
     """Design weights, one per input row, 1 on average; None: there are none, or an engine keeps the rows."""
-    weight_column: frames.Column | None
-    """A single 1 of the weight column's name and dtype."""
-    positions: Positions | None = None
-    """Raw values of the input rows; None: they are drawn inside their levels."""
+    weight_column: frames.Column | None  # a single 1 of the weight column's name and dtype
+    positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
     left_out: tuple[str, ...] = ()

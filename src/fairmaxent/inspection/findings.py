@@ -212,9 +212,6 @@ def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Seq
     return sections_text(sections)
 
 
-# ---------------------------------------------------------------- columns, and what is proposed
-
-
 def _columns(inspection: Inspection) -> Table:
     heads = ("column", "kind", "values", "levels", "missing", "role")
     rows = [
@@ -269,9 +266,6 @@ def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
         )
     if not inspection.protected:
         yield f"Which groups are compared? No column stands out: choose one with {spell(Option('protected'))}."
-
-
-# ---------------------------------------------------------------- rates, proxies, notes and the cost
 
 
 def _rates(grouping: GroupingRates) -> Block:

@@ -201,9 +201,9 @@ def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
 def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     """Propose the good levels of an outcome; none if nothing says which they are."""
     levels = known_levels(attribute)
-    if not attribute.is_value_coded or len(levels) < 2:
-        return ()
-    if _are_codes(levels):
+    # Numbers such as 1 and 2 say nothing by themselves; 0 and 1 do.
+    are_codes = all(level.lstrip("-").isdigit() for level in levels) and {*levels} not in ({"0", "1"}, {"-1", "1"})
+    if not attribute.is_value_coded or len(levels) < 2 or are_codes:
         return ()
     meanings = _meanings(levels)
     values = attribute.values.to_list()
@@ -219,20 +219,12 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
 
 def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
     """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
-    known = [meaning_of(level) for level in levels]
+    meanings = [meaning_of(level) for level in levels]
+    letters = [len(level.strip()) == 1 and level.strip().isalpha() for level in levels]
     return [
-        meaning if meaning is None or not _is_letter(level) or OPPOSITES[meaning] in known else None
-        for level, meaning in zip(levels, known, strict=True)
+        None if is_letter and meaning is not None and OPPOSITES[meaning] not in meanings else meaning
+        for is_letter, meaning in zip(letters, meanings, strict=True)
     ]
-
-
-def _is_letter(level: str) -> bool:
-    return len(level.strip()) == 1 and level.strip().isalpha()
-
-
-def _are_codes(levels: Sequence[str]) -> bool:
-    """Whether levels are numbers that say nothing by themselves, such as 1 and 2; 0 and 1 do."""
-    return all(level.lstrip("-").isdigit() for level in levels) and set(levels) not in ({"0", "1"}, {"-1", "1"})
 
 
 def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
@@ -242,11 +234,7 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
     money = named_in(name, "money")
     clear: tuple[Meaning, Confidence, str] = ("good", "likely", "its name")
     if bad is not None and good is None:
-        return [
-            clear,
-            ("no", "likely", f"{bad!r} is bad to have"),
-            ("low", "guess", f"{bad!r} is bad to have"),
-        ]
+        return [clear, ("no", "likely", f"{bad!r} is bad to have"), ("low", "guess", f"{bad!r} is bad to have")]
     sure: Confidence = "likely" if good is not None else "guess"
     because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
     money_because = f"more {money} is better" if money is not None else "more is usually better"
