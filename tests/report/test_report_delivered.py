@@ -12,7 +12,7 @@ from fairmaxent.cli.before_after import measure
 from fairmaxent.document.words import nats
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
-from fairmaxent.report.sentences import state, summary, verdict, wanted_text
+from fairmaxent.report.facts import state, summary, verdict, wanted_text
 from fairmaxent.report.writer import html_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
