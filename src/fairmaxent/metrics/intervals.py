@@ -1,19 +1,14 @@
 """Confidence intervals of shares, of ratios between groups, and of differences between groups.
 
-An interval holds every value that the rows do not contradict: it inverts a *score*, which says how many standard errors
-an estimate lies above a hypothesis about rates. That covers with few rows, and with weights that depend on the outcome
-(`effective_counts`). The variance is the one that the hypothesis implies, with the remaining unknown rate at its
-likeliest value: Wilson's score for one share, Koopman's and Miettinen and Nurminen's for a ratio and a difference of
+An interval holds every value that the rows do not contradict: it inverts a *score*, the standard errors by which an
+estimate lies above a hypothesis. The variance is the one that the hypothesis implies, with the other unknown rate at
+its likeliest value: Wilson's score for a share, Koopman's and Miettinen and Nurminen's for a ratio and a difference of
 two rates. With few rows the score exaggerates in one direction, and the root of the likelihood ratio does in the other,
-so the more cautious of the two counts, reduced a little more if counts are small; with many rows all agree.
+so the more cautious of the two counts.
 
-A rate is the smallest ratio over pairs of groups, and a gap the largest difference, so what is estimated is a distance
-γ = max |λ| ≥ 0 over pairs, λ being log P(a) / P(b) or a difference. The rows contradict a value of γ if some pair lies
-too far beyond it, or if every pair lies too far within it. The latter needs no allowance for the number of pairs. The
-former does: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together (some groups low, the others high), and all of
-them only if γ is about 0. How far is too far depends on γ, so that the chance of missing it is 1 − confidence
-everywhere: near 0, a pair may lie beyond it on either side; a little farther away only on one side, and no pair can lie
-far within it.
+What is estimated is a distance γ = max |λ| ≥ 0 over pairs of groups, λ being log P(a) / P(b) or a difference. The rows
+contradict a γ if some pair lies too far beyond it, or every pair too far within it. Only the former needs an allowance
+for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
 """
 
 from __future__ import annotations
@@ -174,8 +169,7 @@ def _farthest(below: Reals, above: Reals) -> tuple[Reals, Reals]:
     with np.errstate(invalid="ignore"):
         separation = np.nan_to_num(below - above, nan=np.inf)
     farthest = within.argmin(axis=-1)[..., np.newaxis]
-    score, width = (np.take_along_axis(part, farthest, -1)[..., 0] for part in (within, separation))
-    return score, width
+    return tuple(np.take_along_axis(part, farthest, -1)[..., 0] for part in (within, separation))
 
 
 @lru_cache
