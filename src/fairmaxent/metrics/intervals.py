@@ -153,7 +153,12 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
         below, above = (
             np.concatenate([one(sign * distance[..., np.newaxis]) for one in scores], -1) for sign in (-1, 1)
         )
-        score, separation = _farthest(below, above)
+        # Of the pair that lies least within ±γ: how far within it lies, and how wide ±γ is.
+        inside = np.minimum(below, -above)
+        with np.errstate(invalid="ignore"):
+            width = np.nan_to_num(below - above, nan=np.inf)
+        least = inside.argmin(axis=-1)[..., np.newaxis]
+        score, separation = (np.take_along_axis(part, least, -1)[..., 0] for part in (inside, width))
         beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
         # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
@@ -161,15 +166,6 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
     shape = (2, *several[0].counts.positives.shape[:-1])
     near, far = _first(passed, shape, largest, pairs=pairs)
     return near, far
-
-
-def _farthest(below: Reals, above: Reals) -> tuple[Reals, Reals]:
-    """Of the scores of every pair at −γ and γ: how far within ±γ the pair that is least so lies, and how wide ±γ is."""
-    within = np.minimum(below, -above)
-    with np.errstate(invalid="ignore"):
-        separation = np.nan_to_num(below - above, nan=np.inf)
-    farthest = within.argmin(axis=-1)[..., np.newaxis]
-    return tuple(np.take_along_axis(part, farthest, -1)[..., 0] for part in (within, separation))
 
 
 @lru_cache
