@@ -71,7 +71,7 @@ _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Stored:
+class _Model:
     """What cannot be made again; fields with the names of those of `Solved` are the same."""
 
     request: Request | PaperRequest
@@ -109,15 +109,15 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
-    stored = _Stored(
-        **{field.name: getattr(fit, field.name) for field in fields(_Stored) if hasattr(fit, field.name)},
+    stored = _Model(
+        **{field.name: getattr(fit, field.name) for field in fields(_Model) if hasattr(fit, field.name)},
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
         positions={} if details is None else {str(index): rows for index, rows in details.positions.items()},
     )
     arrays: Arrays = {}
-    return {"format": FORMAT, "version": VERSION, "model": pack(stored, arrays)}, arrays
+    return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
 
 
 def _base_of(request: Request | PaperRequest) -> Any:
@@ -139,7 +139,8 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Sol
         )
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
-            fit = _restored(unpack(record["model"], _Stored, arrays))
+            apart = ("format", "version", "certificate")
+            fit = _restored(unpack({name: part for name, part in record.items() if name not in apart}, _Model, arrays))
             _refuse_unread(fit, record, arrays)
             _check_distribution(fit)
             return fit, _certified(fit, record["certificate"])
@@ -159,7 +160,7 @@ def _refuse_unread(fit: Solved, record: Record, arrays: Arrays) -> None:
     require("its header holds something that is no part of a model", json.dumps(stated) == json.dumps(again))
 
 
-def _restored(stored: _Stored) -> Solved:
+def _restored(stored: _Model) -> Solved:
     request, domain = stored.request, stored.domain
     check_domain(domain)
     if isinstance(request, PaperRequest):
@@ -196,7 +197,7 @@ def _restored(stored: _Stored) -> Solved:
     return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 
 
-def _check_table(stored: _Stored, blocks: Blocks) -> None:
+def _check_table(stored: _Model, blocks: Blocks) -> None:
     """Refuse rows that are not distinct and in order, weights that do not add up, and sums that no weights have."""
     table, weight, design, scale = stored.table, stored.weight_column, stored.design_weights, stored.weight_scale
     size = len(table.codes)
@@ -236,7 +237,7 @@ def _are_possible(table: Table) -> bool:
     )
 
 
-def _restored_positions(stored: _Stored, blocks: Blocks) -> Positions | None:
+def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     """Raw values of the input rows, each inside the level that the row has."""
     if not stored.positions:
         return None
@@ -249,7 +250,7 @@ def _restored_positions(stored: _Stored, blocks: Blocks) -> Positions | None:
     return positions
 
 
-def _relabelled(stored: _Stored, problem: Problem) -> Problem:
+def _relabelled(stored: _Model, problem: Problem) -> Problem:
     """The problem with the labels of the profiles; soft labels π and how outcomes were split must be possible."""
     soft, labels = stored.soft, stored.labels
     if soft is None or labels is None:
@@ -266,7 +267,7 @@ def _relabelled(stored: _Stored, problem: Problem) -> Problem:
     return with_labels(problem, labels)
 
 
-def _restored_prior(stored: _Stored, rows: Prior) -> Prior:
+def _restored_prior(stored: _Model, rows: Prior) -> Prior:
     share = float(stored.request.base_share if isinstance(stored.request, Request) else stored.request.C)
     if share:
         base = BASES[_base_of(stored.request)].unpack(rows.blocks, stored.base)
