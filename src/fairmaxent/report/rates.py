@@ -17,7 +17,7 @@ from fairmaxent.fairness.rates import (
     statistical_pair,
 )
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import group_changes, group_label
+from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.target import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
