@@ -186,7 +186,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
 
 def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
     """Say which files were written, and which rows of people a model holds."""
-    from fairmaxent.fit.verification import contents
+    from fairmaxent.fit.storage import contents
 
     if not wanted.targets:
         yield "Nothing was written."
@@ -203,7 +203,7 @@ def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
-    from fairmaxent.fit.verification import contents
+    from fairmaxent.fit.storage import contents
 
     return {
         "mode": wanted.mode,

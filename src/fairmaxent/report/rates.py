@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import group_changes, group_label
+from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.statements import REACHED
 from fairmaxent.fit.target import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan

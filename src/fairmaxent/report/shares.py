@@ -16,7 +16,7 @@ from fairmaxent.document.words import counted, percent, rounded
 from fairmaxent.errors import Option
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import group_label
+from fairmaxent.fit.groups import group_label
 from fairmaxent.report.delivered import data_table, root_sums, unless_nan
 from fairmaxent.report.source import FrontDoor
 
