@@ -11,7 +11,6 @@ from itertools import groupby
 
 from fairmaxent.document import Block, Code, Document, Heading, Listing, Note, Paragraph, Picture, Section, Table
 from fairmaxent.document.words import numeric_columns
-from fairmaxent.errors import cut
 from fairmaxent.plain_text import isolated
 
 _TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
@@ -206,7 +205,7 @@ def heat_map(names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: 
     How deep the strongest is says the page, which keeps the numbers readable on it in light and in dark.
     """
     cell = max(18, min(30, 460 // len(names)))
-    shown = [cut(name, _LONGEST) for name in names]
+    shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
     margin = 10 + _LETTER * max(map(len, shown))
     size = margin + cell * len(names) + 4
     parts = []
