@@ -20,8 +20,8 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import GroupChange, group_label
-from fairmaxent.fit.group_changes import group_changes as changes_of
+from fairmaxent.fit.groups import GroupChange, group_label
+from fairmaxent.fit.groups import group_changes as changes_of
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.plain_text import visible

@@ -5,10 +5,9 @@ One pass over a column of a table learns its attribute, or uses one that was lea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -16,14 +15,8 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import (
-    Arrays,
     DistinctValues,
-    Record,
     distinct_values,
-    from_storage,
-    nest,
-    to_storage,
-    unnest,
 )
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import (
@@ -216,22 +209,6 @@ class Attribute:
             return codes
         return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
 
-    def to_storage(self) -> tuple[Record, Arrays]:
-        """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
-        values, arrays = to_storage(self.values)
-        arrays = nest("values", arrays) | {name: getattr(self, name) for name in _ARRAYS}
-        if self.edges is not None:
-            arrays["edges"] = self.edges
-        return {name: getattr(self, name) for name in _PLAIN} | {"values": values}, arrays
-
-    @classmethod
-    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Attribute:
-        """Restore what `to_storage` wrote."""
-        plain = {name: record[name] for name in _PLAIN} | {"labels": tuple(record["labels"])}
-        values = from_storage(record["name"], record["values"], unnest("values", arrays), len(arrays["counts"]))
-        stored = {name: arrays[name] for name in _ARRAYS} | {"edges": arrays.get("edges")}
-        return cls(values=values, **plain, **cast(Any, stored))
-
     def _find(self, value: object) -> int | None:
         """Return the position of a raw value in `values`; None if it is not there."""
         if not frames.is_missing(value):
@@ -265,10 +242,6 @@ class Attribute:
     def _positions_by_key(self) -> dict[Hashable, int]:
         stop = len(self.counts) if self.missing is None else int(self.level_starts[self.missing])
         return {value_key(value): position for position, value in enumerate(self.values.to_list()[:stop])}
-
-
-_PLAIN = ("name", "kind", "labels", "features", "missing")  # what is stored as it is
-_ARRAYS = ("level_starts", "counts")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute, Encoded, encode_column, learn_column
-from fairmaxent.data.columns import Arrays, DistinctValues, Record, distinct_values, nest, unnest
+from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.declaration import Declaration, drafted
 from fairmaxent.data.frames import check_weights, in_range
 from fairmaxent.data.identifiers import looks_like_identifier
@@ -198,20 +198,6 @@ class Domain:
                 positions = np.where(known[index] >= 0, known[index], positions)
             drawn[attribute.name] = (attribute.values, positions)
         return frames.gather(drawn)
-
-    def to_storage(self) -> tuple[Record, Arrays]:
-        """Return a JSON-able record and arrays, from which `from_storage` restores the domain."""
-        stored = [attribute.to_storage() for attribute in self.attributes]
-        arrays = {key: array for j, (_, part) in enumerate(stored) for key, array in nest(str(j), part).items()}
-        return {"attributes": [record for record, _ in stored], "notes": list(self.notes)}, arrays
-
-    @classmethod
-    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Domain:
-        """Restore what `to_storage` wrote."""
-        attributes = tuple(
-            Attribute.from_storage(stored, unnest(str(j), arrays)) for j, stored in enumerate(record["attributes"])
-        )
-        return cls(attributes, tuple(record["notes"]))
 
 
 def count_text(count: int) -> str:
