@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent.app.labels import IN_APP, options_by_flag
+from fairmaxent.app.page_options import IN_APP, options_by_flag
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
 from fairmaxent.fit.request import Request
