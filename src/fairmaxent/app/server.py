@@ -219,15 +219,22 @@ def make_server(app: Guard) -> uvicorn.Server:
 class ImpatientProtocol(H11Protocol):
     """Ends connections that ask for nothing: each takes a file descriptor, of which a process has about a thousand."""
 
+    _deadline: asyncio.TimerHandle | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self.loop.call_later(PATIENCE, self._end_if_silent)
+        self._wait()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request; what is left of this one is nothing new."""
         super().on_response_complete()
-        self.loop.call_later(PATIENCE, self._end_if_silent)
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(PATIENCE, self._end_if_silent)
 
     def _end_if_silent(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
