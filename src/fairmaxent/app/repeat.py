@@ -15,8 +15,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import reading_lines
-from fairmaxent.report.source import Source
+from fairmaxent.report.source import Source, reading_lines
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."

@@ -17,7 +17,7 @@ from fairmaxent.fairness.rates import (
     statistical_rate,
 )
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.group_changes import group_changes, group_label
+from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.plain_text import visible
