@@ -227,7 +227,7 @@ class Request:
             "none": "Rows count more or less, and keep their outcome.",
             "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
             "for all groups.",
-            "predictions": "Rows are split between outcomes, so that a model decides equally often for all groups. Slower.",
+            "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
         },
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
