@@ -26,8 +26,8 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
-from fairmaxent.engines.lazy_counts import key_parts, unpacked, with_keys
-from fairmaxent.engines.lazy_frame import Lazy, fresh_name, names_of
+from fairmaxent.engines.lazy_counts import fresh_keys, unpacked, with_keys
+from fairmaxent.engines.lazy_frame import Lazy, names_of
 from fairmaxent.errors import InputError
 from fairmaxent.files.write import remove_unfinished, write_whole
 from fairmaxent.maxent.forbidden import Rule, break_any
@@ -175,7 +175,7 @@ def weigh_rows(
             "frame use fit.collect().weigh(frame)"
         )
     blocks = roles.blocks
-    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
+    keys = fresh_keys(blocks, [*names_of(lazy), name])
     coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
     shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
     return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))

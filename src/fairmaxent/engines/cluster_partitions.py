@@ -180,9 +180,7 @@ def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks,
 
     coded, columns = keyed(lazy, domain, blocks, weight)
     frame = coded.to_native().assign(**{columns.rows: 1})
-    totals = dict.fromkeys([columns.rows, *columns.added], "sum")
-    if columns.peak is not None:
-        totals[columns.peak] = "max"
+    totals = {columns.rows: "sum"} | columns.weights
     counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
     parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
     partitions = Partitions.of(client, blocks, client.compute(parts))

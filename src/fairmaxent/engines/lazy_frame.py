@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -31,18 +31,14 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = opened.collect_schema().names()
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    _refuse_syntax(opened, names)
-    return opened
-
-
-def _refuse_syntax(lazy: Lazy, names: list[str]) -> None:
-    """Refuse names that an engine takes for more than a name."""
-    kind = lazy.implementation
+    kind = opened.implementation
     marks = ".`" if kind.is_spark_like() else "." if kind.is_duckdb() else ""
-    name = next((name for name in names for mark in marks if mark in name), None)
-    if name is not None:
-        engine = "Spark" if kind.is_spark_like() else "DuckDB"
-        raise ColumnError(f"{engine} takes a dot or backtick in a column name for syntax; rename the column {name!r}")
+    for name in names:
+        if any(mark in name for mark in marks):
+            engine = "Spark" if kind.is_spark_like() else "DuckDB"
+            what = f"{engine} takes a dot or backtick in a column name for syntax"
+            raise ColumnError(f"{what}; rename the column {name!r}")
+    return opened
 
 
 def names_of(lazy: Lazy) -> list[str]:
@@ -89,7 +85,7 @@ def _little_read_ahead() -> Iterator[None]:
         os.environ.pop(READ_AHEAD, None)
 
 
-def fresh_name(wanted: str, taken: list[str]) -> str:
+def fresh_name(wanted: str, taken: Sequence[str]) -> str:
     """Return a name that no column of the user has, in upper or lower case: DuckDB and Spark ignore the case."""
     lowered = {name.lower() for name in taken}
     while wanted in lowered:

@@ -12,22 +12,6 @@ from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 
-class RowsElsewhere(Counted, Protocol):
-    """Rows that are not in memory: what needs all of them is computed where they are."""
-
-    def prior(self, blocks: Blocks) -> Prior:
-        """Return w as a prior."""
-        ...
-
-    def divergence(self, density: Density) -> float:
-        """Return KL(rows‖p)."""
-        ...
-
-    def spread(self, tilted: Any) -> Spread:
-        """Spread the weights of the prior, tilted, over the input rows, by the levels of the first column."""
-        ...
-
-
 class RowWeights(Tilted, Protocol):
     """Rows with new weights, which sum to one, wherever the rows are."""
 
@@ -39,12 +23,15 @@ class RowWeights(Tilted, Protocol):
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
-    return Rows.of(blocks, weighted) if isinstance(weighted, Table) else _elsewhere(weighted).prior(blocks)
+    elsewhere: Any = weighted
+    prior: Prior = Rows.of(blocks, weighted) if isinstance(weighted, Table) else elsewhere.prior(blocks)
+    return prior
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
-    return divergence_in_memory(rows, density) if isinstance(rows, Table) else _elsewhere(rows).divergence(density)
+    elsewhere: Any = rows
+    return float(divergence_in_memory(rows, density) if isinstance(rows, Table) else elsewhere.divergence(density))
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
@@ -56,8 +43,9 @@ def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
 
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
     """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
+    elsewhere: Any = table
     if not isinstance(tilted, TiltedRows):
-        return _elsewhere(table).spread(tilted)
+        return cast(Spread, elsewhere.spread(tilted))
     rows = table.collect()
     return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
 
@@ -70,7 +58,3 @@ def in_memory(rows: Counted) -> Table:
             "distinct rows in memory, or for weights use fit.weigh(dask_frame)"
         )
     return rows
-
-
-def _elsewhere(rows: Counted) -> RowsElsewhere:
-    return cast(RowsElsewhere, rows)
