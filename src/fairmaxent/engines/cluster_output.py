@@ -11,7 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -35,9 +35,6 @@ from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.progress import Progress
-
-if TYPE_CHECKING:
-    from distributed import Future
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +82,8 @@ def write_on_workers(
     progress: Progress,
 ) -> None:
     """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend only on ``rng``."""
+    from distributed import as_completed
+
     client = table.client
     travelling, rows = detached(prior, table.parts)
     shared = {"prior": travelling, "potentials": potentials, "log_share": -float(np.log(len(table.parts)))}
@@ -98,7 +97,8 @@ def write_on_workers(
     )
     sources = [tilted[part] for part, _ in tasks]
     written = spread(client, _write, sources, beside=arguments, delivery=delivery)
-    _wait(written, progress)
+    for done, _ in enumerate(as_completed(written), start=1):
+        progress("rows", done / len(written))
     results(client, written)
     remove_unfinished(folder)
 
@@ -124,13 +124,6 @@ def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.in
             files.append((part, now))
             left = left - now
     return files
-
-
-def _wait(written: Sequence[Future], progress: Progress) -> None:
-    from distributed import as_completed
-
-    for done, _ in enumerate(as_completed(written), start=1):
-        progress("rows", done / len(written))
 
 
 # ---------------------------------------------------------------- on the workers
