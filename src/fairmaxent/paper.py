@@ -14,7 +14,6 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
-from fairmaxent.engines.reading import read_domain
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate

@@ -12,7 +12,6 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import in_range, read_weights
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import Codes, tally
-from fairmaxent.engines.reading import read_domain
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
