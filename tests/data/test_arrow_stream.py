@@ -37,13 +37,6 @@ def test_streams_of_both_libraries_are_understood(column):
             check_stream(content, 49)
 
 
-def test_batches_are_added_up():
-    sink, table = io.BytesIO(), pa.table({"values": range(50)})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=20)
-    check_stream(sink.getvalue(), 50)
-
-
 @pytest.mark.parametrize("name", ["zstd", "lz4"])
 def test_a_small_file_that_inflates_is_refused(name):
     content = stream(pa.array(np.zeros(1 << 20, dtype=np.int64)), compression=name)
