@@ -16,13 +16,12 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
-from fairmaxent.files.cells import Conventions, Typed, missing_remarks, typed_table
+from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.reading import (
     MISSING,
     Reading,
@@ -45,8 +44,7 @@ _DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
 
-@dataclass(frozen=True)
-class _Sheet:
+class _Sheet(NamedTuple):
     """A sheet of a workbook; ``number`` counts all that the workbook lists, also those that only show a chart."""
 
     number: int
@@ -54,8 +52,7 @@ class _Sheet:
     is_hidden: bool
 
 
-@dataclass(frozen=True, eq=False)
-class _SheetCells:
+class _SheetCells(NamedTuple):
     """The cells of a sheet that hold something, by row and column; both are numbered from 0."""
 
     rows: dict[int, dict[int, _Value]]
@@ -69,8 +66,7 @@ def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str
         workbook, sheets = _open(content, path)
         cells = _choose(workbook, sheets, reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
-    conventions = Conventions("", reading.decimal, reading.date_order, texts)
-    typed = _typed(columns, set(reading.missing or MISSING), conventions, remarks)
+    typed = _typed(columns, reading, texts, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
     return TableFile(typed.frame, tuple(remarks), form=TableForm("xlsx"))
 
@@ -251,10 +247,10 @@ def _text_of(value: _Value) -> str:
 
 
 def _typed(
-    by_name: Mapping[str, list[_Value | None]], missing: set[str], conventions: Conventions, remarks: list[Remark]
+    by_name: Mapping[str, list[_Value | None]], reading: Reading, texts: Collection[str], remarks: list[Remark]
 ) -> Typed:
     """Give each column the type that all its cells have; texts are read as those of a CSV are."""
-    polars = load_library("polars")
+    polars, missing = load_library("polars"), set(reading.missing or MISSING)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
     mixed: list[str] = []
@@ -263,22 +259,21 @@ def _typed(
         for marker, count in Counter(str(value).strip() for value in itertools.compress(values, is_missing)).items():
             counts.setdefault(cut(marker), {})[name] = count
         present = [None if gap else value for value, gap in zip(values, is_missing, strict=True)]
-        column = None if name in conventions.texts else _column(name, present, polars)
+        column = None if name in texts else _column(name, present, polars)
         if column is None:
             written = [None if value is None else _text_of(value) for value in present]
-            is_mixed = any(not isinstance(value, str | None) for value in present) and name not in conventions.texts
-            mixed += [name] if is_mixed else []
+            mixed += [name] if name not in texts and any(not isinstance(value, str | None) for value in present) else []
             column = polars.Series(name, written, dtype=polars.String)
         columns[name] = column
-    texts = [name for name, column in columns.items() if column.dtype == polars.String]
+    written_out = [name for name, column in columns.items() if column.dtype == polars.String]
     remarks += missing_remarks(counts)
     if mixed:
         remarks.append(f"numbers and text are mixed, so these columns were read as text ({', '.join(mixed)})")
-    if not texts:
+    if not written_out:
         return Typed(columns, {})
-    typed = typed_table(polars.DataFrame([columns[name] for name in texts]), [""], conventions)
+    typed = typed_table(polars.DataFrame([columns[name] for name in written_out]), [""], reading, texts)
     typed.columns = {name: typed.columns.get(name, column) for name, column in columns.items()}
-    as_numbers = [name for name in texts if typed.columns[name].dtype.is_numeric() and name not in mixed]
+    as_numbers = [name for name in written_out if typed.columns[name].dtype.is_numeric() and name not in mixed]
     if as_numbers:
         remarks.append(f"numbers stored as text were read as numbers ({', '.join(as_numbers)})")
     return typed
