@@ -91,12 +91,8 @@ def _open(content: bytes, path: str) -> tuple[Any, list[_Sheet]]:
     calamine = load_library("python_calamine")
     archive = zipfile.ZipFile(io.BytesIO(content))
     sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    if "mimetype" in sizes and "content.xml" in sizes:
-        raise StorageError(f"{path} is an OpenDocument file; save it as .xlsx or CSV")
-    if "xl/workbook.bin" in sizes:
-        raise StorageError(f"{path} is a binary Excel workbook (.xlsb); save it as .xlsx, or save the sheet as CSV")
-    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:
-        raise StorageError(f"{path} is a zip archive, not an Excel workbook; unpack it, and pass the table in it")
+    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:  # OpenDocument, .xlsb, or files in it
+        raise StorageError(f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or CSV, or unpack it")
     check_inflated(sum(sizes.values()), content, path, "save the sheet as CSV")
     need_memory(_XML_MEMORY * max(sizes.values()), f"reading {path}", "save the sheet as CSV, take a part of the rows")
     for name in sizes:  # calamine makes room for all cells up to the last, also if most are empty
