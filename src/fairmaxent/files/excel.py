@@ -6,7 +6,6 @@ Errors such as #N/A, and formulas that no spreadsheet has computed, are empty ce
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import io
 import itertools
@@ -39,6 +38,8 @@ _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 _DAY_ZERO = dt.date(1899, 12, 31)  # what Excel shows as 0 January 1900, where a date was never filled in
+# What else a damaged workbook raises.
+_OF_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, LookupError, ValueError, ArithmeticError)
 _DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
@@ -62,7 +63,11 @@ class _SheetCells(NamedTuple):
 def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str] = ()) -> TableFile:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []
-    with _damage(path):
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
+
+    with library_errors(explain, load_library("python_calamine").CalamineError, *_OF_DAMAGE):
         workbook, sheets = _open(content, path)
         cells = _choose(workbook, sheets, reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
@@ -72,18 +77,6 @@ def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str
 
 
 # ---------------------------------------------------------------- the workbook and its sheets
-
-
-@contextlib.contextmanager
-def _damage(path: str) -> Iterator[None]:
-    """Turn what a damaged workbook raises into an error that says so."""
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
-
-    also = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, LookupError, ValueError, ArithmeticError)
-    with library_errors(explain, load_library("python_calamine").CalamineError, *also):
-        yield
 
 
 def _open(content: bytes, path: str) -> tuple[Any, list[_Sheet]]:
