@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import RelabelOption
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.plans import RelabelOption
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 

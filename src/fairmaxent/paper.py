@@ -19,13 +19,11 @@ from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.certificate import Solved, certify
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.certificate import Solved
+from fairmaxent.fit.distribution import Distribution, level_means, moment_scores
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import check_share
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest, check_share
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
@@ -74,7 +72,7 @@ def fit(
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of_paper(roles, roles.compress(codes), request)
+    problem = Problem.of(request, roles, roles.compress(codes))
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)
@@ -99,21 +97,7 @@ def fit(
         distribution=distribution,
         left_out_columns=left_out,
     )
-    return Fit(
-        request=request,
-        columns=tuple(name for name in opened.columns if name not in left_out),
-        roles=roles,
-        table=table,
-        weighted=weighted,
-        soft=None,
-        labels=None,
-        target=levels,
-        optimum=optimum,
-        distribution=distribution,
-        certificate=certify(solved),
-        design_weights=None,
-        weight_column=None,
-    )
+    return Fit.of(solved, tuple(name for name in opened.columns if name not in left_out))
 
 
 def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
@@ -123,7 +107,7 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
     """
     blocks = fitted.distribution.blocks
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
-    probability = np.exp(fitted.distribution.log_probability(points))
+    probability = np.exp(fitted.distribution.density.log_probability(points))
     raw = np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points)) + epsilon
     seen = probability > 0
     return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
@@ -153,11 +137,17 @@ def _check_cells(problem: Problem) -> None:
 
 
 def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
-    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
-    if theta == "w":
-        return level_means(problem.blocks, weighted)
-    levels = level_means(problem.blocks, problem.table)
-    return balanced(levels, problem.blocks) if theta == "b" else levels
+    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level.
+
+    θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and independent of the outcome.
+    """
+    blocks = problem.blocks
+    levels = level_means(blocks, weighted if theta == "w" else problem.table)
+    if theta == "b":
+        outcomes, groups = blocks.shape(0)
+        shares = levels[blocks.slices[0]].reshape(outcomes, groups).sum(axis=1)
+        levels[blocks.slices[0]] = np.repeat(shares / groups, groups)
+    return levels
 
 
 def _solver(solver: SolverName | Solver, share: float) -> Solver:

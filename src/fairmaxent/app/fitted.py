@@ -11,8 +11,8 @@ from fairmaxent.app.scenario import Scenario
 from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
-from fairmaxent.fit.plans import OutputOption
 from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import visible
 

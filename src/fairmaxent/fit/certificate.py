@@ -35,7 +35,7 @@ from fairmaxent.fit.facts import (
     single_groups,
     small_groups,
 )
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks

@@ -15,9 +15,8 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import Counted, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, asked_of_rows
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted

@@ -12,7 +12,7 @@ from fairmaxent.data.table import Counted
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.optimum import Optimum
 

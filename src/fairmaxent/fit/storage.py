@@ -27,16 +27,15 @@ from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.archive import path_of, to_archive
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, moment_scores
 from fairmaxent.fit.estimate import Deferred
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.plans import PaperRequest
-from fairmaxent.fit.problem import Problem, cell_values
+from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.stored_columns import check_domain
-from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -133,15 +132,12 @@ def unpack_fit(record: Record, arrays: Arrays) -> tuple[Learned, Problem]:
     columns = _unpack_columns(record, request, domain)
     table, design = _unpack_table(arrays, roles.blocks, weighted=weight is not None)
     positions = _unpack_positions(arrays, domain, roles.blocks, table)
-    problem = problem_of(request, roles, table, positions, design)
+    problem = Problem.of(request, roles, table, positions, design)
     target = masses(arrays["target"], roles.blocks.width)
     soft, labels = _unpack_labels(arrays, problem)
     weighted = _weighted(request, problem, labels, target)
     optimum = _unpack_optimum(record, arrays, problem, request, weighted, target)
-    by_cell = isinstance(request, Request) and request.means is not None
-    distribution = Distribution.of(domain, optimum).detailed(
-        positions, table, design, relabelled=soft is not None, by_cell=by_cell
-    )
+    distribution = Distribution.of(domain, optimum).detailed(problem, positions, design)
     fit = Learned(
         request=request,
         columns=columns,
@@ -159,16 +155,6 @@ def unpack_fit(record: Record, arrays: Arrays) -> tuple[Learned, Problem]:
         weight_scale=_unpack_scale(record),
     )
     return fit, problem
-
-
-def problem_of(
-    request: Request | PaperRequest, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-) -> Problem:
-    """The problem that a request poses."""
-    if isinstance(request, PaperRequest):
-        return Problem.of_paper(roles, table, request)
-    values = cell_values(request, roles, table, positions, design)
-    return Problem.of(roles, table, request, values=values)
 
 
 def _weighted(request: Request | PaperRequest, problem: Problem, labels: Reals | None, target: Reals) -> Counted:

@@ -24,7 +24,7 @@ from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
 from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.problem import Problem, cell_values
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence
@@ -100,15 +100,14 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
         )
     request = _checked_request(fit)
     positions = None if fit.distribution.details is None else fit.distribution.details.positions
-    values = cell_values(request, fit.roles, fit.table, positions, fit.design_weights)
-    problem = Problem.of(fit.roles, fit.table, request, values=values)
+    problem = Problem.of(request, fit.roles, fit.table, positions, fit.design_weights)
     cells = _cells(problem)
     before, after = [], []
     outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
     for masses in _replicated_masses(cells, outcome, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
-            after.append(_fair_table(replicate, request))
+            after.append(replicate.fair_table().table)
         except InfeasibleError:
             continue
         before.append(replicate.data_table)
@@ -177,12 +176,6 @@ def _replicated_masses(cells: Table, outcome: Codes, count: int, rng: np.random.
     scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
     for _ in range(count):
         yield scale * rng.gamma(rows + more)
-
-
-def _fair_table(problem: Problem, request: Request) -> Reals:
-    if request.relabelling is not None:
-        return problem.relabelled_table().table
-    return problem.fair_table(may_fill=request.base_share > 0).table
 
 
 @dataclass(frozen=True, eq=False)

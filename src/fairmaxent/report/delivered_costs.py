@@ -57,7 +57,7 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
 
 def seen_mass(fit: Fit) -> float:
     """p*(S): the probability that a drawn row has a combination of levels that the data have."""
-    return float(np.exp(fit.distribution.log_probability(fit.distinct_rows.codes)).sum())
+    return float(np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum())
 
 
 def check_data(fit: Fit, data: Any) -> None:

@@ -18,7 +18,7 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.group_changes import group_changes, group_label
-from fairmaxent.fit.target import read_target
+from fairmaxent.fit.option_values import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
 
 EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
