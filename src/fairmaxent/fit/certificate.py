@@ -16,8 +16,7 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import spelled
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
+from fairmaxent.fairness.rates import Grouping, Rates, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import (

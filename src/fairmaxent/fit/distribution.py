@@ -156,19 +156,21 @@ class Distribution:
         """The distribution that an optimum describes."""
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
-    def detailed(self, problem: Problem, positions: Positions | None, design: Reals | None) -> Distribution:
+    def detailed(
+        self, positions: Positions | None, rows: Counted, design: Reals | None, problem: Problem | None = None
+    ) -> Distribution:
         """Let drawn rows that copy a real row keep its raw values.
 
         For equal means, rows of the base get a raw outcome that a real row of the same cell of outcome and groups has.
         """
-        rows, by_cell = rows_of(self.prior), problem.values is not None
-        if rows is None or not positions:
+        component, relabels = rows_of(self.prior), problem is not None and problem.relabels
+        if component is None or not positions:
             return self
-        if problem.relabels:
-            positions = {index: column for index, column in positions.items() if index != rows.blocks.members[0][0]}
-        table = problem.table.collect()
+        if relabels:
+            positions = {index: column for index, column in positions.items() if index != self.blocks.members[0][0]}
+        table, by_cell = rows.collect(), problem is not None and problem.values is not None
         weights = np.ones(len(table.inverse)) if design is None else design
-        return replace(self, details=Details(positions, weights, rows, table, problem.relabels, by_cell))
+        return replace(self, details=Details(positions, weights, component, table, relabels, by_cell))
 
     @cached_property
     def tilted(self) -> Tilted:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from fairmaxent.data.frames import has_library
-from fairmaxent.fairness.measure import ByGrouping
+from fairmaxent.fairness.rates import ByGrouping
 from fairmaxent.fit.option_values import Estimate, Relabel
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.relabelling.labellers import TREE

@@ -19,7 +19,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.measure import ByGrouping, Measure
+from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel

@@ -14,8 +14,7 @@ import numpy as np
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import RedrawnValues, Roles
-from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
-from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
+from fairmaxent.fairness.rates import ByGrouping, Grouping, Measure, Rates, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated

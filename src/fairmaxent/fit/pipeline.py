@@ -149,7 +149,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
-    distribution = Distribution.of(roles.domain, optimum).detailed(problem, data.positions, data.design)
+    distribution = Distribution.of(roles.domain, optimum).detailed(data.positions, data.table, data.design, problem)
     solved = Solved(
         request=request,
         problem=problem,

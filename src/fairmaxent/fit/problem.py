@@ -20,8 +20,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
-from fairmaxent.fairness.measure import Measure
-from fairmaxent.fairness.rates import Grouping, group_table
+from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
 from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted

@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
 from fairmaxent.errors import ColumnError, InputError, Option, check_choice
-from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
 from fairmaxent.maxent.priors.bases import BaseKind

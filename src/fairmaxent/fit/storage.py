@@ -137,7 +137,7 @@ def unpack_fit(record: Record, arrays: Arrays) -> tuple[Learned, Problem]:
     soft, labels = _unpack_labels(arrays, problem)
     weighted = _weighted(request, problem, labels, target)
     optimum = _unpack_optimum(record, arrays, problem, request, weighted, target)
-    distribution = Distribution.of(domain, optimum).detailed(problem, positions, design)
+    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, problem)
     fit = Learned(
         request=request,
         columns=columns,

@@ -25,7 +25,7 @@ from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, one_favourable, outcome_column, probabilities_of

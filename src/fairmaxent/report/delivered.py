@@ -13,9 +13,10 @@ from fairmaxent.data.blocks import ravel
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fairness.measure import Measure, Rates
 from fairmaxent.fairness.rates import (
     Grouping,
+    Measure,
+    Rates,
     by_stratum,
     group_shares,
     group_table,
