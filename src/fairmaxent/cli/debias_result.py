@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit
     from fairmaxent.fit.option_values import Estimate, OutputOption
     from fairmaxent.progress import Progress
-    from fairmaxent.report.delivered import Delivered, Mode
-    from fairmaxent.report.delivered_costs import DeliveredCosts
+    from fairmaxent.report.delivered import Delivered, DeliveredCosts, Mode
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW_LEVELS = 3  # of an outcome
@@ -66,7 +65,7 @@ class Result:
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
-        from fairmaxent.report.delivered_costs import delivered_costs
+        from fairmaxent.report.delivered import delivered_costs
 
         return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
 
@@ -187,7 +186,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
 
 def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
     """Say which files were written, and which rows of people a model holds."""
-    from fairmaxent.fit.verification import contents
+    from fairmaxent.fit.storage import contents
 
     if not wanted.targets:
         yield "Nothing was written."
@@ -204,7 +203,7 @@ def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
-    from fairmaxent.fit.verification import contents
+    from fairmaxent.fit.storage import contents
 
     return {
         "mode": wanted.mode,

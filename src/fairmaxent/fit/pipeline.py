@@ -19,15 +19,17 @@ from fairmaxent.engines.reading import ReadingRequest, read_rows
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.fit.certificate import Solved
+from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels, moment_scores
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
+from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import NO_LABELS, Labelling, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
@@ -152,27 +154,26 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     distribution = Distribution.of(roles.domain, optimum).detailed(data.positions, data.table, data.design, problem)
     solved = Solved(
         request=request,
+        columns=data.columns,
         problem=problem,
         weighted=weighted,
-        relabelled=soft is not None,
+        soft=soft,
+        labels=relabelled.labelling.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        design=data.design,
-        emptied=tuple(roles.describe_cell(cell) for cell in fair.emptied),
+        design_weights=data.design,
+        weight_column=data.weight_column,
+        weight_scale=data.weight_scale,
+    )
+    told = Told(
+        emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
         decisions=relabelled.labelling.decisions,
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
-    return Fit.of(
-        solved,
-        data.columns,
-        soft=soft,
-        labels=relabelled.labelling.labels,
-        weight_column=data.weight_column,
-        weight_scale=data.weight_scale,
-    )
+    return Fit(**vars(solved), certificate=certify(solved, told))
 
 
 def refit(fit: Fit, request: Request) -> Fit:

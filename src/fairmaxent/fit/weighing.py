@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -11,23 +10,21 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted, match_rows
+from fairmaxent.data.table import match_rows
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
 from fairmaxent.fit.distribution import Distribution, asked_of_rows
-from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.option_values import read_rules, read_target
 from fairmaxent.fit.request import Request
-from fairmaxent.maxent.forbidden import break_any
+from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 from fairmaxent.relabelling.people import Profiles
 
 
-def support_weights(fit: Learned) -> Reals:
+def support_weights(fit: Solved) -> Reals:
     """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
     _refuse_filled_cells(fit)
     rows, request = fit.weighted.collect(), fit.request
@@ -38,7 +35,7 @@ def support_weights(fit: Learned) -> Reals:
     return np.asarray(fit.table.size * np.exp(fair.density.log_probability(rows.codes)))
 
 
-def spread_over_rows(fit: Learned, fair: Reals) -> Reals:
+def spread_over_rows(fit: Solved, fair: Reals) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
 
     ``fair`` are the weights of the rows of the prior, which are shared out.
@@ -47,14 +44,14 @@ def spread_over_rows(fit: Learned, fair: Reals) -> Reals:
     if fit.soft is None:
         counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
         return np.asarray(fair / counts)
-    profiles = Profiles.of(table, fit.roles.blocks, _kept(fit).collect().counts)
+    profiles = Profiles.of(table, fit.roles.blocks, fit.problem.counted.collect().counts)
     mass = profiles.mass
     by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
     forbidden = fit.soft[profiles.profile_of_row, profiles.outcomes] <= 0
     return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.profile_of_row]).T)
 
 
-def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
+def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
     """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
     _check_name(name, frame.columns)
     outcome = fit.roles.names[0]
@@ -84,7 +81,7 @@ def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str
     return nw.concat(parts).to_native()
 
 
-def weigh_lazily(fit: Learned, weights: Reals | None, lazy: Lazy, name: str) -> Any:
+def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine.
 
     Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone: w(α)/n_α
@@ -106,8 +103,8 @@ def weigh_lazily(fit: Learned, weights: Reals | None, lazy: Lazy, name: str) -> 
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
-    optimum, rules = _fitted_weights(fit), read_rules(fit.roles, fit.request.forbid)
-    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, _kept(fit)))
+    optimum, rules = _fitted_weights(fit), fit.problem.rules
+    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, fit.problem.counted))
     factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
     log_levels = optimum.potentials
     with np.errstate(divide="ignore"):
@@ -120,7 +117,7 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 
-def _weight_name(fit: Learned) -> str | None:
+def _weight_name(fit: Solved) -> str | None:
     return None if fit.weight_column is None else fit.weight_column.name
 
 
@@ -129,17 +126,11 @@ def _check_name(name: str, columns: list[str]) -> None:
         raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
 
 
-def _kept(fit: Learned) -> Counted:
-    """The rows; those that a rule forbids count zero."""
-    rules = read_rules(fit.roles, fit.request.forbid)
-    return fit.table.without(partial(break_any, rules)) if rules else fit.table
-
-
-def _refuse_filled_cells(fit: Learned) -> None:
+def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
-    if fit.certificate.filled_cells:
+    for cell in fit.filled:
         raise InfeasibleError(
-            f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} needs a share, but has no rows to "
+            f"weights cannot reach the fair table: {fit.roles.describe_cell(cell)} needs a share, but has no rows to "
             "weigh. Use ",
             Option("mode", "rows"),
             " or ",
@@ -148,7 +139,7 @@ def _refuse_filled_cells(fit: Learned) -> None:
         )
 
 
-def _fitted_weights(fit: Learned) -> Optimum:
+def _fitted_weights(fit: Solved) -> Optimum:
     """The fair distribution on the rows alone (C = 0)."""
     prior = fit.optimum.dual.prior
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
@@ -156,8 +147,7 @@ def _fitted_weights(fit: Learned) -> Optimum:
         return fit.optimum
     features, target = fit.optimum.dual.features, fit.target
     if isinstance(fit.request, Request):
-        chosen = read_target(fit.roles, fit.request.target)
-        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, chosen)
+        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, fit.problem.chosen)
     try:
         return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
@@ -176,7 +166,7 @@ LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
 _MOST_TRIALS = 10_000  # totals that are tried one after the other; nearly always the first one will do
 
 
-def missing_rows(fit: Learned) -> NDArray[np.intp]:
+def missing_rows(fit: Solved) -> NDArray[np.intp]:
     """How many rows each cell lacks, at the smallest total at which no cell has too many."""
     fair = fit.distribution.root_table.ravel()
     (old,) = fit.table.tables([(0,)], fit.roles.blocks.levels)

@@ -32,7 +32,7 @@ def command(model: str, wanted: VerifyOptions) -> None:
     \b
     fairmaxent verify model.fme
     """
-    from fairmaxent.fit.verification import verify
+    from fairmaxent.fit.storage import verify
 
     with text.step(f"checking {model}"):
         verified = verify(model)
