@@ -15,8 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, read_within
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import LevelError, Option, RateError
 
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, Mask, Reals
 from fairmaxent.errors import SolverError
 from fairmaxent.fairness.projection import project
 from fairmaxent.fairness.wishes import Block, Cells, GroupingWish, Row, Wishes, conditions_of, members, supported

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import (
     ColumnError,
     ForbiddenError,
