@@ -514,7 +514,7 @@ def test_a_file_takes_no_more_memory_than_it_declares(tmp_path):
     np.lib.format.write_array(content, np.zeros(4_000_000))
     (tmp_path / "fit").write_bytes(zipped(members_of(small_file()) | {"zeros.npy": content.getvalue()}))
     tracemalloc.start()
-    assert len(read_archive(tmp_path / "fit")[1]["zeros"]) == 4_000_000
+    assert len(read_archive(tmp_path / "fit", FORMAT)[1]["zeros"]) == 4_000_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 45_000_000  # of 32,000,128 bytes
