@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import io
 import json
-import zipfile
 
 import numpy as np
 
-SUMS = "SHA256SUMS"
-
-
-def members_of(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def sealed(members):
-    """A model file of these members, with digests that match if it has any."""
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items() if name != SUMS]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in (members | ({SUMS: "".join(lines).encode()} if SUMS in members else {})).items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
+from modelfiles import array_bytes, sealed
 
 
 def mutant(members, rng):
@@ -124,9 +107,7 @@ def _changed_array(content, rng):
     array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     with np.errstate(all="ignore"):
         array = _changed_numbers(array.copy(), rng)
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
-    return buffer.getvalue()
+    return array_bytes(array)
 
 
 def _changed_numbers(array, rng):

@@ -15,8 +15,9 @@ import fairmaxent
 from fairmaxent import Estimate, Privacy, Relabel, debias
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
-from model_mutants import flipped, members_of, mutant
+from model_mutants import flipped, mutant
 from model_use import use
+from modelfiles import members_of
 from quiet import DOMAIN, Seeded, people
 
 MUTANTS = int(os.environ.get("FUZZ_MODELS", "96"))
