@@ -49,7 +49,7 @@ def unchanged(source: str) -> Iterator[None]:
 
 def _states(source: str) -> list[tuple[str, int, int, int] | None]:
     parts = parts_of(source)
-    return [_state(str(file)) for file in ([source] if parts is None else parts.files)]
+    return [_state(str(file)) for file in ([source] if parts is None else parts)]
 
 
 def _state(path: str) -> tuple[str, int, int, int] | None:
@@ -62,7 +62,7 @@ def _state(path: str) -> tuple[str, int, int, int] | None:
 def _identities(source: str) -> Iterator[_Identity]:
     """The files behind a path, each by device and inode."""
     parts = None if source == STANDARD else parts_of(source)
-    for file in [source] if parts is None else [*parts.files, *parts.empty]:
+    for file in [source] if parts is None else parts:
         identity = _identity(file, _STDIN)
         if identity is not None:
             yield identity

@@ -16,7 +16,7 @@ from fairmaxent.cli.streams import check_stdin
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.files import formats
-from fairmaxent.files.parquet import parts_of, scan_table
+from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
 
@@ -60,8 +60,7 @@ class ReadingOptions(Reading):
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
-        parts = parts_of(path)
-        return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
+        return self.without_dropped(TableFile(lazy))
 
     def without_dropped(self, table: TableFile) -> TableFile:
         """Leave out the columns to drop."""
@@ -112,7 +111,6 @@ class DomainOptions:
         text="file",
         metavar="FILE",
         label="Public values of every column",
-        only_if=lambda given: given.get("epsilon") is not None or bool(given.get("release")),
         help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
     )
 
@@ -156,8 +154,7 @@ class DomainOptions:
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
-        from fairmaxent.engines.lazy_frame import collect, open_lazy
-        from fairmaxent.engines.lazy_values import learn_domain
+        from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
         declaration = self.declaration
         if not self.given and declaration is None:

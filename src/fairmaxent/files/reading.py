@@ -1,14 +1,16 @@
-"""Reading a file: what may be said about how it is read, its bytes, and the table that it becomes.
+"""Reading a file: what may be said about how it is read, its bytes, the table that it becomes, and what is around it.
 
-A pipe can be read only once, so nothing looks into a file before this does, unless it is a regular file.
+A pipe can be read only once, so nothing looks into a file before this does, unless it is a regular file. Titles above
+a header are recognised only if nothing else can be meant. Sums and remarks below a table are read as rows, with a note.
 """
 
 from __future__ import annotations
 
-import codecs
 import contextlib
+import gzip
 import io
 import os
+import re
 import stat
 import sys
 import zlib
@@ -17,14 +19,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
-from fairmaxent.data.limits import FREELY_INFLATED, MOST_INFLATION, memory_limit, memory_text, need_memory
-from fairmaxent.errors import InputError, LimitError, Option, StorageError, check_choice, did_you_mean, spelled
+from fairmaxent.data.frames import load_library
+from fairmaxent.data.limits import (
+    FREELY_INFLATED,
+    MOST_INFLATION,
+    check_file_columns,
+    memory_limit,
+    memory_text,
+    need_memory,
+)
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LimitError,
+    Option,
+    StorageError,
+    check_choice,
+    cut,
+    did_you_mean,
+    spelled,
+)
 from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
 
-BYTE_MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 STANDARD = "-"  # stdin or stdout
 Decimal = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
@@ -32,9 +51,8 @@ Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-_GZIP_CHUNK = 1 << 16  # becomes at most a thousand times as large
 _LEAST_MEMORY = 3  # bytes of memory that each byte of a table takes, whatever its format
-_GZIP_FORMAT = 31  # what zlib calls a window of 15 bits inside a gzip file
+_MARKERS = ", ".join(mark or "empty" for mark in MISSING)
 
 
 @documented
@@ -50,7 +68,6 @@ class Reading:
         text="sheet",
         label="Sheet",
         help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
-        doc="Name or number of the sheet of a workbook; by default the first that holds a table.",
     )
     skip_lines: int | None = option(
         None,
@@ -58,8 +75,6 @@ class Reading:
         least=0,
         label="Lines above the header",
         help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
-        doc="How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else "
-        "can be meant.",
     )
     skip_last: int | None = option(
         None,
@@ -67,10 +82,9 @@ class Reading:
         least=0,
         label="Rows to leave out at the end",
         help="How many rows to leave out at the end, such as sums and remarks.",
-        doc="How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.",
     )
     delimiter: str | None = option(
-        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default.", doc="Of a CSV."
+        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default."
     )
     encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
     decimal: Decimal | None = option(
@@ -86,18 +100,15 @@ class Reading:
         choices=get_args(DateOrder),
         label="Order of dates",
         help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
-        doc='Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as '
-        "dates if one of its days, or another column, shows the order.",
     )
     missing: Sequence[str] = option(
         (),
         text="texts",
         metavar="TEXT",
         label="Marks of missing values",
-        help="Text of a cell that means missing; repeatable. Replaces the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        help=f"Text of a cell that means missing; repeatable. Replaces the default: {_MARKERS}.",
         page_help="Text of a cell that means missing; several are separated by commas. They replace the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        f"{_MARKERS}.",
         doc="Cells of a CSV or a sheet that stand for a missing value; by default `MISSING`.",
     )
     columns: Sequence[str] | None = option(
@@ -124,19 +135,13 @@ class TableForm:
     format: str
     separator: str = ","
     decimal: str = "."
-    encoding: str = "utf-8"
-    has_mark: bool = False  # it begins with the mark of its encoding (BOM)
+    encoding: str = "utf-8"  # utf-8-sig and utf-16 begin with a mark (BOM)
 
     @property
     def is_office(self) -> bool:
         """Whether an office would miss it in a result written as programs do; no program writes a workbook unasked."""
-        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8" and not self.has_mark
+        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8"
         return self.format == "xlsx" or not plain
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of a file in this form."""
-        return f".{self.format}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +182,17 @@ class TableFile:
 def read_content(path: str | os.PathLike[str]) -> bytes:
     """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
     content = _raw(path)
-    return _from_gzip(content, path) if content.startswith(_GZIP) else content
+    if not content.startswith(_GZIP):
+        return content
+    buffer = io.BytesIO()
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            while part := file.read(_CHUNK):
+                buffer.write(part)
+                check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
+    return buffer.getvalue()
 
 
 def _raw(path: str | os.PathLike[str]) -> bytes:
@@ -204,11 +219,8 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
 
 def _read_stream(stream: BinaryIO, name: object) -> bytes:
     """Read a stream, whose size is not known, up to the limit of memory."""
-    chunk = stream.read(_CHUNK)
-    if chunk and not chunk.strip(b"\0"):
-        raise StorageError(f"{name} is not a table: it begins with {len(chunk):,} zeros; pass a table, e.g. a CSV file")
     buffer, most = io.BytesIO(), memory_limit() / _LEAST_MEMORY
-    while chunk:
+    while chunk := stream.read(_CHUNK):
         buffer.write(chunk)
         if buffer.tell() > most:
             raise LimitError(
@@ -216,7 +228,6 @@ def _read_stream(stream: BinaryIO, name: object) -> bytes:
                 f"{_LEAST_MEMORY} of memory; take a part of the rows, or raise the limit with ",
                 Option("max_memory"),
             )
-        chunk = stream.read(_CHUNK)
     return buffer.getvalue()
 
 
@@ -228,53 +239,124 @@ def reason_of(problem: OSError | ValueError) -> str:
 def _nearby(path: Path) -> str:
     """Suggest what a mistyped path may have meant."""
     with contextlib.suppress(OSError, ValueError):
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        hint = did_you_mean(path.name, names)
+        hint = did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
         if not path.exists() and hint.startswith("did you mean"):
             return hint
     return "check the path and its permissions"
-
-
-# ---------------------------------------------------------------- decompression
 
 
 def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
     """Refuse a compressed file that would become too large: a few bytes can stand for many."""
     by_size = max(FREELY_INFLATED, MOST_INFLATION * len(content))
     most = min(by_size, memory_limit() / _LEAST_MEMORY)
-    if size <= most:
-        return
-    by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
-    raise LimitError(
-        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
-        "which is beyond the limit; ",
-        *(by_memory if most < by_size else (remedy,)),
+    if size > most:
+        by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
+        raise LimitError(
+            f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
+            "which is beyond the limit; ",
+            *(by_memory if most < by_size else (remedy,)),
+        )
+
+
+_MOST_TITLES = 20  # records above a header that are looked at
+_VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a number, an amount, a date or a time
+_PAIR = 2  # columns, too few to tell a remark from a row
+_ENOUGH = 3  # rows that can show that a line is one of them
+_MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
+_TOTAL = re.compile(
+    r"(?:(?:grand|sub|overall|all)[ -]?)?totals?|totaux|totale|totaal|sums?|somme|suma|summen?|(?:zwischen|gesamt)summe"
+    r"|gesamt|insgesamt",
+    re.IGNORECASE,
+)
+
+Cells = Sequence[str]
+
+
+def title_count(records: Sequence[Cells]) -> int:
+    """Return how many of the first records stand above the header: 0 unless that is unambiguous.
+
+    A title has at most half of the table's cells, all at the left. The header comes directly after the titles; each
+    of its cells is filled, none is a number or a date, no two are equal, and none occurs again below. Most
+    records after it, and the first of them, have as many cells.
+
+    >>> title_count([["Staff 2025"], ["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
+    1
+    >>> title_count([["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
+    0
+    """
+    half = (max(map(len, records), default=0) + 1) // 2
+    for count in range(min(_MOST_TITLES, len(records) - 2) + 1):
+        if count and _is_header(records[count], records[:count], records[count + 1 :]):
+            return count
+        filled = [bool(cell.strip()) for cell in records[count]]
+        if sum(filled) > half or not all(filled[: sum(filled)]):
+            return 0
+    return 0
+
+
+def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
+    """Whether it holds names, is as wide as the records below, and does not look like one of them."""
+    names, width = [cell.strip() for cell in record], len(record)
+    if width < _PAIR or not all(names) or len(set(names)) < width or any(map(_VALUE.fullmatch, names)):
+        return False
+    as_wide = [len(other) == width for other in below]
+    if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
+        return False
+    if width == _PAIR and any(len(title) == width for title in above):
+        # "name," can be a header of two columns, one without a name, unless a column of numbers begins below.
+        columns = zip(*(other for other in below if len(other) == width), strict=True)
+        values = (sum(bool(_VALUE.fullmatch(cell.strip())) for cell in cells) for cells in columns)
+        return any(count > _MOSTLY * len(below) for count in values)
+    if len(below) < _ENOUGH:
+        return all(len(title) < width for title in above)
+    return not any(name == cell.strip() for other in below for name, cell in zip(names, other, strict=False))
+
+
+def title_remark(path: str, where: str, names: Cells) -> Remark:
+    """Say that what stands above the header was taken for a title."""
+    return (
+        f"the header of {path} ({some_names(names)}) is in {where}, and what stands above it is taken for a title; if "
+        "it is not, set ",
+        Option("skip_lines", 0),
     )
 
 
-def _from_gzip(content: bytes, path: object) -> bytes:
-    """Decompress a gzip file, which may have several members; zeros may follow the last."""
-    buffer = io.BytesIO()
-    try:
-        for part in _gzip_parts(content):
-            buffer.write(part)
-            check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
-    except zlib.error as problem:
-        raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
-    return buffer.getvalue()
+def some_names(names: Cells) -> str:
+    """The first names of a header."""
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _gzip_parts(content: bytes) -> Iterator[bytes]:
-    """Decompress a piece at a time; a file can have many members, so what follows one must not be copied each time."""
-    member, rest = None, b""
-    for start in range(0, len(content), _GZIP_CHUNK):
-        rest += content[start : start + _GZIP_CHUNK]
-        while rest := rest if member else rest.lstrip(b"\0"):
-            member = member or zlib.decompressobj(wbits=_GZIP_FORMAT)
-            yield member.decompress(rest)
-            rest = member.unused_data
-            if not member.eof:
-                break
-            member = None
-    if member is not None:
-        raise zlib.error("its end is missing")
+def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
+    """Names without spaces around them; a column without a name is numbered."""
+    check_file_columns(len(given), path)
+    names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
+    unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
+    if unnamed:
+        remarks.append(f"{path} has columns without a name, which are called {', '.join(unnamed)} here")
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            raise ColumnError(
+                f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
+                "If the first line holds data instead of names, name the columns with ",
+                Option("columns"),
+            )
+    return names
+
+
+def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
+    """Say that the first row may be data and not names, and that the last may be a sum or a remark below the table."""
+    texts = [column for column in frame.iter_columns() if column.dtype == load_library("polars").String]
+    if reading.columns is None and sum((column == column.name).any() for column in texts) > 1:
+        what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
+        yield (what, Option("columns"))
+    last = frame.row(-1) if len(frame) > 1 and reading.skip_last is None else ()
+    filled = [value for value in last if value is not None]
+    text = filled[0].strip(" :.") if filled and isinstance(filled[0], str) else ""
+    what = ""
+    if text and _TOTAL.fullmatch(text):
+        what = f"begins with {cut(text)!r} and was read as data; if it is a sum"
+    elif text and len(filled) == 1 and len(last) > _PAIR:
+        what = "only has a text and was read as data; if it is a remark"
+    if what:
+        yield (f"the last row of {path} {what}, leave it out with ", Option("skip_last", 1))

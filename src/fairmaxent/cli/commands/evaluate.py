@@ -22,7 +22,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.evaluation.evaluation import Evaluation
+    from fairmaxent.evaluation.text import Evaluation
     from fairmaxent.files.reading import TableFile
 
 
