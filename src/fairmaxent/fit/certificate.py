@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quotas
 from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.document.words import percent, times

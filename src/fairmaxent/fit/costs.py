@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Spread, Table, highest, tally
+from fairmaxent.data.table import Reals, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.problem import Problem
