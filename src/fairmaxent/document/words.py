@@ -54,13 +54,24 @@ def times(multiple: float) -> str:
 
 
 def short_name(name: str, most: int) -> str:
-    """Cut a long name of a column or of a group in its middle.
+    """Cut long names of columns and levels in their middle; of "column = level", each side, so that groups stay apart.
 
-    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f", 24)
-    ('religion_of_t…one at all', 'sex = f')
+    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
+    ('reli…dent = none at all', 'sex = f, age = 9')
     """
+    if len(name) <= most:
+        return name
+    pairs = [pair.partition(" = ") for pair in name.split(", ")]
+    room = max(most // len(pairs), 12)
+    return ", ".join(
+        f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}" if level else _cut(column, room)
+        for column, _, level in pairs[: max(most // 12, 1)]
+    )
+
+
+def _cut(text: str, most: int) -> str:
     head = (most - 1) * 3 // 5
-    return name if len(name) <= most else f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
+    return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
 def shortened(text: str, most: int) -> str:
