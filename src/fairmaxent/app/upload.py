@@ -133,18 +133,19 @@ def _answer(path: str, folder: Path, reading: Reading, texts: Sequence[str]) -> 
     return {"stays": False, "remarks": [_packed(remark) for remark in table.remarks], "form": asdict(table.form)}
 
 
-def _main() -> None:
-    load_library("polars")
-    load_library("fairmaxent.files.csv")
-    asked = json.load(sys.stdin)  # for which a child may wait a while
-    with contextlib.suppress(ImportError, ValueError):  # Windows has no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (asked["most"], asked["most"]))
+def reply(asked: dict[str, Any]) -> None:
+    """Read the file that is asked for, and leave the answer in the folder for it."""
     folder = Path(asked["folder"])
     answer = _answer(asked["path"], folder, Reading(**asked["reading"]), asked["texts"])
     (folder / _ANSWER).write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":
-    _main()
+    load_library("polars")
+    load_library("fairmaxent.files.csv")
+    given = json.load(sys.stdin)  # for which a child may wait a while
+    with contextlib.suppress(ImportError, ValueError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (given["most"], given["most"]))
+    reply(given)
