@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import narwhals
 
-from fairmaxent.app.page_options import page_options
+from fairmaxent.app.page_options import READING_NAMES, PageOptions, page_options
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library, open_frame
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.engines.lazy_frame import collect
-from fairmaxent.files.reading import Remark, TableFile
+from fairmaxent.files.reading import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
-
-READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +36,20 @@ class OpenedTable:
     can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
     asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
     is_upload: bool = False  # and may come from anywhere
+    _levels: dict[str, Domain] = field(default_factory=dict, init=False)
 
     @cached_property
-    def _reading_and_typed(self) -> tuple[ReadingOptions, tuple[str | None, ...]]:
-        options = page_options(inspect, ["-"], self.asked, names=READING_NAMES)
-        return options.record(ReadingOptions), options.typed
+    def _options(self) -> PageOptions:
+        return page_options(inspect, ["-"], self.asked, names=READING_NAMES)
 
     def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
         """How it is read, without some columns."""
-        return replace(self._reading_and_typed[0], drop=list(drop) or None)
+        return replace(self._options.record(ReadingOptions), drop=list(drop) or None)
 
     @property
     def reading_typed(self) -> tuple[str | None, ...]:
         """How that is typed."""
-        return self._reading_and_typed[1]
+        return self._options.typed
 
     @cached_property
     def _received(self) -> TableFile | None:
@@ -74,12 +71,12 @@ class OpenedTable:
             table = self.reading().read(str(self.path), texts=texts)
         elif texts:
             table = read_upload(self.path, self.reading(), texts) or table
-        return replace(table, remarks=tuple(map(self._with_name, table.remarks)))
-
-    def _with_name(self, remark: Remark) -> Remark:
-        if isinstance(remark, str):
-            return remark.replace(str(self.path), self.typed)
-        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in remark)
+        parts = [(remark,) if isinstance(remark, str) else remark for remark in table.remarks]
+        named = [
+            [part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in each]
+            for each in parts
+        ]
+        return replace(table, remarks=tuple(map(tuple, named)))
 
     @property
     def is_lazy(self) -> bool:
@@ -111,29 +108,24 @@ class OpenedTable:
         """How many rows it has."""
         if self._scanned is None:
             return len(self._read.frame)
-        polars = load_library("polars")
-        return int(_collected(self._scanned.frame.select(polars.len())).item())
+        return int(_collected(self._scanned.frame.select(load_library("polars").len())).item())
 
     @cached_property
-    def _looked_at(self) -> Any:
+    def looked_at(self) -> Any:
+        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
         if self._scanned is None:
             return self._read.frame
         lazy, rows = self._scanned.frame, self.rows
         if rows <= _LOOKED_AT:
             return _collected(lazy)
-        starts = [number * rows // _SLICES for number in range(_SLICES)]
-        polars = load_library("polars")
-        return polars.concat([_collected(lazy.slice(start, _LOOKED_AT // _SLICES)) for start in starts])
-
-    def looked_at(self, drop: Sequence[str]) -> Any:
-        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
-        return self._looked_at.drop(list(drop))
+        slices = [lazy.slice(number * rows // _SLICES, _LOOKED_AT // _SLICES) for number in range(_SLICES)]
+        return load_library("polars").concat(map(_collected, slices))
 
     def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
         """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
         key = repr((tuple(drop), columns_as, weight))
         if key not in self._levels:
-            frame = self.looked_at(drop)
+            frame = self.looked_at.drop(list(drop))
             domain = columns_as.domain(frame, weight)
             if domain is None:
                 rows = frame if weight is None else frame.drop(weight)
@@ -141,15 +133,6 @@ class OpenedTable:
             self._levels.clear()
             self._levels[key] = domain
         return self._levels[key]
-
-    @cached_property
-    def _levels(self) -> dict[str, Domain]:
-        return {}
-
-    @property
-    def is_partly_looked_at(self) -> bool:
-        """Whether Look shows some of the rows only."""
-        return len(self._looked_at) < self.rows
 
     def file_names(self) -> tuple[str, str, str, bool]:
         """Names for table, model and report beside the data, and whether the table is written in the form of the data.
@@ -165,36 +148,3 @@ class OpenedTable:
 def _collected(lazy: Any) -> Any:
     """Read rows of a Parquet file, which may be damaged beyond its footer."""
     return collect(narwhals.from_native(lazy)).to_native()
-
-
-class FileSets:
-    """Which files were made from a table, in this order; those of another result get names of their own.
-
-    >>> sets = FileSets()
-    >>> sets.number("a"), sets.number("b")  # nothing is made yet
-    (1, 1)
-    >>> sets.add("a")
-    >>> sets.number("a"), sets.number("b")
-    (1, 2)
-    """
-
-    def __init__(self) -> None:
-        self._made: list[str] = []
-
-    def number(self, made_from: str) -> int:
-        """The number of a set, or the one that it will have."""
-        return 1 + (self._made.index(made_from) if made_from in self._made else len(self._made))
-
-    def add(self, made_from: str) -> None:
-        """Remember that a set was made."""
-        if made_from not in self._made:
-            self._made.append(made_from)
-
-
-def numbered(tag: str, number: int) -> str:
-    """A part of a file name, with the number of its set.
-
-    >>> numbered("-report", 1), numbered("-report", 2)
-    ('-report', '-report-2')
-    """
-    return tag if number == 1 else f"{tag}-{number}"

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.app.opened_table import OpenedTable, numbered
+from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines
@@ -33,35 +32,23 @@ class FileNames:
     domain: str | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario, number: int) -> FileNames:
-        """The names of what a scenario makes, with the number of its set; no private one has the form of the file."""
-
-        def named(name: str, tag: str, new: str) -> str:
-            return numbered(new, number).join(name.rsplit(tag, 1))
-
+    def of(cls, scenario: Scenario) -> FileNames:
+        """The names of what a scenario makes; no private table has the form of the file."""
         table, model, report, like_input = scenario.table.file_names()
         stem = os.path.splitext(report)[0]
         return cls(
-            named(table, "-fair", _SUFFIXES[scenario.mode]),
-            named(model, "-model", "-model"),
-            named(report, "-report", "-report"),
+            _SUFFIXES[scenario.mode].join(table.rsplit("-fair", 1)),
+            model,
+            report,
             like_input and not scenario.asked.private,
-            named(f"{stem}.pdf", "-report", "-report") if scenario.pdf else None,
-            None if scenario.domain_text is None else named(f"{stem}.toml", "-report", "-domain"),
+            f"{stem}.pdf" if scenario.pdf else None,
+            None if scenario.domain_text is None else f"{'-domain'.join(stem.rsplit('-report', 1))}.toml",
         )
 
 
 def command_text(scenario: Scenario, names: FileNames, estimated: str | None) -> str:
     """The command, on one line, or why there is none."""
     return typed_text(list(command_tokens(scenario, names, estimated)))
-
-
-def evaluation_command(scenario: Scenario, names: FileNames, typed: Sequence[str | None]) -> str:
-    """The command that judges the rows that the other command writes."""
-    table = scenario.table
-    tokens: list[str | None] = ["fairmaxent", "evaluate", table.typed, names.table, *typed, *table.reading_typed]
-    tokens += ["--drop", option_types.NAMES.written(list(scenario.drop))] if scenario.drop else []
-    return typed_text(tokens)
 
 
 def typed_text(tokens: Sequence[str | None]) -> str:

@@ -1,0 +1,251 @@
+"""What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.page_options import KEPT, as_labelled, page_options
+from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES
+from fairmaxent.cli.commands.inspect import command as inspect_command
+from fairmaxent.cli.commands.inspect import domain_draft, inspected
+from fairmaxent.cli.reading_options import DomainOptions
+from fairmaxent.cli.request_options import RoleOptions
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import value_text
+from fairmaxent.document import Block
+from fairmaxent.errors import cut, spelled
+from fairmaxent.fairness.rates import group_table, outcome_axis
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
+from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
+from fairmaxent.inspection.hints import NOTABLE
+from fairmaxent.metrics.group_rates import group_text
+from fairmaxent.plain_text import plain_json, visible
+from fairmaxent.report.delivered import data_table
+
+_LEVELS = 40  # of a column, shown
+_PROXIES = 12
+# A column that looks like an identifier, by whether it is kept.
+_IDENTIFIER = {
+    False: "{!r} looks like an identifier, so it is left out of new rows. To keep it, press “Keep” in its row of the "
+    "list of all columns below.",
+    True: "{!r} looks like an identifier, and is kept as you asked. In new rows, its values can be repeated, and can "
+    "stand in the rows of people they do not belong to. If each must stay with its person, take “your rows with "
+    "weights”.",
+}
+
+
+def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for.
+
+    ``asked`` are the roles, and the ways to read columns, that the page chose.
+    """
+    frame, roles, domain = _looked_at(opened, asked)
+    inspection = inspected(frame, roles, domain)
+    kept = asked.get(KEPT) or ()
+    notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
+    for hint in inspection.hints:
+        if hint.kind == "identifier":
+            notes += [_IDENTIFIER[name in kept].format(name) for name in hint.columns]
+        else:
+            notes.append(spelled(hint.parts, as_labelled))
+    if len(frame) < opened.rows:
+        notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
+    reasons = [
+        {"role": proposal.role, "value": value_text(proposal.value), "reason": proposal.reason}
+        for proposal in inspection.proposals
+    ]
+    look: dict[str, Any] = plain_json(
+        {
+            "rows": opened.rows,
+            # If anything was chosen, what nobody chose is not taken for granted.
+            "outcome": roles.outcome or None if asked else inspection.outcome,
+            "protected": roles.protected if asked else inspection.protected,
+            "favourable": [value_text(level) for level in inspection.favourable],
+            "columns": [_column(column, domain) for column in inspection.columns],
+            "reasons": reasons,
+            "groupings": [_grouping(one, inspection.protected, frame, domain) for one in inspection.groupings],
+            "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
+            "notes": [visible(note) for note in notes],
+        }
+    )
+    return look
+
+
+def drafted(opened: OpenedTable, asked: Mapping[str, Any]) -> str:
+    """A draft of the values that every column can have, as 'fairmaxent inspect --write-domain' writes it."""
+    return domain_draft(*_looked_at(opened, asked))
+
+
+def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
+    """The rows that Look shows, the roles of the columns, and their levels."""
+    names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
+    given = {name: value for name, value in asked.items() if name in names}
+    options = page_options(inspect_command, ["-"], given, names=names)
+    roles = options.record(RoleOptions).checked(opened.file(options.drop), opened.typed)
+    levels = opened.levels(options.drop, options.record(DomainOptions), roles.weight)
+    return opened.looked_at.drop(list(options.drop)), roles, levels
+
+
+def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
+    """A column; if its levels are few, with those that can be chosen, of which missing is none, and all shares."""
+    attribute, more = domain.attribute(column.name), len(column.shown) - _LEVELS
+    choices = column.shown[: len(column.shown) - (column.missing > 0)]
+    choices = choices if len(choices) <= _LEVELS else ()
+    counts = attribute.level_counts()
+    has_shares = choices and counts.sum()
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "values": column.values,
+        "missing": column.missing,
+        "levels": ", ".join(map(cut, column.shown[:_LEVELS])) + (f", and {more} more" if more > 0 else ""),
+        "choices": choices,
+        "shares": list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True)) if has_shares else [],
+        "identifier": column.identifier,
+    }
+
+
+def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
+    sizes = {group.group: group for group in grouping.representation.groups}
+    gaps = _gaps(frame, domain, [grouping.name] if grouping.name in protected else protected)
+    return {
+        "name": grouping.name,
+        "representation_rate": grouping.representation.value,
+        "statistical_rate": grouping.statistical.value,
+        "groups": [
+            {
+                "group": group_text(group.group),
+                "outcome": value_text(group.outcome),
+                "rows": sizes[group.group].count,
+                "share": sizes[group.group].rate,
+                "rate": group.rate,
+                "interval": group.interval,
+                "missing": gaps.get(group_text(group.group)),
+            }
+            for group in grouping.statistical.groups
+        ],
+    }
+
+
+def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The missing values of each group of a column, or of the intersections of several.
+
+    By group: their share of its cells in all other columns, the column with most of them, and their share there.
+    """
+    attributes = tuple(domain.attribute(name) for name in columns)
+    groups, members = np.unique(Domain(attributes, ()).encode(frame.select(columns)), axis=0, return_inverse=True)
+    members, others = members.ravel(), [name for name in frame.columns if name not in columns]
+    missing = [np.bincount(members, frame[name].is_null().to_numpy()) for name in others]
+    shares = np.array(missing).reshape(len(others), len(groups)).T / np.bincount(members)[:, None]
+    gaps = {}
+    for group, share in zip(groups, shares, strict=True) if others else ():
+        name = " × ".join(attribute.labels[code] for attribute, code in zip(attributes, group, strict=True))
+        worst = others[share.argmax()] if share.any() else None
+        gaps[name] = {"share": share.mean(), "most_in": worst, "most": share.max()}
+    return gaps
+
+
+def seen(fit: Fit) -> dict[str, Any]:
+    """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
+    certificate, costs = fit.certificate, fit.certificate.costs
+    about_models = _sentences(unfair_decisions(certificate))
+    groups = () if costs is None else costs.groups
+    changed = () if costs is None else costs.changed
+    return {
+        "rows": fit.table.size,
+        "rates": [
+            {
+                "kind": kind,
+                "name": certificate.measure.about(kind, name),
+                "wanted": certificate.wanted[kind][name],
+                "before": certificate.before[kind][name],
+                "after": certificate.achieved[kind][name],
+            }
+            for kind, name in certificate.rates_shown
+        ],
+        "groups": list(_groups(fit)),
+        "means": certificate.means,
+        "effective_rows": certificate.effective_rows,
+        "copied_share": certificate.copied_share,
+        "copied_rows": copies_of(redrawn=certificate.redrawn is not None).are,
+        "heaviest": max((group.largest_weight for group in groups), default=None),
+        "most_copies": max((group.most_copies for group in groups), default=None),
+        "costs": [
+            [one.beyond_line, one.name, one.rows, one.effective_rows, one.largest_weight, one.most_copies]
+            for one in groups
+        ],
+        # Every grouping counts all people who get another outcome.
+        "changed_people": sum(one.changed for one in changed if one.grouping == changed[0].grouping),
+        "changed": [visible(line) for line in changed_lines(costs)],
+        "warnings": _sentences(cost_remarks(certificate)),
+        "notes": [note for note in _sentences(other_remarks(certificate)) if note not in about_models],
+        "about_models": about_models,
+        "estimate": _estimate(fit),
+    }
+
+
+def drawn_blocks(blocks: Iterable[Block]) -> list[dict[str, Any]]:
+    """The blocks of a document, for the page, which draws each kind in its way."""
+    return [
+        {"kind": type(block).__name__, **plain_json(block), "numeric": getattr(block, "numeric", ())}
+        for block in blocks
+    ]
+
+
+def _sentences(remarks: Iterable[Any]) -> list[str]:
+    return [visible(spelled(remark, as_labelled)) for remark in remarks]
+
+
+def _groups(fit: Fit) -> Iterator[dict[str, Any]]:
+    """Each group and outcome, with how many people of a table of the same size have it, before and after.
+
+    These are counted: a rate is about those whose outcome is known, so a rate times the size of its group would be too
+    much.
+    """
+    measure, rows, people = fit.certificate.measure, fit.table.size, {}
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
+        labels = fit.roles.attributes[outcome_axis(axes)].labels
+        for group in np.ndindex(before.shape[1:]):
+            for level in measure.favourable_of(axes):
+                shares = before[level][group], after[level][group]
+                people[name, group_label(fit, axes, group), labels[level]] = shares
+    for change in group_changes(fit):
+        before, after = people[change.column, change.group, change.outcome]
+        yield {
+            **vars(change),
+            "people_before": change.share_before * rows,
+            "people_after": change.share_after * rows,
+            "with_before": before * rows,
+            "with_after": after * rows,
+        }
+
+
+def _estimate(fit: Fit) -> dict[str, Any] | None:
+    estimate = fit.certificate.estimate
+    if estimate is None:
+        return None
+    outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
+    return {
+        "student": estimate.student,
+        "output": estimate.output,
+        "people": estimate.measured_on,
+        "lines": [
+            {
+                "name": line.label,
+                "meaning": line.meaning,
+                "before": line.before.value,
+                "after": line.after.value,
+                "range": line.after.span,
+            }
+            for line in expected_lines(estimate)
+        ],
+        "same_for_all": float(outcomes.max() / outcomes.sum()),  # the accuracy of the same answer for everybody
+    }
