@@ -65,9 +65,9 @@ class Result:
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
-        from fairmaxent.report.delivered import delivered_costs
+        from fairmaxent.report.delivered import costs_of
 
-        return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
+        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
