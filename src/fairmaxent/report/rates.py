@@ -90,6 +90,11 @@ class Reached:
         small = self.gap is not None and self.gap < _SMALL_GAP
         return bool(self.met_exactly) and self.met is False and self.rounded and small
 
+    @property
+    def wanted_text(self) -> str:
+        """What was asked for, as it is shown."""
+        return "any" if self.wanted is None else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
+
 
 def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
