@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from fairmaxent import baselines
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fit.option_values import ParityOption, Relabel
 from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.plans import ParityOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
@@ -139,7 +139,7 @@ class CrossValidation:
         outcome, table = self.request.outcome, self.frame.to_native()
         accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
         # A name of its own, or the domain's levels of the outcome would be looked up once more.
-        column = self.domain.column_of(outcome, decided).alias("\0predicted").to_native()
+        column = self.domain.attribute(outcome).column_of(decided).alias("\0predicted").to_native()
         try:
             return accuracy, self._statistical_rate(table, column, None)
         except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
