@@ -27,7 +27,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -394,12 +393,3 @@ def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
     with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
         _ = sampler.sample_weight_
     assert not hasattr(sampler, "sample_weight_")
-
-
-# ---------------------------------------------------------------- scikit-learn's own pipeline
-
-
-def test_in_a_plain_pipeline_the_error_points_to_imbalanced_learn(parts):
-    with pytest.raises(TypeError, match=r"imblearn\.pipeline instead.*pip install imbalanced-learn"):
-        make_pipeline(FairMaxEnt("z0"), LogisticRegression()).fit(*parts)
-    assert not hasattr(FairMaxEnt(0), "transform")  # which nobody else sees
