@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import (
-    DistinctValues,
     distinct_values,
 )
 from fairmaxent.data.draws import Choice
@@ -316,7 +315,10 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
         distinct = distinct_values(series)
         values, rows = distinct.values, distinct.rows
         kind = options.kind_of(series, values)
-        counts = _counts(distinct, weights)
+        if weights is None:
+            counts = np.append(distinct.counts, distinct.missing).astype(np.float64)  # last: rows without a value
+        else:
+            counts = np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
         grouping = group_values(values, counts[: len(values)], kind, options)
         levels, labels, missing = grouping.levels, [*map(cut, grouping.labels)], None
         if distinct.missing:
@@ -350,10 +352,3 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
             notes.append(f"column {series.name!r} is constant ({attribute.labels[0]!r}) and carries no information")
         encoded = EncodedColumn(levels.take(distinct.codes), positions)
         return LearnedColumn(attribute, encoded, tuple(notes), int(distinct.counts.sum()))
-
-
-def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
-    """Total weight of the rows with each value, and last, of those without one."""
-    if weights is None:
-        return np.append(distinct.counts, distinct.missing).astype(np.float64)
-    return np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
