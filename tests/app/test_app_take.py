@@ -128,23 +128,6 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     assert (tmp_path / table).read_bytes() == files[table]
 
 
-def test_files_are_named_by_what_they_are(client):
-    for mode, name in {"rows": "fair", "weights": "fair-weights", "top-up": "fair-added"}.items():
-        state, _ = opened(client)
-        answer = client.fit(state, mode=mode)
-        assert client.work("take")["result"]["files"][0]["name"] == f"people-{name}.csv"
-        assert f"-o people-{name}.csv" in answer["command"]
-
-
-def test_an_estimate_is_in_the_command(client):
-    state, _ = opened(client)
-    client.fit(state, student="logistic")
-    answer = client.work("estimate")["result"]["answer"]
-    assert answer["see"]["estimate"]["lines"][0]["name"] == "Accuracy"
-    assert "--student logistic" in answer["command"]
-    assert "estimate=fairmaxent.Estimate(student='logistic')" in answer["python"]
-
-
 def test_a_download_is_never_a_page(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)
@@ -173,16 +156,6 @@ def test_the_report_is_also_a_pdf(client, tmp_path):
     assert job["state"] == "done", job
     _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
     assert body.startswith(b"%PDF")
-
-
-def test_without_a_browser_there_is_no_pdf(client, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("fairmaxent.report.browser._PATHS", ())
-    state, _ = opened(client)
-    client.fit(state, representation_rate=None, pdf=True)
-    job = client.work("take")
-    assert job["state"] == "failed"
-    assert "Chrom" in job["error"]
 
 
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):

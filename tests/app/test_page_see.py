@@ -50,6 +50,9 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         asked(page, protected=["town"])
         page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
         assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        page.locator("#look").get_by_label("town", exact=True).uncheck()
+        page.locator("#look").get_by_label("sex", exact=True).check()
+        asked(page, protected=["sex"])
         page.locator("#look").get_by_label("Outcome").select_option("region")
         asked(page, outcome="region")
         page.locator("#look").get_by_label("Outcome").select_option("hired")
