@@ -9,9 +9,9 @@ import pytest
 
 from fairmaxent.cli.group import group
 from fairmaxent.data.roles import DetailOption, GroupsOption
-from fairmaxent.files.formats import FORMATS, SUFFIXES
+from fairmaxent.files.formats import FORMATS
 from fairmaxent.fit.plans import OutputOption, ParityOption
-from fairmaxent.maxent.priors.bases import BASES, BaseKind
+from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.report.delivered import Mode
 
 KNOWN = {
@@ -31,12 +31,3 @@ def test_the_command_line_offers_every_choice(name):
     command = group.get_command(click.Context(group), "debias")
     option = next(option for option in command.params if option.name == name)
     assert sorted(option.type.choices) == sorted(KNOWN[name])
-
-
-def test_the_report_has_words_for_every_base():
-    assert set(BASES) == set(get_args(BaseKind))
-    assert all(base.sentence for base in BASES.values())
-
-
-def test_every_format_has_a_suffix():
-    assert set(SUFFIXES.values()) == set(FORMATS)

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import COMMANDS, group
 from fairmaxent.cli.options import OTHERS
 
@@ -64,8 +64,3 @@ def test_the_rest_is_under_headings_that_say_what_it_is_about():
 def test_every_option_appears_exactly_once_under_a_heading(command):
     listed = [option for options in sections(command).values() for option in options]
     assert sorted(listed) == sorted(options_of(group.get_command(click.Context(group), command)))
-
-
-def test_the_american_spelling_is_accepted_and_shown():
-    (favourable,) = [option for option in debias.params if option.name == "favourable"]
-    assert favourable.opts == ["--favourable", "--favorable"]

@@ -3,14 +3,12 @@
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 import clifiles
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
-from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
@@ -64,22 +62,6 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
     assert fair.columns == [*biased_table().columns, "fair_weight"]
     once = fair.filter(pl.col("income") == ">50K").drop("income", "fair_weight")
     assert once.equals(biased_table().drop("income"))
-
-
-@pytest.mark.slow
-def test_a_file_holds_the_same_options(folder):
-    (folder / "options.toml").write_text('relabel = "predictions"\nthreshold = 0.4\nestimate = "none"\n')
-    run("data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv", "--seed", 1, "--report", "report.md")
-    fit = fit_of(relabel=Relabel(parity="predictions", threshold=0.4), random_state=1)
-    assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
-    assert "--relabel predictions --threshold 0.4 --estimate none" in (folder / "report.md").read_text()
-
-
-def test_a_threshold_without_relabelling_is_refused(folder):
-    for extra in ([], ["--relabel", "none"]):
-        result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--threshold", "0.4", *extra])
-        assert result.exit_code == 2
-        assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
 
 
 # ---------------------------------------------------------------- what a model will do

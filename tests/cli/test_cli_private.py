@@ -55,15 +55,6 @@ def test_a_private_fit_from_file_to_file(files):
     run("report", "m.fme", "-o", "again.md")
 
 
-def test_a_file_holds_the_same_options(files):
-    (files / "c.toml").write_text('epsilon = 2\ndelta = 1e-7\ndomain = "domain.toml"\n')
-    typed = ["--epsilon", 2, "--delta", "1e-7", "--domain", "domain.toml"]
-    for options, name in ((typed, "typed.csv"), (["--config", "c.toml"], "filed.csv")):
-        said = run("debias", "data.csv", *ROLES, *options, "--seed", 1, "-o", name)
-        assert "Private with ε = 2, δ = 1e-07" in said
-    assert (files / "typed.csv").read_bytes() == (files / "filed.csv").read_bytes()
-
-
 def test_nothing_about_the_file_but_its_name_is_in_report_and_json(files, monkeypatch):
     """With noise that is deaf to the rows, two tables give the same report, rows and JSON."""
     monkeypatch.setattr(pipeline, "OpenDP", Deaf)

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -92,17 +91,6 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     assert listing(folder) == before
 
 
-@pytest.mark.process
-def test_being_told_to_end_leaves_nothing(folder):
-    before = listing(folder)
-    process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
-    _wait_for_reading(process)
-    process.terminate()
-    code, _, err = finish(process)
-    assert (code, err) == (143, "")
-    assert listing(folder) == before
-
-
 def _wait_for_reading(process):
     """Wait until the process sleeps in reading its stdin: its state is sleeping and files.py is loaded."""
     ended = time.monotonic() + 30
@@ -126,30 +114,6 @@ def test_a_closed_pipe_ends_it_quietly(folder):
     process.stderr.close()
     assert process.wait(timeout=600) == 141
     assert err == ""
-
-
-def _small_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.process
-def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
-    before = listing(folder)
-    args = ["debias", "data.csv", *ROLES, *QUIET, "-o", f"fair.{suffix}", "--rows", "5000"]
-    code, _, err = finish(start(*args, folder=folder, preexec_fn=_small_files))
-    assert code == 5
-    assert err.startswith("Error: cannot write")
-    assert err.count("\n") == 1
-    assert listing(folder) == before
-
-
-@pytest.mark.process
-def test_colour_is_never_written_to_a_pipe(folder):
-    environment = {**os.environ, "FORCE_COLOR": "1"}
-    code, out, _ = finish(start("inspect", "data.csv", *ROLES, folder=folder, env=environment))
-    assert code == 0
-    assert b"\x1b" not in out
 
 
 @pytest.mark.process

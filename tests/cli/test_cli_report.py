@@ -131,16 +131,6 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
-def test_a_note_is_printed_once():
-    args = ["--drop", "id", "--bins", "age: 20, 40, 80", "--estimate", "none"]
-    shown = run("debias", "data.csv", *FAVOURED, *args).stdout
-    notes = [line for line in shown.splitlines() if line.startswith("Note: ")]
-    assert len(notes) == len(set(notes)) == 1
-    table = biased_table()
-    outside = len(table.filter((pl.col("age") < 20) | (pl.col("age") > 80)))
-    assert f"{outside} rows outside the edges 20 … 80" in notes[0]
-
-
 # ---------------------------------------------------------------- how to repeat it
 
 
@@ -256,13 +246,3 @@ def test_a_line_break_in_a_cell_does_not_break_a_table():
     biased_table().with_columns(pl.col("sex").replace({"Male": "Ma\nle"})).write_csv("broken.csv")
     shown = run("debias", "broken.csv", *ROLES).stdout
     assert "sex = Ma⏎le" in shown
-
-
-def test_the_decimal_mark_is_an_option():
-    table = biased_table().with_columns(age=pl.col("age").map_elements(lambda age: f"{age},5", pl.String))
-    table.write_csv("comma.csv", separator=";")
-    shown = run("inspect", "comma.csv", *ROLES).stdout
-    assert re.search(r"^age +numeric", shown, flags=re.M)
-    assert "a comma was read as the decimal mark" in shown
-    shown = run("inspect", "comma.csv", *ROLES, "--decimal", ".").stdout
-    assert re.search(r"^age +categorical", shown, flags=re.M)

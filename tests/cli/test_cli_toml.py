@@ -49,16 +49,6 @@ def test_each_is_understood_or_refused(folder, key):
             pass
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", KEYS)
-def test_each_is_used_or_refused(folder, key):
-    for value in VALUES:
-        (folder / "c.toml").write_text(f"{key} = {value}\n")
-        typed = ["compare" if key in ("folds", "classifier") else "debias", "data.csv", *roles(key)]
-        result = CliRunner().invoke(group, [*typed, "--config", "c.toml"])
-        assert result.exit_code in (0, 2, 3, 4, 5), (value, result.stderr)
-
-
 @pytest.mark.parametrize("option", ["--config", "--domain"])
 @pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "a." * 20_000 + "b = 1", "[" + "a." * 20_000 + "b]"])
 def test_endless_nesting_is_refused(folder, option, text):

@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 from clifiles import ROLES, biased_table
-from fairmaxent.cli.formulas import formula_columns
 from fairmaxent.cli.group import group
+from fairmaxent.cli.output import formula_columns
 
 FORMULAS = [
     "=1+1",

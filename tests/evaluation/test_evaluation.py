@@ -374,9 +374,9 @@ def test_dates_truth_values_and_large_numbers():
 
 
 def test_the_command_line_tries_as_many_attacks():
-    from fairmaxent.cli.commands.evaluate import command
+    from fairmaxent.cli.evaluate import evaluate_command
 
-    assert next(option for option in command.params if option.name == "attacks").default == ATTACKS
+    assert next(option for option in evaluate_command.params if option.name == "attacks").default == ATTACKS
 
 
 def test_pandas_objects_with_gaps():

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.app.labels import IN_APP, options_by_flag
-from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
+from fairmaxent.cli.values import as_typed
 from fairmaxent.fit.request import Request
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.source import IN_PYTHON, FrontDoor

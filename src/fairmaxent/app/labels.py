@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.rake import RakeOptions
-from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
+from fairmaxent.cli.evaluate import EvaluateOptions
+from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.rake import RakeOptions
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions
+from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import Option
 from fairmaxent.fit.request import Request
 from fairmaxent.options import OptionInfo, TypedOption, typed_options

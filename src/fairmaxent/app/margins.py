@@ -14,10 +14,9 @@ from fairmaxent.app.opened_table import OpenedTable, numbered
 from fairmaxent.app.page_options import page_options
 from fairmaxent.app.repeat import typed_text
 from fairmaxent.app.taking import files_in, origin_of
-from fairmaxent.cli.commands.rake import RakeOptions, make_report
-from fairmaxent.cli.commands.rake import command as rake_command
-from fairmaxent.cli.output_options import FilingOptions
-from fairmaxent.cli.reading_options import DomainOptions
+from fairmaxent.cli.output import FilingOptions
+from fairmaxent.cli.rake import RakeOptions, make_report, rake_command
+from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
@@ -26,7 +25,7 @@ from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake
 
-_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+_AS_INFERRED = DomainOptions()
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name")
 _NAMES = (*_RAKING, *(field.name for field in fields(FilingOptions)))
 _SLACK = 1e-6  # how far shares may be from adding up to 1

@@ -13,8 +13,8 @@ from fairmaxent.app.labels import labelled, options_by_flag
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.option_types import NOTHING, RATE
 from fairmaxent.cli.options import RecordOption
+from fairmaxent.cli.values import NOTHING, RATE
 from fairmaxent.errors import InputError, shown
 
 _WHERE = "the page"

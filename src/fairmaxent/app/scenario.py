@@ -10,11 +10,11 @@ from typing import Any
 from fairmaxent.app.looked import COLUMN_NAMES, ROLE_NAMES
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import meaningful, page_options
-from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.config import declared
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions
-from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
+from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import TableFile

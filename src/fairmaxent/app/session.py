@@ -26,9 +26,9 @@ from fairmaxent.app.scenario import FILING_NAMES, Scenario
 from fairmaxent.app.seen import expected, seen
 from fairmaxent.app.taking import JUDGING_NAMES, Judging, judge, take
 from fairmaxent.app.upload import cool_down
-from fairmaxent.cli.commands.debias import command as debias
-from fairmaxent.cli.commands.evaluate import command as evaluate
-from fairmaxent.cli.commands.rake import command as rake
+from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.evaluate import evaluate_command as evaluate
+from fairmaxent.cli.rake import rake_command as rake
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.progress import Progress

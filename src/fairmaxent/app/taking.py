@@ -15,13 +15,10 @@ from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import page_options
 from fairmaxent.app.repeat import FileNames, evaluation_command
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli.before_after import measure, measure_data
-from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
-from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.evaluate import command as evaluate_command
-from fairmaxent.cli.debias_result import Result
-from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions, source_of
+from fairmaxent.cli.debias import make_report, make_result
+from fairmaxent.cli.evaluate import EvaluateOptions, evaluate_command
+from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.reading import DomainOptions, source_of
 from fairmaxent.errors import InputError
 from fairmaxent.evaluation.evaluation import evaluate
 from fairmaxent.files.formats import as_polars
@@ -45,7 +42,9 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
     wanted = _wanted(folder, scenario, names, fitted.estimated).in_form(source)
     progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
-        result = _result(fitted.fit, source, wanted, staging, progress)
+        result = make_result(
+            fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
+        )
         progress("writing the report", 0.6)
         make_report(result, wanted, scenario.filing, staging, origin_of(scenario.table, scenario.columns_as, command))
         progress("writing the report", 0.95)
@@ -88,22 +87,6 @@ def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str |
         pdf=here(names.pdf),
         force=True,
     )
-
-
-def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, progress: Progress) -> Result:
-    """Write table and model; a table that stays on disk is written in pieces."""
-    if source.frame.__class__.__name__ != "LazyFrame":
-        result = make_result(fit, source, wanted)
-        progress("writing the table", 0.4)
-        return replace(result, written_notes=write_files(result, wanted, staging))
-    fit.save(staging.path_for(wanted.model or ""))
-
-    def part(stage: str, share: float) -> None:
-        progress(stage, 0.1 + 0.5 * share)
-
-    streamed = stream_table(fit, source, wanted, staging, part)
-    rows = fit.table.size if wanted.mode == "weights" else streamed.rows
-    return Result(fit, source, rows, None, measure_data(fit), measure(fit, streamed.table), streamed)
 
 
 # ---------------------------------------------------------------- judging new rows
