@@ -145,63 +145,15 @@ def test_without_a_seed_the_report_still_says_how_to_repeat_it():
     assert space["rows"].equals(first)
 
 
-CONFIG = """
-outcome = "income"
-protected = ["sex", "race"]
-favourable = ">50K"
-statistical_rate = 0.9
-base_share = 0.2
-random_state = 11
-drop = ["id", "weight"]
-iid = true
-forbid = [{sex = "Male", job = "nurse"}]
-
-[representation_rate]
-sex = 0.8
-race = "none"
-
-[target]
-job = "keep"
-
-[target.income]
-"<=50K" = 0.7
-">50K" = 0.3
-
-[bins]
-age = [0, 40, 100]
-
-[order]
-job = ["nurse", "clerk", "cook"]
-"""
-
-
-def test_what_a_config_file_said_is_in_the_command(folder):
-    (folder / "options.toml").write_text(CONFIG)
+def test_a_config_file_is_named_in_the_command(folder):
+    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex"]\n[target]\njob = "keep"\n')
     run("debias", "data.csv", "--config", "options.toml", "-o", "fair.csv", "--report", "report.json", "--rows", 60)
     first, report = pl.read_csv("fair.csv"), reported()
-    command = shlex.split(report["source"]["command"])
-    assert not any("config" in token or token == "options.toml" for token in command)
-    (folder / "options.toml").unlink()
-    run(*command[1:], "--force")
+    run(*shlex.split(report["source"]["command"])[1:], "--force")
     assert pl.read_csv("fair.csv").equals(first)
     space = {"frame": pl.read_csv("data.csv")}
     exec(report["call"], space)
     assert space["rows"].equals(first)
-
-
-def test_what_cannot_be_typed_stays_in_the_file(folder):
-    pl.read_csv("data.csv").rename({"sex": "sex, at birth", "job": "job, last"}).write_csv("odd.csv")
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\n')
-    run("debias", "odd.csv", "--config=options.toml", "-o", "fair.csv", "--report", "report.json", "--seed", 1)
-    assert shlex.split(reported()["source"]["command"])[-2:] == ["--protected", "sex, at birth"]
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\ndrop = ["job, last"]\n')
-    run("debias", "odd.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--seed", 1, "--force")
-    assert shlex.split(reported()["source"]["command"])[-2:] == ["--drop", '"job, last"']
-    coded = pl.read_csv("data.csv").with_columns((pl.col("income") == ">50K").cast(int))
-    coded.write_csv("coded.csv")
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = "sex"\nfavourable = 1\n')  # a number
-    run("debias", "coded.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--force")
-    assert "--config=options.toml" in reported()["source"]["command"]
 
 
 # ---------------------------------------------------------------- samples of a model

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmaxent import Estimate, Relabel
 from fairmaxent.aif360 import FairMaxEntPreprocessing
-from golden_results import array, certificate_numbers, csv
-from golden_tables import hiring, people_in_pandas
+from golden_results import array, csv, people_in_pandas
 
 
 def _estimator():
@@ -34,23 +32,6 @@ def estimator_resample():
     sampled_X, sampled_y = sampler.sample(40, given={"sex": "Female"}, random_state=3)
     weights = array(sampler.sample_weight_)
     return results | {"weights": weights, "sampled X": csv(sampled_X), "sampled y": csv(sampled_y)}
-
-
-def estimator_relabel():
-    table = hiring()
-    relabel = Relabel(parity="predictions", labeller="tree")
-    estimate = Estimate(output="weights", student="tree")
-    sampler = _estimator()("z", favourable="p", random_state=1, relabel=relabel, estimate=estimate)
-    X, y, weights = sampler.fit_weigh(table.drop(columns="y"), table["y"])
-    drawn_X, drawn_y = sampler.sample(60)
-    return {
-        "X": csv(X),
-        "y": csv(y),
-        "weights": array(weights),
-        "drawn X": csv(drawn_X),
-        "drawn y": csv(drawn_y),
-        "certificate": certificate_numbers(sampler.fit_.certificate),
-    }
 
 
 class _BinaryLabelDataset(SimpleNamespace):

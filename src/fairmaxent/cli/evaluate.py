@@ -100,7 +100,8 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
     tables = _read(paths, reading)
     if wanted.protected and not wanted.outcome:
         raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
-    roles = RoleOptions(wanted.outcome or "", wanted.protected, wanted.favourable).checked(tables["real"], real)
+    asked = RoleOptions(wanted.outcome or "", tuple(wanted.protected or ()), tuple(wanted.favourable or ()))
+    roles = asked.checked(tables["real"], real)
     with bar("evaluating") as progress:
         evaluation = evaluate(
             tables["real"].frame,
@@ -144,9 +145,9 @@ def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFil
         why = "make rows that copy nobody, and evaluate those"
         if not roles.protected:
             return next_step(f"{why}: 'fairmaxent debias' with --base-share 1")
-        asked = ["--outcome", roles.outcome, "--protected", written(roles.protected)]
-        asked += [part for level in roles.favourable for part in ("--favourable", value_text(level))]
-        return next_step(why, ["debias", real, *asked, "--base-share", "1", *outputs(real, table.form)])
+        again = ["--outcome", roles.outcome, "--protected", written(roles.protected)]
+        again += [part for level in roles.favourable for part in ("--favourable", value_text(level))]
+        return next_step(why, ["debias", real, *again, "--base-share", "1", *outputs(real, table.form)])
     if not evaluation.control_rows:
         return next_step("set rows aside before you make new ones; pass them with --control")
     return next_step("share the rows together with this evaluation (or with --json)")

@@ -38,16 +38,8 @@ NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, i
 
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
-    """What was typed, with the options of a config file instead of its name if they can be typed, and the seed."""
+    """What was typed, with the seed."""
     typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
-    options = list(options_from(ctx, ParameterSource.DEFAULT_MAP))
-    words = [option for option in options if option is not None]
-    if len(words) == len(options):
-        after = ["", *typed]
-        is_config = [
-            token.startswith("--config=") or "--config" in (token, after[at]) for at, token in enumerate(typed)
-        ]
-        typed = [token for token, is_left_out in zip(typed, is_config, strict=True) if not is_left_out] + words
     if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
         typed += ["--seed", str(seed)]
     return shlex.join(typed)
