@@ -281,6 +281,8 @@ def test_the_command_writes_what_python_writes(tmp_path):
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
     again = CliRunner().invoke(report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
     assert isinstance(again.exception, fairmaxent.errors.StorageError)
-    forced = CliRunner().invoke(report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"])
+    forced = CliRunner().invoke(
+        report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"]
+    )
     assert forced.exit_code == 0
     assert len(list(tmp_path.iterdir())) == 4

@@ -352,7 +352,7 @@ def _listed(value: Any) -> list[Any]:
 def _take_strata(value: Any) -> Any:
     if isinstance(value, list):
         return _join_strata([_strata(text) for text in value])
-    return {column: _listed(levels) for column, levels in value.items()}
+    return _join_strata([[(column, level) for level in _listed(levels)] for column, levels in value.items()])
 
 
 def _take_lists(values: Any) -> list[list[str]]:
@@ -364,18 +364,18 @@ def _each(values: Any) -> list[str]:
 
 
 NUMBER = (int, float)
-_LEVEL = (str, bool, int, float, datetime.date, datetime.time)
+_LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
 _EDGES = [(int, float, datetime.date)]
 
 RATE = Value(
     "RATE",
     _rates,
-    (*NUMBER, {str: (*NUMBER, NOTHING)}),
+    (*NUMBER, {str: (*NUMBER, NOTHING, type(None))}),
     'a number, "none", or one of these by column',
     take=_without_words,
 )
 COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lists: [*itertools.chain(*lists)])
-_SHARES = {str: ({str: NUMBER}, KEEP, FREE)}
+_SHARES = {str: ({str: NUMBER}, KEEP, FREE, type(None))}
 _STRATA = ([str], {str: (*_LEVEL, [_LEVEL])})
 _PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
 _BINS = (int, {str: (int, _EDGES)})
