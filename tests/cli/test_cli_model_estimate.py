@@ -1,5 +1,7 @@
 """Relabelling and what a model will do, on the command line: the same as in Python, and said in time."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +9,7 @@ from polars.testing import assert_frame_equal
 
 import clifiles
 import fairmaxent
+import fairmaxent.relabelling.labellers
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
 from fairmaxent.files.formats import read_table
@@ -115,3 +118,13 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
     notes = [line for line in shown.splitlines() if "was not estimated" in line]
     assert len(notes) == 1
     assert said in notes[0]
+
+
+def test_rates_and_shares_of_decisions_are_shown(folder, monkeypatch):
+    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
+    asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
+    shown = run(*asked, "--relabel", "predictions")
+    decisions = json.loads(run(*asked, "--relabel", "predictions", "--json"))["certificate"]["decisions"]
+    assert "decisions of rooted tree about people it did not learn from" in shown
+    assert all(f"{share['share']:.4f}" in shown for share in decisions["shares"])
+    assert "it did not learn from" not in run(*asked)

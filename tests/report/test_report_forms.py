@@ -279,7 +279,8 @@ def test_the_command_writes_what_python_writes(tmp_path):
     source = Source(file="data.csv", sha256=digest, written=(model,), front_door=front_door)
     write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
-    again = CliRunner().invoke(report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
+    typed = [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"]
+    again = CliRunner().invoke(report_command, typed)
     assert isinstance(again.exception, fairmaxent.errors.StorageError)
     forced = CliRunner().invoke(
         report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"]
