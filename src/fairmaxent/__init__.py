@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import load
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.plans import Estimate, Relabel
-    from fairmaxent.fit.verification import verify
+    from fairmaxent.fit.storage import verify
     from fairmaxent.inspection import inspect
     from fairmaxent.privacy.budget import Privacy
     from fairmaxent.raking.raking import rake
@@ -60,7 +60,7 @@ _HOMES = {
     "inspect": "fairmaxent.inspection",
     "load": "fairmaxent.fit.fit",
     "rake": "fairmaxent.raking.raking",
-    "verify": "fairmaxent.fit.verification",
+    "verify": "fairmaxent.fit.storage",
 }
 
 

@@ -19,12 +19,14 @@ from fairmaxent.engines.reading import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
-from fairmaxent.fit.certificate import Solved, certify
+from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import check_share
 from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -88,32 +90,16 @@ def fit(
         describe=roles.describe_level,
         solver=method,
     )
-    distribution = Distribution.of(domain, optimum)
     solved = Solved(
         request=request,
+        columns=tuple(name for name in opened.columns if name not in left_out),
         problem=problem,
         weighted=weighted,
-        relabelled=False,
         target=levels,
         optimum=optimum,
-        distribution=distribution,
-        left_out_columns=left_out,
+        distribution=Distribution.of(domain, optimum),
     )
-    return Fit(
-        request=request,
-        columns=tuple(name for name in opened.columns if name not in left_out),
-        roles=roles,
-        table=table,
-        weighted=weighted,
-        soft=None,
-        labels=None,
-        target=levels,
-        optimum=optimum,
-        distribution=distribution,
-        certificate=certify(solved),
-        design_weights=None,
-        weight_column=None,
-    )
+    return Fit(**vars(solved), certificate=certify(solved, Told(left_out_columns=left_out)))
 
 
 def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:

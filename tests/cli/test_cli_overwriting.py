@@ -125,12 +125,14 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
     for name in (".hidden.parquet", "_temporary/part.parquet", ".fairmaxent-0.tmp/part.parquet", "deep/._x.parquet"):
         (folder / "parts" / name).parent.mkdir(exist_ok=True)
         extreme.write_parquet(folder / "parts" / name)
-    (folder / "parts" / "empty.parquet").write_bytes(b"")
-    result = CliRunner().invoke(group, ["debias", "parts", *ROLES, *QUIET, "-o", "fair.csv", "--seed", "1"])
+    typed = ["debias", "parts", *ROLES, *QUIET, "-o", "fair.csv", "--seed", "1"]
+    result = CliRunner().invoke(group, typed)
     assert result.exit_code == 0, result.stderr
     fair = pl.read_csv("fair.csv")
     assert (len(fair), set(fair["income"])) == (ROWS, {"<=50K", ">50K"})
-    assert f"Note: empty files were left out: parts{os.sep}empty.parquet" in result.stdout
+    (folder / "parts" / "empty.parquet").write_bytes(b"")
+    refused = CliRunner().invoke(group, [*typed, "--force"]).stderr
+    assert f"parts{os.sep}empty.parquet, a part of the table, is an empty file" in refused
 
 
 def test_a_demo_leaves_the_files_of_others_alone(folder):

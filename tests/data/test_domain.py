@@ -17,6 +17,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
+from fairmaxent.fit.records import pack, unpack
 from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
 
 # ---------------------------------------------------------------- there and back
@@ -73,12 +74,12 @@ def test_a_number_never_seen_in_its_bin_has_a_level_but_no_position():
 
 def test_a_stored_domain_decodes_the_same_table_for_the_same_seed(table):
     domain, codes = infer_and_encode(table)
-    record, arrays = domain.to_storage()
-    restored = Domain.from_storage(json.loads(json.dumps(record)), arrays)
+    arrays, arrays_again = {}, {}
+    record = pack(domain, arrays)
+    restored = unpack(json.loads(json.dumps(record)), Domain, arrays)
     assert same_tables(restored.decode(codes, rng=generator()), domain.decode(codes, rng=generator()))
     assert np.array_equal(restored.encode(table), codes)
-    again, arrays_again = restored.to_storage()
-    assert again == record
+    assert pack(restored, arrays_again) == record
     assert {key: array.tobytes() for key, array in arrays_again.items()} == {
         key: array.tobytes() for key, array in arrays.items()
     }
@@ -144,6 +145,7 @@ import numpy as np, polars as pl
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.fit.records import pack, unpack
 rng = np.random.default_rng(0)
 table = pl.DataFrame({{
     "word": rng.choice([f"w{{i}}" for i in range(90)], 500), "number": rng.normal(size=500),
@@ -151,8 +153,9 @@ table = pl.DataFrame({{
 }})
 domain = Domain.infer(table)
 codes = domain.encode(table)
-record, arrays = domain.to_storage()
-decoded = Domain.from_storage(json.loads(json.dumps(record)), arrays).decode(codes, rng=np.random.default_rng(1))
+arrays = {{}}
+record = pack(domain, arrays)
+decoded = unpack(json.loads(json.dumps(record)), Domain, arrays).decode(codes, rng=np.random.default_rng(1))
 assert decoded.schema == table.schema
 stored = json.dumps(record).encode() + b"".join(arrays[key].tobytes() for key in arrays)
 print(hashlib.sha256(decoded.write_csv().encode() + codes.tobytes() + stored).hexdigest())

@@ -58,29 +58,23 @@ def test_a_pipe_loses_nothing(times):
     assert f'"rows": {rows}' in result.stdout
 
 
-@pytest.mark.parametrize("times", [1, 5, 50])
-def test_a_fifo_is_opened_once(times, tmp_path):
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    assert scan_table(path) is None  # without waiting for a writer
-    thread = poured(BODY * times, path)
-    columns = HEADER.split(",")
-    assert len(read_table(path, Reading(columns=columns)).frame) == times * len(biased_table())
-    thread.join(20)
+def test_stdin_that_does_not_end_a_device_and_a_closed_stdin(monkeypatch):
+    class Endless:
+        served = 0
 
+        def read(self, size):
+            self.served += size
+            return b"y\n" * (size // 2)
 
-def test_debias_reads_a_pipe_once(tmp_path):
-    readable, writable = os.pipe()
-    try:
-        poured(BODY * 9, writable)
-        target = str(tmp_path / "fair.csv")
-        args = ["debias", f"/dev/fd/{readable}", *ROLES, "--columns", HEADER, "-o", target, "--estimate", "none"]
-        result = CliRunner().invoke(group, args)
-    finally:
-        os.close(readable)
-    assert result.exit_code == 0, result.stderr
-    assert len(pl.read_csv(target)) == 9 * len(biased_table())
-    assert set(pl.read_csv(target)["sex"]) == {"Female", "Male"}
+    words = Endless()
+    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": words}))
+    with max_memory("60MB"), pytest.raises(LimitError, match=r"does not end within 20.0 MB"):
+        read_table("-")
+    assert words.served < 30 << 20
+    monkeypatch.setattr("sys.stdin", None)
+    for path, says in (("-", "stdin is closed"), ("/dev/zero", "is a device")):
+        with pytest.raises(StorageError, match=says):
+            read_table(path)
 
 
 # ---------------------------------------------------------------- damage
@@ -146,14 +140,6 @@ def test_a_parquet_file_that_fails_after_its_schema_is_no_bug(put):
     assert "could not read or compute" in result.stderr
 
 
-def test_a_folder_with_one_other_schema_is_no_bug(tmp_path):
-    biased_table().write_parquet(tmp_path / "a.parquet")
-    biased_table().drop("sex").with_columns(other=1).write_parquet(tmp_path / "b.parquet")
-    result = CliRunner().invoke(group, ["debias", str(tmp_path), *ROLES])
-    assert result.exit_code == 5, result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 def test_several_gzip_members_and_zeros_after_them(put):
     lines = CSV.splitlines(keepends=True)
     content = b"".join(gzip.compress(line) for line in lines) + bytes(512)
@@ -171,35 +157,6 @@ def test_a_small_file_cannot_become_a_large_one(put):
         read_table(put(zeros, "table.csv.gz"))
     with max_memory("30MB"), pytest.raises(LimitError, match=r"more than 10.0 MB once decompressed.*raise the limit"):
         read_table(put(zeros, "table.csv.gz"))
-
-
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom"])
-def test_a_device_is_no_table(path):
-    with pytest.raises(StorageError, match="is a device"):
-        read_table(path)
-
-
-def test_stdin_that_does_not_end(monkeypatch):
-    class Endless:
-        def __init__(self, byte):
-            self.byte, self.served = byte, 0
-
-        def read(self, size):
-            self.served += size
-            return self.byte * size
-
-    zeros, words = Endless(b"\0"), Endless(b"y\n")
-    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": zeros}))
-    with pytest.raises(StorageError, match="zeros"):
-        read_table("-")
-    assert zeros.served == 1 << 20
-    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": words}))
-    with max_memory("60MB"), pytest.raises(LimitError, match=r"does not end within 20.0 MB"):
-        read_table("-")
-    assert words.served < 30 << 20
-    monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(StorageError, match="stdin is closed"):
-        read_table("-")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arrow"])
@@ -234,23 +191,10 @@ def test_a_header_of_any_length_is_read(put):
     assert read_table(put(f'a,b\n1,{cell}\n2, "z"\n')).frame["b"].to_list() == [cell, "z"]
 
 
-def test_a_header_of_very_many_columns(tmp_path):
-    (tmp_path / "wide.csv").write_text("".join(f"c{number}," for number in range(100_000)) + "end\n" + "," * 100_000)
-    with pytest.raises(LimitError, match=r"100,001 columns, and the limit is 16,384"):
-        read_table(tmp_path / "wide.csv")
-
-
 def test_lines_that_each_have_another_key(tmp_path, monkeypatch):
     monkeypatch.setattr("fairmaxent.data.limits.MOST_FILE_COLUMNS", 1_000)
     (tmp_path / "keys.jsonl").write_text("".join(f'{{"sex": "F", "k{number}": 1}}\n' for number in range(1_100)))
     with pytest.raises(LimitError, match=r"1,101 columns, and the limit is 1,000"):
-        read_table(tmp_path / "keys.jsonl")
-
-
-def test_many_keys_and_many_lines_are_refused_by_their_cells(tmp_path):
-    lines = "".join(f'{{"k{number}": 1}}\n' for number in range(1_500))
-    (tmp_path / "keys.jsonl").write_text(lines)
-    with max_memory("5MB"), pytest.raises(LimitError, match=r"18\.0 MB of memory"):
         read_table(tmp_path / "keys.jsonl")
 
 

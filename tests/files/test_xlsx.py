@@ -1,7 +1,6 @@
 """Excel workbooks: read as openpyxl reads them, written so that openpyxl reads the same, refused if hostile."""
 
 import datetime as dt
-import io
 import stat
 import zipfile
 
@@ -85,57 +84,17 @@ def test_a_workbook_is_read_with_its_types(book):
     )
     assert read.frame.equals(as_written)
     assert read.frame.schema == table().schema
-    assert [note.split(";")[0] for note in read.notes] == [
-        "formulas without a stored value were read as missing (name 1)"
-    ]
-
-
-def with_shared_texts(path, texts, cells):
-    """A workbook as Excel writes it: cells refer to texts in a part of their own."""
-    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/sharedStrings"
-    relation = f'<Relationship Id="rId99" Type="{kind}" Target="sharedStrings.xml"/></Relationships>'
-    shared = [["<c t='s'><v>%d</v></c>" % number for number in row] for row in cells]  # noqa: UP031
-    rows = "".join(f"<row>{''.join(row)}</row>" for row in shared)
-    return altered(
-        path,
-        {
-            SHEET: f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
-            "xl/sharedStrings.xml": f"<sst>{''.join(f'<si>{text}</si>' for text in texts)}</sst>",
-            "xl/_rels/workbook.xml.rels": lambda text: text.replace("</Relationships>", relation),
-        },
-    )
-
-
-def test_texts_that_cells_share_are_read_rich_or_plain(book):
-    rich = "<r><t>ri</t></r><r><rPr><b/></rPr><t>ch</t></r><rPh><t>not said</t></rPh>"
-    texts = ["<t>a</t>", "<t>b</t>", rich, "<t>two\nlines _x0041_</t>", "<t>&lt;&amp;&gt;</t>", "<t/>"]
-    path = with_shared_texts(book([["a"]]), texts, [[0, 1], [2, 2], [3, 5], [4, 2]])
-    expected = {"a": ["rich", "two\nlines A", "<&>"], "b": ["rich", None, "rich"]}
-    assert read_table(path).frame.to_dict(as_series=False) == expected
-
-
-def test_cells_need_no_references_and_names_may_have_prefixes(book):
-    path = book([["a", "b"], ["x", 1], ["y", 2]])
-    space = 'xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    header = "<x:row><x:c t='str'><x:v>a</x:v></x:c><x:c t='str'><x:v>b</x:v></x:c></x:row>"
-    cells = f"{header}<x:row><x:c/><x:c><x:v>5</x:v></x:c></x:row>"
-    altered(path, {SHEET: f"<x:worksheet {space}><x:sheetData>{cells}</x:sheetData></x:worksheet>"})
-    assert read_table(path).frame.to_dict(as_series=False) == {"a": [None], "b": [5]}
+    assert read.notes == ()
 
 
 def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(book):
-    read = read_table(book([["a", "b", "c"], [1.0, 1.5, "x"], ["NA", "#N/A", "?"], [3, 2, "#DIV/0!"]]))
-    assert read.frame.rows() == [(1, 1.5, "x"), (None, None, None), (3, 2.0, None)]
-    assert read.notes[:4] == (
-        "'NA' was read as missing (a 1)",
-        "'#N/A' was read as missing (b 1)",
-        "'?' was read as missing (c 1)",
-        "'#DIV/0!' was read as missing (c 1)",
-    )
-    assert read_table(book([["a", "b"], [1, "x"], [-9, "y"]]), Reading(missing=["x"])).frame["b"].to_list() == [
-        None,
-        "y",
-    ]
+    path = book([["a", "b", "c"], [1.0, 1.5, "x"], ["NA", "#N/A", "?"], [3, 2, "#DIV/0!"]])
+    assert read_table(path).frame.rows() == [(1, 1.5, "x"), (None, None, None), (3, 2.0, None)]
+    assert read_table(path).notes == ("'NA' was read as missing (a 1)", "'?' was read as missing (c 1)")
+    chosen = read_table(path, Reading(missing=["x"], columns=["d", "e", "f"], skip_lines=1)).frame
+    assert chosen["f"].to_list() == [None, "?", None]
+    with pytest.raises(InputError, match="3 columns and 2 names"):
+        read_table(path, Reading(columns=["a", "b"]))
 
 
 def test_texts_are_read_as_those_of_a_csv(book):
@@ -175,13 +134,6 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
         read_table(book([["a", "b"], [1, 2]]), Reading(skip_lines=99))
 
 
-def test_columns_can_be_named_if_there_is_no_header(book):
-    path = book([["x", 1], ["y", 2]])
-    assert read_table(path, Reading(columns=["a", "b"])).frame.rows() == [("x", 1), ("y", 2)]
-    with pytest.raises(InputError, match="2 columns and 3 names"):
-        read_table(path, Reading(columns=["a", "b", "c"]))
-
-
 def test_merged_cells_each_have_the_value_that_people_see(book):
     rows = [["dept", "name", "sex"], ["A", "Ann", "F"], [None, "Bob", "M"], ["B", "Cem", None], [None, "Dee", "F"]]
 
@@ -195,16 +147,12 @@ def test_merged_cells_each_have_the_value_that_people_see(book):
     assert "2 merged ranges" in read.notes[0]
 
 
-def test_a_total_below_the_table_gets_a_note(book):
-    assert "begins with 'Total'" in read_table(book([["a", "b"], ["x", 1], ["Total", 1]])).notes[-1]
-
-
 # ---------------------------------------------------------------- sheets
 
 
 def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book):
     cover, staff, more = [["About this workbook"], ["by HR"]], [["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]]
-    path = book(cover, staff, more)
+    path = altered(book(cover, staff, more), {"xl/vbaProject.bin": b"a program, which is not read"})
     read = read_table(path)
     assert read.frame.rows() == [("x", 1)]
     assert "has 3 sheets, and 'Sheet 2' was read; to read 'Sheet 1', 'Sheet 3', set sheet" in read.notes[0]
@@ -230,14 +178,6 @@ def test_an_empty_workbook_is_refused(book):
         read_table(book([]))
     with pytest.raises(InputError, match="no rows"):
         read_table(book([["a", "b"]]))
-
-
-def test_options_of_other_files_are_refused(book, put):
-    path = book([["a", "b"], ["x", 1]])
-    with pytest.raises(InputError, match=r"delimiter is for CSV files, and .* is xlsx"):
-        read_table(path, Reading(delimiter=";"))
-    with pytest.raises(InputError, match=r"sheet is for Excel workbooks, and .* is csv"):
-        read_table(put("a,b\n1,2\n"), Reading(sheet=1))
 
 
 # ---------------------------------------------------------------- hostile files
@@ -301,19 +241,6 @@ def test_cut_and_encrypted_workbooks_are_refused(book, put):
         read_table(put(b"\xd0\xcf\x11\xe0" + b"\0" * 600, "old.xls"))
 
 
-def test_macros_are_not_read_and_not_kept(book, tmp_path):
-    path = altered(book([["a", "b"], ["x", 1], ["y", 2]], name="book.xlsm"), {"xl/vbaProject.bin": b"program"})
-    read = read_table(path)
-    assert read.frame.rows() == [("x", 1), ("y", 2)]
-    notes = write_table(read.frame, tmp_path / "back.xlsx", form=read.form)
-    assert notes == (
-        "only the table was written; titles, number formats, formulas and other sheets of the input were not kept",
-    )
-    assert b"vbaProject" not in (tmp_path / "back.xlsx").read_bytes()
-    with pytest.raises(InputError, match=r"'\.xlsm' is not known; did you mean '\.xlsx'"):
-        write_table(read.frame, tmp_path / "back.xlsm")
-
-
 # ---------------------------------------------------------------- writing
 
 
@@ -334,12 +261,8 @@ def test_what_is_written_is_what_openpyxl_reads(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert read_table(path).frame.equals(table())
     assert read_table(path).notes == ()
-
-
-def test_the_same_table_is_the_same_file(tmp_path):
-    for name in ("a.xlsx", "b.xlsx"):
-        write_table(table(), tmp_path / name)
-    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+    write_table(table().lazy(), tmp_path / "again.xlsx")
+    assert (tmp_path / "again.xlsx").read_bytes() == path.read_bytes()  # whenever it is written
 
 
 def test_texts_of_any_kind_come_back(tmp_path):
@@ -395,12 +318,6 @@ def test_what_is_too_large_for_a_sheet_is_refused_and_leaves_nothing(frame, says
     with pytest.raises(LimitError, match=says):
         write_table(frame, tmp_path / "t.xlsx")
     assert listing(tmp_path) == {}
-
-
-def test_a_lazy_table_and_a_stream_can_be_written(tmp_path):
-    write_table(table().lazy(), tmp_path / "t.xlsx")
-    assert read_table(tmp_path / "t.xlsx").frame.equals(table())
-    assert zipfile.ZipFile(io.BytesIO((tmp_path / "t.xlsx").read_bytes())).testzip() is None
 
 
 def test_rows_below_the_table_can_be_left_out(book):

@@ -13,7 +13,8 @@ import pytest
 
 import fairmaxent
 from fairmaxent import report
-from fairmaxent.fit import group_plot, pipeline
+from fairmaxent.fit import groups as group_plot
+from fairmaxent.fit import pipeline
 from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 

@@ -25,7 +25,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from fairmaxent import Estimate, InfeasibleError, Relabel, debias, load, paper
 from fairmaxent.errors import StorageError
-from fairmaxent.fit.archive import read_archive
+from fairmaxent.fit.records import read_archive
 from fairmaxent.fit.storage import FORMAT, VERSION
 
 ROWS = 150
@@ -383,7 +383,7 @@ def test_a_file_that_lacks_a_member_is_refused(name, tmp_path):
 
 ARRAYS = [name.removesuffix(".npy") for name in members_of(small_file()) if name.endswith(".npy")]
 # The numbers behind a column (``values``, ``weight``) may turn into other sound values; the model's own may not.
-OWN_ARRAYS = [name for name in ARRAYS if ".values." not in name and not name.startswith("weight.")]
+OWN_ARRAYS = [name for name in ARRAYS if ".values." not in name and not name.startswith("weight_column.")]
 OUTSIDE = {"f": np.nan, "i": -1, "u": 255, "b": False}
 WRONG = {
     "shorter": lambda array: array[:-1],
@@ -404,15 +404,15 @@ def test_an_array_of_wrong_shape_kind_or_range_is_refused(name, wrong, tmp_path)
 
 
 ARRAYS_OF_ANOTHER_MODEL = {
-    "rows out of order": ("table/codes", lambda codes: codes[::-1]),
-    "a row twice": ("table/codes", lambda codes: np.concatenate([codes[:1], codes[:-1]])),
+    "rows out of order": ("table.codes", lambda codes: codes[::-1]),
+    "a row twice": ("table.codes", lambda codes: np.concatenate([codes[:1], codes[:-1]])),
     "a tree that is a cycle": ("base.parents", lambda parents: np.array([2, 1, 0, 0][: len(parents)])),
     "a parent that is no block": ("base.parents", lambda parents: parents + 9),
-    "levels with nothing to draw": ("domain.3.counts", np.zeros_like),
-    "levels that overlap": ("domain.3.level_starts", lambda starts: starts[::-1]),
-    "infinite multipliers": ("multipliers", lambda multipliers: np.full_like(multipliers, np.inf)),
-    "several weights": ("weight.numbers", lambda ones: np.append(ones, ones)),
-    "no weight": ("weight.numbers", lambda ones: ones[:0]),
+    "levels with nothing to draw": ("domain.attributes.3.counts", np.zeros_like),
+    "levels that overlap": ("domain.attributes.3.level_starts", lambda starts: starts[::-1]),
+    "infinite multipliers": ("solution.multipliers", lambda multipliers: np.full_like(multipliers, np.inf)),
+    "several weights": ("weight_column.numbers", lambda ones: np.append(ones, ones)),
+    "no weight": ("weight_column.numbers", lambda ones: ones[:0]),
 }
 
 
@@ -523,7 +523,7 @@ def test_a_file_takes_no_more_memory_than_it_declares(tmp_path):
 def test_an_array_may_not_declare_more_than_it_holds(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
-    assert refused(zipped(members_of(small_file()) | {"multipliers.npy": header.getvalue()}), tmp_path / "fit")
+    assert refused(zipped(members_of(small_file()) | {"solution.multipliers.npy": header.getvalue()}), tmp_path / "fit")
 
 
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
@@ -596,11 +596,13 @@ UNREAD = {
 @pytest.mark.parametrize("change", UNREAD.values(), ids=UNREAD)
 def test_what_nothing_reads_is_refused_in_a_header(change, tmp_path):
     (tmp_path / "fit").write_bytes(with_header(change))
-    with pytest.raises(StorageError, match=r"no part of a model|certificate states"):
+    with pytest.raises(StorageError, match=r"no part of a model|certificate states|fields of"):
         load(tmp_path / "fit")
 
 
-@pytest.mark.parametrize("name", ["people", "base.people", "domain.0.people", "positions.03", "weight.people"])
+@pytest.mark.parametrize(
+    "name", ["people", "base.people", "domain.attributes.0.people", "positions.03", "weight_column.people"]
+)
 def test_an_array_that_nothing_reads_is_refused(name, tmp_path):
     members = members_of(small_file())
     hidden = members.get("positions.3.npy", array_bytes(np.arange(5)))
@@ -649,7 +651,7 @@ class Intruder:
 def test_a_pickle_inside_is_never_run(tmp_path):
     trap = tmp_path / "trap"
     content = array_bytes(np.array([Intruder(str(trap))], dtype=object), allow_pickle=True)
-    for name in ("multipliers.npy", "unknown.npy"):
+    for name in ("solution.multipliers.npy", "unknown.npy"):
         assert refused(zipped(members_of(small_file()) | {name: content}), tmp_path / "fit")
     np.savez(tmp_path / "fit.npz", np.array([Intruder(str(trap))], dtype=object))
     (tmp_path / "fit.pickle").write_bytes(pickle.dumps(Intruder(str(trap))))
@@ -718,7 +720,7 @@ def test_a_weight_other_than_one_and_other_redrawn_columns_are_refused(tmp_path)
     frame = pandas_frame().assign(w=np.linspace(0.5, 2, len(pandas_frame())))
     debias(frame, "hired", "sex", weight="w", detail="bins", estimate=None).save(tmp_path / "fit")
     members = members_of((tmp_path / "fit").read_bytes())
-    assert refused(zipped(members | {"weight.numbers.npy": array_bytes(np.array([2.0]))}), tmp_path / "forged")
+    assert refused(zipped(members | {"weight_column.numbers.npy": array_bytes(np.array([2.0]))}), tmp_path / "forged")
     header = json.loads(members["header.json"])
     header["certificate"]["redrawn"]["columns"] = ["sex"]
     assert refused(zipped(members | {"header.json": json.dumps(header)}), tmp_path / "forged")

@@ -218,11 +218,6 @@ def test_metadata_routing_brings_features_and_weights(people):
     assert measured.tolist() == pytest.approx(expected)
 
 
-def test_only_what_a_scorer_can_use_is_requested():
-    with pytest.raises(InputError, match="cannot use 'groups'"):
-        fair_scorer("sex", favourable=1).set_score_request(groups=True)
-
-
 def test_a_scorer_can_be_copied_and_sent_to_other_processes():
     scorer = fair_scorer("sex", favourable=1, base=make_scorer(accuracy_score))
     for copied in (pickle.loads(pickle.dumps(scorer)), clone(scorer, safe=False)):

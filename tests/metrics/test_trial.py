@@ -119,7 +119,7 @@ def test_replicates_vary_with_the_people_of_the_table_and_of_one_fold():
 
 def test_people_are_drawn_as_numpy_draws_them():
     rng = np.random.default_rng(11)
-    once, twice = trial._poisson_once(), trial._poisson_twice(1 / 3)
+    once, twice = trial._multiplicities(None), trial._multiplicities(1 / 3)
     drawn = rng.poisson(1.0, 200_000)
     for table, numpys in ((once, drawn), (twice, rng.poisson(drawn / 3))):
         for times in range(5):

@@ -21,7 +21,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.evaluation.evaluation import Evaluation
+    from fairmaxent.evaluation.text import Evaluation
     from fairmaxent.files.reading import TableFile
 
 

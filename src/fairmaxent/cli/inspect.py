@@ -83,7 +83,7 @@ def inspect_command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.files.write import Staging
+    from fairmaxent.files.write import Staging, write_whole
     from fairmaxent.inspection.findings import inspection_text
 
     for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
@@ -100,10 +100,10 @@ def inspect_command(
             inspection = inspected(table.frame, roles, domain)
         if wanted.write_config is not None:
             config = _config(inspection, roles, reading, columns_as)
-            staging.path_for(wanted.write_config).write_bytes(config.encode())
+            write_whole(staging.path_for(wanted.write_config), config.encode())
         if wanted.write_domain is not None:
             draft = domain_draft(table.frame, roles, domain)
-            staging.path_for(wanted.write_domain).write_bytes(draft.encode())
+            write_whole(staging.path_for(wanted.write_domain), draft.encode())
     notes = table.notes_spelled(as_typed)
     if wanted.as_json:
         hints = [

@@ -143,7 +143,7 @@ def verify_command(model: str, wanted: VerifyOptions) -> None:
     \b
     fairmaxent verify model.fme
     """
-    from fairmaxent.fit.verification import verify
+    from fairmaxent.fit.storage import verify
 
     with bar(f"checking {model}"):
         verified = verify(model)

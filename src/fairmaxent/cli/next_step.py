@@ -183,7 +183,7 @@ def outputs(data: str, form: TableForm) -> list[str]:
     alike = ["--like-input"] if form.is_office else []
     suffix = _suffix(data)
     if alike and output_format(f"table{suffix}")[0] != form.format:
-        suffix = form.suffix
+        suffix = f".{form.format}"
     return ["-o", free_name(data, "fair", suffix), *alike, "--report", free_name(data, "report", ".html")]
 
 

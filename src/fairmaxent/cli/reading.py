@@ -66,8 +66,7 @@ class ReadingOptions(Reading):
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
-        parts = parts_of(path)
-        return self.without_dropped(TableFile(lazy, () if parts is None else parts.notes))
+        return self.without_dropped(TableFile(lazy))
 
     def without_dropped(self, table: TableFile) -> TableFile:
         """Leave out the columns to drop."""
@@ -116,7 +115,6 @@ class DomainOptions:
         text="file",
         metavar="FILE",
         label="Public values of every column",
-        only_if=lambda given: given.get("epsilon") is not None or bool(given.get("release")),
         help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
     )
 
@@ -214,7 +212,7 @@ def refuse_overwriting(read: Sequence[str | None], targets: Sequence[str]) -> No
     context = click.get_current_context(silent=True)
     beside = () if context is None else (context.meta.get(CONFIG), context.params.get("declared"))  # --config, --domain
     sources = [source for source in (*read, *beside) if source is not None]
-    inputs = {_identity(file, 0) for source in sources for file in _files_of(source, with_empty=True)} - {None}
+    inputs = {_identity(file, 0) for source in sources for file in _files_of(source)} - {None}
     for target in targets:
         if _identity(target, 1) in inputs:
             raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
@@ -240,10 +238,10 @@ def unchanged(source: str) -> Iterator[None]:
         raise StorageError(f"{source} was changed while it was read; run the command again")
 
 
-def _files_of(source: str, *, with_empty: bool = False) -> list[Any]:
+def _files_of(source: str) -> list[Any]:
     """The files behind a path."""
     parts = None if source == STANDARD else parts_of(source)
-    return [source] if parts is None else [*parts.files, *(parts.empty if with_empty else ())]
+    return [source] if parts is None else list(parts)
 
 
 def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:

@@ -40,11 +40,18 @@ from fairmaxent.fit.statements import (
     rate_text,
     rates_table,
 )
-from fairmaxent.fit.verification import contents
+from fairmaxent.fit.storage import contents
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
-from fairmaxent.report.delivered import Delivered, absences, data_table, delivered_rates, known_groups
-from fairmaxent.report.delivered_costs import DeliveredCosts, delivered_costs
+from fairmaxent.report.delivered import (
+    Delivered,
+    DeliveredCosts,
+    absences,
+    data_table,
+    delivered_costs,
+    delivered_rates,
+    known_groups,
+)
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named

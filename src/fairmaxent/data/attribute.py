@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.column_storage import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
 from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, shown
@@ -191,35 +189,6 @@ class Attribute:
         if self.is_value_coded:
             return codes
         return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
-
-    def to_storage(self) -> tuple[Record, Arrays]:
-        """Return a JSON-able record and arrays, from which `from_storage` restores the attribute."""
-        values, arrays = to_storage(self.values)
-        record = {
-            "name": self.name,
-            "kind": self.kind,
-            "labels": list(self.labels),
-            "features": self.features,
-            "missing": self.missing,
-            "values": values,
-        }
-        arrays = nest("values", arrays) | {"level_starts": self.level_starts, "counts": self.counts}
-        return record, arrays if self.edges is None else arrays | {"edges": self.edges}
-
-    @classmethod
-    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Attribute:
-        """Restore what `to_storage` wrote."""
-        return cls(
-            name=record["name"],
-            kind=record["kind"],
-            labels=tuple(record["labels"]),
-            features=record["features"],
-            values=from_storage(record["name"], record["values"], unnest("values", arrays), len(arrays["counts"])),
-            level_starts=arrays["level_starts"],
-            counts=arrays["counts"],
-            edges=arrays.get("edges"),
-            missing=record["missing"],
-        )
 
     def _missing_level(self) -> int:
         if self.missing is None:

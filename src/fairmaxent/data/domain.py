@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.column_storage import Arrays, Record, nest, unnest
 from fairmaxent.data.declaration import Declaration, drafted
 from fairmaxent.data.encoding import Encoded, encode_column, learn_column
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
@@ -200,24 +199,6 @@ class Domain:
                 positions = np.where(known[index] >= 0, known[index], positions)
             drawn[attribute.name] = (attribute.values, positions)
         return frames.gather(drawn)
-
-    def to_storage(self) -> tuple[Record, Arrays]:
-        """Return a JSON-able record and arrays, from which `from_storage` restores the domain."""
-        records: list[Record] = []
-        arrays: Arrays = {}
-        for j, attribute in enumerate(self.attributes):
-            record, attribute_arrays = attribute.to_storage()
-            records.append(record)
-            arrays |= nest(str(j), attribute_arrays)
-        return {"attributes": records, "notes": list(self.notes)}, arrays
-
-    @classmethod
-    def from_storage(cls, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Domain:
-        """Restore what `to_storage` wrote."""
-        attributes = tuple(
-            Attribute.from_storage(stored, unnest(str(j), arrays)) for j, stored in enumerate(record["attributes"])
-        )
-        return cls(attributes, tuple(record["notes"]))
 
     def _check_codes(self, codes: NDArray[np.integer]) -> None:
         if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":

@@ -12,26 +12,25 @@ say of people in general. The risk is what is left: the rate beyond that of the 
 with the errors of both rates carried on, and cut to [0, 1]. Without control rows, the rate itself is reported; the
 risk cannot be larger, as (a − c) / (1 − c) ≤ a.
 
-Linkability, inference and membership start from the new rows that are nearest to people, as anonymeter does it.
+Linkability, inference and membership start from the new rows that are nearest to people, as anonymeter does it: one
+search serves all three.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.errors import ColumnError, InputError
-from fairmaxent.evaluation.nearest import Nearest, Rows
-from fairmaxent.evaluation.pooled import Pooled, PooledColumn, TableName
+from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
 
@@ -47,10 +46,11 @@ RARE = 0.01  # of the people outside may be accused wrongly
 
 @dataclass(frozen=True)
 class SuccessRate:
-    """How often something happened, with the error of the estimate."""
+    """How often something happened: an estimate with its error, and the share that was observed."""
 
     value: float
     error: float
+    observed: float
 
     @classmethod
     def of(cls, successes: float, attempts: int, confidence: float) -> SuccessRate:
@@ -58,7 +58,8 @@ class SuccessRate:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         total = attempts + z**2
         spread = successes * (attempts - successes) / attempts
-        return cls((successes + z**2 / 2) / total, z / total * math.sqrt(max(spread, 0.0) + z**2 / 4))
+        error = z / total * math.sqrt(max(spread, 0.0) + z**2 / 4)
+        return cls((successes + z**2 / 2) / total, error, successes / attempts)
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,8 @@ class Risk:
         cls, successes: float, attempts: int, control: tuple[float, int] | None = None, *, confidence: float
     ) -> Risk:
         """Estimate a risk from successes and attempts, with those against control rows if there are any."""
-        attack = SuccessRate.of(successes, attempts, confidence)
         outside = None if control is None else SuccessRate.of(*control, confidence)
-        beyond = cls.beyond(attack, outside, attempts)
-        rate = None if control is None else control[0] / control[1]
-        return replace(beyond, rate=successes / attempts, control_rate=rate)
+        return cls.beyond(SuccessRate.of(successes, attempts, confidence), outside, attempts)
 
     @classmethod
     def of_hits(cls, hits: Sequence[Mask], confidence: float) -> Risk:
@@ -101,7 +99,7 @@ class Risk:
             value = (attack.value - control.value) / room
             error = math.hypot(attack.error / room, control.error * (1 - attack.value) / room**2)
         low, value, high = (min(max(number, 0.0), 1.0) for number in (value - error, value, value + error))
-        return cls(value, low, high, attempts, attack.value, None if control is None else control.value)
+        return cls(value, low, high, attempts, attack.observed, None if control is None else control.observed)
 
     def judged(self, limit: float = LIMIT) -> Judgement:
         """Whether the risk is above the limit, as far as that is known."""
@@ -110,9 +108,6 @@ class Risk:
         if self.control_rate is None:
             return "needs control"
         return "high" if self.low > limit else "uncertain"
-
-
-# ---------------------------------------------------------------- copies
 
 
 @dataclass(frozen=True)
@@ -144,20 +139,29 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
     numbers = pooled.row_numbers
     tables = {name: numbers[part] for name, part in pooled.parts.items()}
     times = {name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()}
-    new = tables["new"]
-    copies = int(np.count_nonzero(times["real"][new]))
-    by_chance = _by_chance(tables, times)
+    real, new = tables["real"], tables["new"]
+    copies, by_chance = int(np.count_nonzero(times["real"][new])), _by_chance(tables, times)
+    overlap = None
+    if "control" in tables:  # by chance, as many of them would equal a real row as real rows equal another one
+        shared, doubles = np.count_nonzero(times["real"][tables["control"]]), np.count_nonzero(times["real"][real] > 1)
+        overlap = Risk.of(int(shared), len(tables["control"]), (int(doubles), len(real)), confidence=confidence)
+    lone = {}
+    for column in pooled.columns:
+        met = np.unique(column.codes[pooled.parts["new"]])
+        lone[column.name] = int(
+            np.count_nonzero(tally(column.codes[pooled.parts["real"]], None, column.size)[met] == 1)
+        )
     return CopiedRows(
         copies=copies,
         of_one_person=int(np.count_nonzero(times["real"][new] == 1)),
         by_chance=by_chance,
         risk=Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence),
-        control_overlap=_overlap(tables, times, confidence) if "control" in tables else None,
-        lone_values={name: count for name, count in _lone_values(pooled).items() if count},
+        control_overlap=overlap,
+        lone_values={name: count for name, count in lone.items() if count},
     )
 
 
-def _by_chance(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals]) -> float:
+def _by_chance(tables: Mapping[TableName, Rows], times: Mapping[TableName, Reals]) -> float:
     real, new = tables["real"], tables["new"]
     if "control" in tables:
         met = times["control"][new]
@@ -172,62 +176,30 @@ def _by_chance(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[Tabl
     return float(min(shares))
 
 
-def _overlap(tables: Mapping[TableName, NDArray[np.intp]], times: Mapping[TableName, Reals], confidence: float) -> Risk:
-    """By chance, as many control rows would equal a real row as real rows equal another one."""
-    real, control = tables["real"], tables["control"]
-    shared, doubles = (int(np.count_nonzero(equal)) for equal in (times["real"][control], times["real"][real] > 1))
-    return Risk.of(shared, len(control), (doubles, len(real)), confidence=confidence)
+# ---------------------------------------------------------------- attacks that start from the nearest new rows
 
 
-def _lone_values(pooled: Pooled) -> dict[str, int]:
-    """How many values in the new rows only one real row has, by column."""
-    real, new = pooled.parts["real"], pooled.parts["new"]
-    return {
-        column.name: int(
-            np.count_nonzero(tally(column.codes[real], None, column.size)[np.unique(column.codes[new])] == 1)
-        )
-        for column in pooled.columns
-    }
-
-
-# ---------------------------------------------------------------- links between two tables
-
-
-@dataclass(frozen=True, eq=False)
-class Attacked:
-    """People of one table, and the new rows nearest to them, which are positions among the candidates."""
-
-    people: Rows
-    candidates: Rows
-    near: Nearest
-
-
-def linkability(attacked: Sequence[Attacked], *, confidence: float) -> Risk:
+def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
     """Count the people who are linked with the help of the new rows: the same one is nearest to both parts.
 
     Somebody's columns are split into two parts, as if two tables about the same people held one part each.
     """
-    return Risk.of_hits([np.equal(*one.near.by_parts.T) for one in attacked], confidence)
+    return Risk.of_hits([np.equal(*near.by_parts.T) for near in attacked], confidence)
 
 
-def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...] | None:
-    """The two parts of the columns, by position: every other one by default; None if there is only one column."""
+def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
+    """The two parts of the columns, by position: every other one by default; nothing if there is only one column."""
     width = len(pooled.columns)
     if given is None:
-        return (tuple(range(0, width, 2)), tuple(range(1, width, 2))) if width > 1 else None
+        return (tuple(range(0, width, 2)), tuple(range(1, width, 2))) if width > 1 else ()
     if isinstance(given, str) or len(given) != 2:
         raise InputError(f"parts is {given!r}; pass two lists of columns")
-    first, second = (read_columns("parts", part) for part in given)
+    first, second = (pooled.positions(read_columns("parts", part)) for part in given)
     shared = sorted(set(first) & set(second))
     if shared or not first or not second:
-        problem = f"column {shared[0]!r} is in both parts" if shared else "a part has no columns"
+        problem = f"column {pooled.names[shared[0]]!r} is in both parts" if shared else "a part has no columns"
         raise InputError(f"{problem}; pass two lists of different columns as parts")
-    for name in (*first, *second):
-        pooled.column(name)
-    return (tuple(map(pooled.names.index, first)), tuple(map(pooled.names.index, second)))
-
-
-# ---------------------------------------------------------------- guesses of one column
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -251,22 +223,26 @@ class Inference:
         return "high" if one_is else self.average.judged(limit)
 
 
-def inference(pooled: Pooled, secrets: Sequence[int], attacked: Sequence[Attacked], *, confidence: float) -> Inference:
+def inference(pooled: Pooled, secrets: Sequence[int], attacked: Sequence[Nearest], *, confidence: float) -> Inference:
     """Guess each secret of somebody from the new row that is nearest in all other columns.
 
     A number counts as guessed if it is within 5 % of the guess, anything else if it is the same.
     """
-    right = [
-        [_is_right(pooled.columns[index], one.people, one.candidates[one.near.by_others[:, at]]) for one in attacked]
-        for at, index in enumerate(secrets)
-    ]
-    names = [pooled.columns[index].name for index in secrets]
-    together = 1 - (1 - confidence) / len(names)
-    rates = [_average(np.column_stack(hits), confidence) for hits in zip(*right, strict=True)]
+    right: dict[str, list[Mask]] = {}
+    for at, column in enumerate(pooled.columns[index] for index in secrets):
+        for near in attacked:
+            guessed = near.by_others[:, at]
+            hits = column.codes[near.people] == column.codes[guessed]
+            if column.numbers is not None:  # no comparison with NaN is true
+                truth, guess = column.numbers[near.people], column.numbers[guessed]
+                hits = hits | (np.abs(truth - guess) <= TOLERANCE * np.abs(guess))
+            right.setdefault(column.name, []).append(hits)
+    together = 1 - (1 - confidence) / len(right)
+    rates = [_average(np.column_stack(hits), confidence) for hits in zip(*right.values(), strict=True)]
     return Inference(
         average=Risk.beyond(rates[0], rates[1] if len(rates) > 1 else None, len(attacked[0].people)),
-        by_column={name: Risk.of_hits(hits, confidence) for name, hits in zip(names, right, strict=True)},
-        surely={name: Risk.of_hits(hits, together).low for name, hits in zip(names, right, strict=True)},
+        by_column={name: Risk.of_hits(hits, confidence) for name, hits in right.items()},
+        surely={name: Risk.of_hits(hits, together).low for name, hits in right.items()},
     )
 
 
@@ -275,19 +251,11 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
     from scipy.special import stdtrit  # slow to import
 
     by_person, people = right.mean(axis=1), len(right)
-    least = SuccessRate.of(0, people, confidence).error  # a few people may be the same by chance
-    if people == 1:
-        return SuccessRate(float(by_person.mean()), 1.0)
-    error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(by_person.var(ddof=1) / people)
-    return SuccessRate(float(by_person.mean()), max(float(error), least))
-
-
-def _is_right(column: PooledColumn, people: Rows, guessed: Rows) -> Mask:
-    same = column.codes[people] == column.codes[guessed]
-    if column.numbers is None:
-        return np.asarray(same)
-    truth, guess = column.numbers[people], column.numbers[guessed]
-    return np.asarray(same | (np.abs(truth - guess) <= TOLERANCE * np.abs(guess)))  # no comparison with NaN is true
+    mean, error = float(by_person.mean()), 1.0
+    if people > 1:
+        error = stdtrit(people - 1, (1 + confidence) / 2) * math.sqrt(by_person.var(ddof=1) / people)
+        error = max(float(error), SuccessRate.of(0, people, confidence).error)  # a few may be the same by chance
+    return SuccessRate(mean, error, mean)
 
 
 def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int, ...]:
@@ -299,12 +267,7 @@ def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int
     names = read_columns("secrets", given)
     if not names:
         raise ColumnError("secrets is empty; name a column, or leave it out for every column")
-    for name in names:
-        pooled.column(name)
-    return tuple(pooled.names.index(name) for name in names)
-
-
-# ---------------------------------------------------------------- who was in the table
+    return pooled.positions(names)
 
 
 @dataclass(frozen=True)
@@ -336,26 +299,47 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
 
     People of the real table may be nearer to a new row than other people are, so that somebody can tell who was in it.
     """
-    # Of each person: how many of the other kind are nearer, which gives the area and DeLong's error of it.
-    nearer = [_share_below(*kinds) for kinds in ((real, control), (control, real))]
+    # Of each person: the share of the other kind that is nearer, ties in half; it gives the area and DeLong's error.
+    nearer = []
+    for distances, others in ((real, np.sort(control)), (control, np.sort(real))):
+        below, up_to = (others.searchsorted(distances, side=side) for side in ("left", "right"))
+        nearer.append((below + up_to) / (2 * len(others)))
     auc = float(nearer[1].mean())
     variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in nearer]
     # With few people, all of them may be on one side, which does not make the answer certain.
     least = SuccessRate.of(0, min(len(real), len(control)), 0.95).error / 2
     error = NormalDist().inv_cdf((1 + confidence) / 2) * max(math.sqrt(sum(variances)), least)
-    rarely_wrong = _rarely_wrong(real, control)
+    # The share of the real table within the distance that one in a hundred others has; ties count in part.
+    reached = np.unique(np.concatenate([real, control]))
+    inside, outside = (np.sort(part).searchsorted(reached, side="right") / len(part) for part in (real, control))
+    rarely_wrong = float(np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside)))
     return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), rarely_wrong, len(real) + len(control))
 
 
-def _share_below(values: Reals, others: Reals) -> Reals:
-    """The share of the others that are below each value; ties count half."""
-    ascending = np.sort(others)
-    below, up_to = (ascending.searchsorted(values, side=side) for side in ("left", "right"))
-    return np.asarray((below + up_to) / (2 * len(others)))
+# ---------------------------------------------------------------- the closest record
 
 
-def _rarely_wrong(real: Reals, control: Reals) -> float:
-    """The share of the real table within the distance that one in a hundred others has; ties count in part."""
-    distances = np.unique(np.concatenate([real, control]))
-    inside, outside = (np.sort(ones).searchsorted(distances, side="right") / len(ones) for ones in (real, control))
-    return float(np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside)))
+WHY_NOT = (
+    "Do not rely on this distance: it is an average over the table, so rows can be far from most people and still copy "
+    "some of them. It misses leaks that the attacks above find (Yao et al., 2025)."
+)
+
+
+@dataclass(frozen=True)
+class ClosestRecord:
+    """Median distance of new rows, and of other people, to the closest real row; each column counts at most 1."""
+
+    new: float
+    others: float | None
+    """Of control rows; None: there are none."""
+    why_not: str = WHY_NOT
+
+
+def closest_record(pooled: Pooled, rows: int, *, rng: np.random.Generator) -> ClosestRecord:
+    """Measure the distances of so many rows of either kind."""
+    real = pooled.shuffled("real", rng)
+    tables: list[TableName] = ["new", "control"] if "control" in pooled.parts else ["new"]
+    new, *others = (
+        float(np.median(nearest(pooled, pooled.shuffled(name, rng, rows), real).distance)) for name in tables
+    )
+    return ClosestRecord(new, others[0] if others else None)

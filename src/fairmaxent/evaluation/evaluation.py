@@ -1,17 +1,15 @@
-"""The evaluation of new rows: everything that was measured, and the verdict."""
+"""The evaluation of new rows before they are shared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation.attacks import (
-    Attacked,
+    closest_record,
     copied_rows,
     inference,
     linkability,
@@ -20,62 +18,12 @@ from fairmaxent.evaluation.attacks import (
     read_secrets,
 )
 from fairmaxent.evaluation.fidelity import fidelity
-from fairmaxent.evaluation.nearest import Done, closest_record, nearest, shuffled
-from fairmaxent.evaluation.pooled import Pooled, TableName, pool
+from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
 from fairmaxent.evaluation.singling_out import singling_out
-from fairmaxent.evaluation.text import Measurements, Risks, evaluation_text, verdict
+from fairmaxent.evaluation.text import Evaluation, Risks
 from fairmaxent.evaluation.utility import utility
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress, silent
-
-
-@dataclass(frozen=True, repr=False)
-class Evaluation(Measurements):
-    """How faithful new rows are to the real table, what a model learns from them, and what they give away."""
-
-    @property
-    def verdict(self) -> str:
-        """Whether the rows may be shared, in a few sentences."""
-        return " ".join(verdict(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON; a number that is not finite is None."""
-        judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
-        return judged | {name: value for name, value in plain_json(self).items() if name != "library"}
-
-    def to_frame(self) -> Any:
-        """One row for each number, with its interval if it has one, as a frame of the real table's library."""
-        names = ("about", "measure", "value", "low", "high")
-        rows = list(_measures(self))
-        return frames.new_frame({name: [row[at] for row in rows] for at, name in enumerate(names)}, self.library)
-
-    def __repr__(self) -> str:
-        return evaluation_text(self)
-
-
-Measure = tuple[str, str, float, float | None, float | None]
-
-
-def _measures(evaluation: Measurements) -> Iterator[Measure]:
-    fidelity, risks, utility = evaluation.fidelity, evaluation.risks, evaluation.utility
-    for distance in fidelity.total_variation:
-        yield "fidelity", f"{distance.columns}-way total variation", distance.value, None, None
-    if fidelity.quality.score is not None:
-        yield "fidelity", "quality", fidelity.quality.score, None, None
-    for name, model in () if utility is None else utility.models.items():
-        for measure, score in (("AUC", model.auc), ("accuracy", model.accuracy)):
-            if score is not None:
-                yield "utility", f"{measure}, trained on {name}", score.value, score.low, score.high
-    tried = risks.tried()
-    if risks.inference is not None:
-        tried["inference, average"] = tried.pop("inference")
-        tried |= {f"inference of {name}": risk for name, risk in risks.inference.by_column.items()}
-    for name, risk in tried.items():
-        yield "risk", name, risk.value, risk.low, risk.high
-    if risks.membership is not None:
-        yield "risk", "membership", *risks.membership.advantage
-
 
 ATTACKS = 2000
 _CLOSEST = 500  # rows whose closest record is looked for
@@ -133,31 +81,41 @@ def evaluate(
     >>> result.flagged
     ('copies', 'singling out', 'inference', 'membership')
     """
-    _check(outcome, protected, favourable, attacks, confidence, random_state)
+    check_confidence(confidence)
+    for name, value, least in (("attacks", attacks, 1), ("random_state", random_state, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(Option(name), f" is {value!r}; give a whole number, at least {least}")
+    for name, given in (("protected", protected), ("favourable", favourable)):
+        if outcome is None and given is not None:
+            raise ColumnError(Option(name), " was given without an outcome; name that with ", Option("outcome"))
     tables: dict[TableName, Any] = {"real": real, "new": new}
     pooled, left_out = pool(tables if control is None else tables | {"control": control})
+    guessed, halves = read_secrets(pooled, secrets), read_parts(pooled, parts)
     report = progress or silent
     # Each measure draws from its own stream, so that its result does not depend on the others.
     streams = dict(zip(_SHARES, np.random.default_rng(random_state).spawn(len(_SHARES)), strict=True))
 
-    def told(stage: str, until: float) -> Done:
+    def stream(stage: str) -> np.random.Generator:
         report(stage, _SHARES[stage])
-        return lambda share: report(stage, _SHARES[stage] + (until - _SHARES[stage]) * min(share, 1.0))
+        return streams[stage]
 
-    compared = fidelity(pooled, rng=streams["fidelity"], done=told("fidelity", 0.1))
-    learned = None
+    compared, learned = fidelity(pooled, rng=stream("fidelity")), None
     if outcome is not None:
-        learned = utility(
-            pooled,
-            outcome,
-            protected,
-            favourable=favourable,
-            confidence=confidence,
-            rng=streams["utility"],
-            done=told("utility", 0.4),
-        )
-    risks = _risks(pooled, streams, told, secrets=secrets, parts=parts, attacks=attacks, confidence=confidence)
-    report("attacks", 1.0)
+        how: Mapping[str, Any] = {"favourable": favourable, "confidence": confidence}
+        learned = utility(pooled, outcome, protected, **how, rng=stream("utility"))
+    copies = copied_rows(pooled, confidence=confidence)
+    singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
+    closest = closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
+    attacked = _attack(pooled, attacks, halves, guessed, stream("attacks"), report)
+    distances = [near.distance for near in attacked]
+    risks = Risks(
+        copies=copies,
+        singling_out=singled,
+        linkability=linkability(attacked, confidence=confidence) if halves else None,
+        inference=inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
+        membership=membership(*distances, confidence=confidence) if len(distances) > 1 else None,
+        closest_record=closest,
+    )
     return Evaluation(
         real_rows=pooled.rows("real"),
         new_rows=pooled.rows("new"),
@@ -172,52 +130,24 @@ def evaluate(
     )
 
 
-def _check(
-    outcome: object, protected: object, favourable: object, attacks: object, confidence: float, random_state: object
-) -> None:
-    check_confidence(confidence)
-    for name, value, least in (("attacks", attacks, 1), ("random_state", random_state, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(Option(name), f" is {value!r}; give a whole number, at least {least}")
-    for name, value in (("protected", protected), ("favourable", favourable)):
-        if outcome is None and value is not None:
-            raise ColumnError(Option(name), " was given without an outcome; name that with ", Option("outcome"))
-
-
-def _risks(
+def _attack(
     pooled: Pooled,
-    streams: Mapping[str, np.random.Generator],
-    told: Callable[[str, float], Done],
-    *,
-    secrets: str | Sequence[str] | None,
-    parts: Sequence[Sequence[str]] | None,
     attacks: int,
-    confidence: float,
-) -> Risks:
-    """Try every attack; one search for neighbours serves three of them."""
-    guessed, halves = read_secrets(pooled, secrets), read_parts(pooled, parts)
-    singled = singling_out(
-        pooled, attacks, confidence=confidence, rng=streams["singling out"], done=told("singling out", 0.6)
-    )
-    closest = closest_record(pooled, min(_CLOSEST, attacks), rng=streams["distances"], done=told("distances", 0.65))
-    rng, done = streams["attacks"], told("attacks", 1.0)
-    candidates = shuffled(pooled, "new", rng)
-    attacked = []
+    parts: Sequence[Sequence[int]],
+    secrets: Sequence[int],
+    rng: np.random.Generator,
+    report: Progress,
+) -> list[Nearest]:
+    """The new rows nearest to people of the real table and of the control: one search serves three attacks."""
+    candidates = pooled.shuffled("new", rng)
     targets: list[TableName] = ["real", "control"] if "control" in pooled.parts else ["real"]
-    for number, name in enumerate(targets):
-        people = shuffled(pooled, name, rng, attacks)
+    attacked = []
+    for number, table in enumerate(targets):
 
-        def part_done(share: float, before: int = number) -> None:
-            done((before + share) / len(targets))
+        def done(share: float, before: int = number) -> None:
+            report("attacks", _SHARES["attacks"] + (1 - _SHARES["attacks"]) * (before + share) / len(targets))
 
-        near = nearest(pooled, people, candidates, parts=halves or (), others=guessed, done=part_done)
-        attacked.append(Attacked(people, candidates, near))
-    distances = [one.near.distance for one in attacked]
-    return Risks(
-        copies=copied_rows(pooled, confidence=confidence),
-        singling_out=singled,
-        linkability=linkability(attacked, confidence=confidence) if halves else None,
-        inference=inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
-        membership=membership(*distances, confidence=confidence) if len(distances) > 1 else None,
-        closest_record=closest,
-    )
+        people = pooled.shuffled(table, rng, attacks)
+        attacked.append(nearest(pooled, people, candidates, parts=parts, others=secrets, done=done))
+    report("attacks", 1.0)
+    return attacked

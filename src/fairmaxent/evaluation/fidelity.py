@@ -1,16 +1,13 @@
 """Fidelity: how much the shares of levels, and of their combinations, differ between new and real rows.
 
-The total variation of two tables p and q is ½ Σ |p − q|: the share of rows that would have to change. It is averaged
-over all columns, pairs of columns and triples of columns, as levels: numbers in the bins that `debias` would use.
+The total variation of two tables p and q is ½ Σ |p − q|, averaged over all columns, pairs and triples of columns, as
+levels: numbers in the bins that `debias` would use. Beside it stands that of rows drawn at random from the real table.
 
-Even rows drawn at random from the real table differ from it. How much they do is reported beside each distance.
-
-Quality is as SDMetrics defines it (version 0.32): one score between 0 and 1, known to many users. Column shapes: 1
-minus the Kolmogorov–Smirnov statistic for numbers and dates, 1 minus the total variation for other columns, missing
-values aside; the mean over the columns. Pair trends: 1 − |r − r'| / 2 for the correlations r, r' of two columns of
-numbers, otherwise 1 minus the total variation of the table of both columns, in which numbers are in ten bins between
-the least and the greatest of their own table; the mean over pairs that belong together in the real table, which is to
-say |r| > 0.5 or Cramér's V > 0.3. The score is the mean of both.
+Quality is as SDMetrics defines it (version 0.32). Column shapes: 1 minus the Kolmogorov–Smirnov statistic for numbers
+and dates, 1 minus the total variation for other columns, missing values aside; the mean over the columns. Pair trends:
+1 − |r − r'| / 2 for the correlations r, r' of two columns of numbers, otherwise 1 minus the total variation of the
+table of both columns, in which numbers are in ten bins between the least and the greatest of their own table; the mean
+over pairs with |r| > 0.5 or Cramér's V > 0.3 in the real table. The score is the mean of both.
 """
 
 from __future__ import annotations
@@ -23,8 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.evaluation.nearest import Done
+from fairmaxent.data.arrays import Reals
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, cell_numbers, column_sets
 
 MOST_SETS = 1000  # triples of columns; of more, so many are drawn at random
@@ -58,7 +54,7 @@ class Fidelity:
         return tuple(sorted(self.by_column.items(), key=lambda item: -item[1])[:_NAMED])
 
 
-def fidelity(pooled: Pooled, *, rng: np.random.Generator, done: Done = lambda share: None) -> Fidelity:
+def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     """Compare the new rows with the real table."""
     domain, encoded = pooled.learned
     codes = encoded.codes.astype(np.int64)
@@ -66,9 +62,13 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator, done: Done = lambda sh
     times = rng.multinomial(len(new), np.full(len(real), 1 / len(real))).astype(np.float64)
     distances = {}
     for size in range(1, min(3, len(domain.sizes)) + 1):
-        sets = column_sets(len(domain.sizes), size, MOST_SETS if size == 3 else math.inf, rng)
-        distances[size] = np.array([_apart(real, new, times, columns, domain.sizes) for columns in sets])
-        done(size / 4)
+        apart = []
+        for columns in column_sets(len(domain.sizes), size, MOST_SETS if size == 3 else math.inf, rng):
+            rows = np.concatenate([real[:, columns], new[:, columns]])
+            cells, span = cell_numbers(rows, [domain.sizes[index] for index in columns])
+            shares, drawn = (_shares(cells[: len(real)], span, weights) for weights in (None, times))
+            apart.append((_variation(shares, _shares(cells[len(real) :], span)), _variation(shares, drawn)))
+        distances[size] = np.array(apart)
     return Fidelity(
         total_variation=tuple(
             TotalVariation(size, float(apart[:, 0].mean()), float(apart[:, 1].mean()), len(apart))
@@ -77,15 +77,6 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator, done: Done = lambda sh
         by_column=dict(zip(pooled.names, distances[1][:, 0].tolist(), strict=True)),
         quality=quality(pooled),
     )
-
-
-def _apart(real: Codes, new: Codes, times: Reals, columns: list[int], sizes: tuple[int, ...]) -> tuple[float, float]:
-    """Total variation of the new rows, and of real rows taken so many times, from the real table."""
-    rows = np.concatenate([real[:, columns], new[:, columns]])
-    cells, span = cell_numbers(rows, [sizes[index] for index in columns])
-    first, second = cells[: len(real)], cells[len(real) :]
-    shares = _shares(first, span)
-    return _variation(shares, _shares(second, span)), _variation(shares, _shares(first, span, times))
 
 
 def _shares(cells: NDArray[np.int64], span: int, times: Reals | None = None) -> Reals:
@@ -154,8 +145,8 @@ def quality(pooled: Pooled) -> Quality:
 
 
 def _mean(scores: Iterable[float | None]) -> float | None:
-    known = [score for score in scores if score is not None]
-    return float(np.mean(known)) if known else None
+    present = [score for score in scores if score is not None]
+    return float(np.mean(present)) if present else None
 
 
 def _shape(real: _Side, new: _Side) -> float | None:
@@ -184,9 +175,14 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
         _shares(one.binned * width + other.binned, height * width).reshape(height, width)
         for one, other in ((real, other_real), (new, other_new))
     )
-    if _association(table) <= ASSOCIATED:
+    apart = 1 - _variation(table, another)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    least = min(table.shape) - 1
+    # Cramér's V: the root of Σ (p − q)² / q over the smaller side less one, q being the product of the margins.
+    if least < 1 or math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least) <= ASSOCIATED:
         return None
-    return 1 - _variation(table, another)
+    return apart
 
 
 def _correlation(first: Reals | None, second: Reals | None) -> float | None:
@@ -197,13 +193,3 @@ def _correlation(first: Reals | None, second: Reals | None) -> float | None:
     one, other = (values[both] - values[both].mean() if both.any() else values[:0] for values in (first, second))
     spread = math.sqrt(float(one @ one) * float(other @ other))
     return float(one @ other) / spread if spread > 0 else None
-
-
-def _association(table: Reals) -> float:
-    """Cramér's V: the root of Σ (p − q)² / q over the smaller side less one, q being the product of the margins."""
-    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    least = min(table.shape) - 1
-    if least < 1:
-        return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
-    return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / least)

@@ -1,15 +1,16 @@
 """The real table, the new rows and the control rows side by side, with their values numbered in the same way.
 
-Every attack and every comparison reads these numbers. Equal values have equal numbers in all tables, missing values
-have 0, and the numbers of a column of numbers or dates are in the order of its values.
+Equal values have equal numbers in all tables, missing values have 0, and numbers of numbers and dates are in their
+order. The distance of two rows is Gower's: the sum over the columns of |a − b| / range for numbers and dates, and of 0
+or 1 for everything else. A missing value is at distance 0 from another one and 1 from any value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -40,6 +41,11 @@ _KINDS: dict[Kind, str] = {
 }
 _COUNTABLE = 1 << 20  # combinations of values that are counted one by one
 _EXACT = 2.0**53  # whole numbers beyond are not told apart as floats
+_WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order
+_KEPT = 1 << 27  # bytes of distances that are kept for the next person with the same value
+
+Distances = NDArray[np.int32]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +85,16 @@ class Pooled:
         part = self.parts.get(table, slice(0, 0))
         return int(part.stop - part.start)
 
-    def column(self, name: str) -> PooledColumn:
-        """Look a column up."""
-        if name not in self.names:
-            raise ColumnError(f"the tables have no common column {name!r}; {did_you_mean(name, self.names)}")
-        return self.columns[self.names.index(name)]
+    def positions(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Look columns up."""
+        for name in names:
+            if name not in self.names:
+                raise ColumnError(f"the tables have no common column {name!r}; {did_you_mean(name, self.names)}")
+        return tuple(map(self.names.index, names))
+
+    def shuffled(self, table: TableName, rng: np.random.Generator, most: int | None = None) -> Rows:
+        """Rows of a table in random order, at most so many."""
+        return np.asarray(self.parts[table].start + rng.permutation(self.rows(table))[:most])
 
     @cached_property
     def codes(self) -> Codes:
@@ -165,7 +176,12 @@ def _common_columns(names: Mapping[TableName, Sequence[str]]) -> tuple[list[str]
 
 def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     name = columns["real"].name
-    kinds = dict(_kinds(columns))
+    distinct = {table: (series, factorize(series)[1]) for table, series in columns.items()}
+    kinds = {
+        table: _KINDS[ColumnOptions([name]).kind_of(series, values)]
+        for table, (series, values) in distinct.items()
+        if len(values)
+    }
     if len(set(kinds.values())) > 1:
         (one, kind), *others = kinds.items()
         other, another = next(pair for pair in others if pair[1] != kind)
@@ -177,16 +193,10 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     if set(kinds.values()) <= {"numbers", "dates"} and kinds:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
         if np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0) < _EXACT:
-            return PooledColumn(name, _ranks(numbers), (), numbers)
+            present, codes = ~np.isnan(numbers), np.zeros(len(numbers), dtype=np.intp)
+            codes[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
+            return PooledColumn(name, codes, (), numbers)
     return _categories(name, list(columns.values()))
-
-
-def _kinds(columns: Mapping[TableName, frames.Column]) -> Iterator[tuple[TableName, str]]:
-    """What the column holds in each table that has a value in it."""
-    for table, series in columns.items():
-        _, values = factorize(series)
-        if len(values):
-            yield table, _KINDS[ColumnOptions([series.name]).kind_of(series, values)]
 
 
 def _numbers(series: frames.Column) -> Reals:
@@ -197,33 +207,18 @@ def _numbers(series: frames.Column) -> Reals:
     return np.append(numbers, np.nan)[codes]
 
 
-def _ranks(numbers: Reals) -> NDArray[np.intp]:
-    """Number values in their order, from 1; 0 for missing."""
-    present = ~np.isnan(numbers)
-    codes = np.zeros(len(numbers), dtype=np.intp)
-    codes[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
-    return codes
-
-
 def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
     """Number values as they come, from 1; 0 for missing."""
-    known: dict[Hashable, int] = {}
-    texts: list[str] = []
+    texts: dict[Hashable, str] = {}
     codes = []
     for series in columns:
         positions, values = factorize(series)
-        numbers = []
-        for value in values.to_list():
-            key = value_key(value)
-            if key not in known:
-                known[key] = len(known) + 1
-                texts.append(value_text(value))
-            numbers.append(known[key])
-        codes.append(np.array([*numbers, 0], dtype=np.intp)[positions])
-    return PooledColumn(name, np.concatenate(codes), unique_labels(texts), None)
-
-
-# ---------------------------------------------------------------- sets of columns
+        keys = [value_key(value) for value in values.to_list()]
+        for key, value in zip(keys, values.to_list(), strict=True):
+            texts.setdefault(key, value_text(value))
+        numbers = {key: number for number, key in enumerate(texts, start=1)}
+        codes.append(np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)[positions])
+    return PooledColumn(name, np.concatenate(codes), unique_labels(list(texts.values())), None)
 
 
 def column_sets(width: int, size: int, most: float, rng: np.random.Generator) -> list[list[int]]:
@@ -242,3 +237,88 @@ def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.intp], 
         cells = np.unique(cells, return_inverse=True)[1]
         span = int(cells.max()) + 1
     return cells, span
+
+
+# ---------------------------------------------------------------- the nearest rows
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """For each of some people, the nearest rows among the candidates, and how far the nearest is."""
+
+    people: Rows
+    distance: Reals  # (people,): by all columns, each of which counts at most 1
+    by_parts: Rows  # (people, parts): the nearest by the columns of each part
+    by_others: Rows  # (people, columns): the nearest by all columns but this one
+
+
+def nearest(
+    pooled: Pooled,
+    people: Rows,
+    candidates: Rows,
+    *,
+    parts: Sequence[Sequence[int]] = (),
+    others: Sequence[int] = (),
+    done: Callable[[float], None] = lambda share: None,
+) -> Nearest:
+    """Find the nearest candidates of each person; the first of several that are equally near.
+
+    ``people`` and ``candidates`` are rows of all tables; ``parts`` are sets of columns, ``others`` the columns that are
+    left out one at a time: the distance by all columns but one is the whole distance less that column's.
+    """
+    unit = _WHOLE // len(pooled.columns)
+    columns = _distances(pooled, candidates, unit)
+    distance = np.empty(len(people), np.int32)
+    by_parts, by_others = (np.empty((len(people), len(of)), np.intp) for of in (parts, others))
+    without = np.empty(len(candidates), np.int32)
+    for at, person in enumerate(people.tolist()):
+        apart = [column(person) for column in columns]
+        whole = _added(apart)
+        distance[at] = whole.min()
+        for number, part in enumerate(parts):
+            by_parts[at, number] = _added([apart[index] for index in part]).argmin()
+        for number, index in enumerate(others):
+            by_others[at, number] = np.subtract(whole, apart[index], out=without).argmin()
+        if at % 50 == 0:
+            done(at / len(people))
+    return Nearest(people, distance / unit, candidates[by_parts], candidates[by_others])
+
+
+def _distances(pooled: Pooled, candidates: Rows, unit: int) -> list[Callable[[int], Distances]]:
+    """Distances from a person by each column; those with the fewest values are kept as long as there is room."""
+    room, found = _KEPT, {}
+    for index in sorted(range(len(pooled.columns)), key=lambda index: pooled.columns[index].size):
+        room -= pooled.columns[index].size * len(candidates) * 4
+        found[index] = _distances_by(pooled.columns[index], candidates, unit, keeps=room >= 0)
+    return [found[index] for index in range(len(found))]
+
+
+def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: bool) -> Callable[[int], Distances]:
+    """Distances of all candidates from a person by one column; they depend on the person's value only."""
+    whole, missing = np.int32(unit), column.codes[candidates] == 0
+    values = column.codes
+    if column.numbers is not None:
+        present = column.numbers[column.codes > 0]
+        low, span = (present.min(), np.ptp(present)) if len(present) else (0.0, 0.0)
+        shares = np.where(column.codes > 0, (column.numbers - low) / (span or 1.0), 0.0)
+        values = np.round(shares * unit).astype(np.int32)
+    others = values[candidates]
+
+    def distances(code: int, value: int) -> Distances:
+        if column.numbers is None:
+            return np.where(others != code, whole, np.int32(0))
+        if code == 0:
+            return np.where(missing, np.int32(0), whole)
+        apart: Distances = np.abs(others - np.int32(value))
+        apart[missing] = whole
+        return apart
+
+    of_value = cache(distances) if keeps else distances
+    return lambda person: of_value(int(column.codes[person]), int(values[person]))
+
+
+def _added(distances: Sequence[Distances]) -> Distances:
+    total = distances[0].copy()
+    for apart in distances[1:]:
+        total += apart
+    return total

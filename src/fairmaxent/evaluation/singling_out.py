@@ -9,14 +9,13 @@ exactly one of the distinct real rows. The control says how many would succeed i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.evaluation.attacks import Risk, SuccessRate
-from fairmaxent.evaluation.nearest import Done
 from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 
 COLUMNS = 3  # of a guess
@@ -27,26 +26,22 @@ _PARTS = 10  # of the control rows, left out one at a time
 Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 
 
-def singling_out(
-    pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator, done: Done = lambda share: None
-) -> Risk | None:
+def singling_out(pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator) -> Risk | None:
     """Make guesses from the new rows and try them; None if no guess fits exactly one new row."""
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
     # Guesses about the same few people tell the same, so that there are no more guesses than people.
-    wanted = min(guesses, len(tables["new"].codes), len(tables["real"].codes))
-    made = _guesses(pooled, tables["new"], wanted, rng, done)
-    if not made:
+    people = len(tables["real"].codes)
+    tried = make_guesses(pooled, tables["new"], min(guesses, len(tables["new"].codes), people), rng)
+    if not tried:
         return None
-    successes = sum(tables["real"].count(guess) == 1 for guess in made)
-    attack = SuccessRate.of(successes, len(made), confidence)
-    outside = None
-    if "control" in tables:
-        outside = _outside(tables["control"], made, len(tables["real"].codes), confidence, rng)
-    return replace(Risk.beyond(attack, outside, len(made)), rate=successes / len(made))
+    successes = sum(len(tables["real"].rows(guess)) == 1 for guess in tried)
+    attack = SuccessRate.of(successes, len(tried), confidence)
+    outside = _outside(tables["control"], tried, people, confidence, rng) if "control" in tables else None
+    return Risk.beyond(attack, outside, len(tried))
 
 
 def _outside(
-    control: Ranges, made: list[Guess], people: int, confidence: float, rng: np.random.Generator
+    control: Ranges, tried: list[Guess], people: int, confidence: float, rng: np.random.Generator
 ) -> SuccessRate:
     """How often the guesses would fit exactly one of so many other people.
 
@@ -55,46 +50,40 @@ def _outside(
     """
     from scipy.special import stdtrit  # slow to import
 
-    fitting = [control.rows(guess) for guess in made]
+    fitting = [control.rows(guess) for guess in tried]
     counts, rows = np.array([len(matches) for matches in fitting]), len(control.codes)
-    expected = min(at_size(counts, rows, people), len(made))
-    rate = SuccessRate.of(expected, len(made), confidence)
-    parts = min(_PARTS, rows)
-    if people <= rows or parts < 2:
-        return rate
-    part_of_row = rng.permutation(rows) % parts
-    left_out = np.array([np.bincount(part_of_row[matches], minlength=parts) for matches in fitting])
-    sizes = rows - np.bincount(part_of_row, minlength=parts)
-    answers = np.array([at_size(counts - left_out[:, part], sizes[part], people) for part in range(parts)]) / len(made)
-    spread = math.sqrt((parts - 1) * answers.var())
-    return SuccessRate(rate.value, math.hypot(rate.error, float(stdtrit(parts - 1, (1 + confidence) / 2)) * spread))
+    rate = SuccessRate.of(min(at_size(counts, rows, people), len(tried)), len(tried), confidence)
+    error, parts = rate.error, min(_PARTS, rows)
+    if people > rows and parts > 1:
+        part_of_row = rng.permutation(rows) % parts
+        left_out = np.array([np.bincount(part_of_row[matches], minlength=parts) for matches in fitting])
+        sizes = rows - np.bincount(part_of_row, minlength=parts)
+        answers = [at_size(counts - left_out[:, part], sizes[part], people) for part in range(parts)]
+        spread = math.sqrt((parts - 1) * (np.array(answers) / len(tried)).var())
+        error = math.hypot(error, float(stdtrit(parts - 1, (1 + confidence) / 2)) * spread)
+    return SuccessRate(rate.value, error, rate.value)
 
 
-def _guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator, done: Done) -> list[Guess]:
+def make_guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator) -> list[Guess]:
     """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
     least, greatest = _bounds(pooled, new.codes)
     chosen = column_sets(len(pooled.columns), COLUMNS, max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
     # A guess also fits the rows that are the same in its columns, so that only rows without a double are of use.
-    lone = [_lone_rows(new.codes[:, columns], [pooled.columns[index].size for index in columns]) for columns in chosen]
+    lone = []
+    for columns in chosen:
+        cells, _ = cell_numbers(new.codes[:, columns], [pooled.columns[index].size for index in columns])
+        lone.append(np.flatnonzero(np.bincount(cells)[cells] == 1))
     ends = np.cumsum([len(rows) for rows in lone])
-    made: list[Guess] = []
-    for tries, number in enumerate(rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist()):
+    guesses: list[Guess] = []
+    for number in rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist():
         at = int(ends.searchsorted(number, side="right"))
         row, columns = lone[at][number - ends[at]], chosen[at]
         guess = tuple((index, int(least[row, index]), int(greatest[row, index])) for index in columns)
-        if new.count(guess) == 1:
-            made.append(guess)
-        if len(made) == wanted:
+        if len(new.rows(guess)) == 1:
+            guesses.append(guess)
+        if len(guesses) == wanted:
             break
-        if tries % 100 == 0:
-            done(max(len(made) / wanted, tries / (wanted * _TRIES)))
-    return made
-
-
-def _lone_rows(codes: Codes, sizes: list[int]) -> NDArray[np.intp]:
-    """The rows that no other row equals."""
-    cells, _ = cell_numbers(codes, sizes)
-    return np.flatnonzero(np.bincount(cells)[cells] == 1)
+    return guesses
 
 
 def _bounds(pooled: Pooled, codes: Codes) -> tuple[Codes, Codes]:
@@ -123,13 +112,13 @@ class Ranges:
         orders = [np.argsort(column, kind="stable") for column in codes.T]
         return cls(codes, orders, [column[order] for column, order in zip(codes.T, orders, strict=True)])
 
-    def count(self, guess: Guess) -> int:
-        """How many rows are in all ranges."""
-        return len(self.rows(guess))
-
     def rows(self, guess: Guess) -> NDArray[np.intp]:
         """The rows that are in all ranges."""
-        bounds = [self._bounds(*condition) for condition in guess]
+        bounds = []
+        for column, least, greatest in guess:
+            ascending = self.ascending[column]
+            begin, end = int(ascending.searchsorted(least)), int(ascending.searchsorted(greatest, side="right"))
+            bounds.append((end - begin, begin, column))
         size, start, first = min(bounds)  # only these rows need a closer look
         rows = self.orders[first][start : start + size]
         for column, least, greatest in guess:
@@ -137,12 +126,6 @@ class Ranges:
                 values = self.codes[rows, column]
                 rows = rows[(values >= least) & (values <= greatest)]
         return rows
-
-    def _bounds(self, column: int, least: int, greatest: int) -> tuple[int, int, int]:
-        """How many rows are in the range of one column, where they begin in its order, and the column."""
-        ascending = self.ascending[column]
-        start, stop = int(ascending.searchsorted(least)), int(ascending.searchsorted(greatest, side="right"))
-        return stop - start, start, column
 
 
 def at_size(counts: NDArray[np.intp], rows: int, wanted: int) -> float:
@@ -161,16 +144,13 @@ def at_size(counts: NDArray[np.intp], rows: int, wanted: int) -> float:
         return float((part * seen * (1 - part) ** (seen - 1)).sum())
     sizes = np.linspace(0.1, 1.0, 10)
     successes = np.array([(part * seen * (1 - part) ** (seen - 1)).sum() for part in sizes])
-    return float(min(_extrapolated(sizes * rows, successes, wanted), successes[-1] * wanted / rows))
-
-
-def _extrapolated(sizes: Reals, successes: Reals, wanted: int) -> float:
-    """Fit the model on a grid of W; N follows by least squares."""
-    width = np.geomspace(1e-3 / sizes[-1], 1.0, 400)[:, None]
-    shapes = _one_of(sizes[None, :], width)
+    # On a grid of W; N follows by least squares.
+    width = np.geomspace(1e-3 / rows, 1.0, 400)[:, None]
+    shapes = _one_of(sizes[None, :] * rows, width)
     scale = (shapes @ successes) / np.maximum((shapes**2).sum(axis=1), 1e-300)
     best = ((scale[:, None] * shapes - successes) ** 2).sum(axis=1).argmin()
-    return float(scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0])
+    expected = float(scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0])
+    return float(min(expected, successes[-1] * wanted / rows))
 
 
 def _one_of(people: Reals, width: Reals) -> Reals:

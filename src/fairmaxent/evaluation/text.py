@@ -1,24 +1,31 @@
-"""What an evaluation measured, and its words: may the new rows be shared?
-
-The verdict gives the answer first, in plain sentences. Then come risk, utility and fidelity, each with how sure it is;
-reports show the same tables.
-"""
+"""What an evaluation measured, and its words: the verdict first, then risk, utility and fidelity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from fairmaxent.data import frames
 from fairmaxent.data.text_table import cell_text
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
-from fairmaxent.evaluation.attacks import LIMIT, MOST_COPIES, CopiedRows, Inference, Judgement, Membership, Risk
+from fairmaxent.evaluation.attacks import (
+    LIMIT,
+    MOST_COPIES,
+    ClosestRecord,
+    CopiedRows,
+    Inference,
+    Judgement,
+    Membership,
+    Risk,
+)
 from fairmaxent.evaluation.fidelity import Fidelity
-from fairmaxent.evaluation.nearest import ClosestRecord
 from fairmaxent.evaluation.utility import Utility
 from fairmaxent.metrics.trial import Score
+from fairmaxent.plain_text import plain_json
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,9 @@ class Risks:
         return judged | {"membership": "needs control" if self.membership is None else self.membership.judged(LIMIT)}
 
 
-@dataclass(frozen=True)
-class Measurements:
-    """Everything that was measured of new rows."""
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """How faithful new rows are to the real table, what a model learns from them, and what they give away."""
 
     real_rows: int
     new_rows: int
@@ -70,6 +77,45 @@ class Measurements:
         """The risks that are surely too high: sharing the rows would give people away."""
         return tuple(name for name, judged in self.risks.judgements().items() if judged == "high")
 
+    @property
+    def verdict(self) -> str:
+        """Whether the rows may be shared, in a few sentences."""
+        return " ".join(verdict(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, for JSON; a number that is not finite is None."""
+        judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
+        return judged | {name: value for name, value in plain_json(self).items() if name != "library"}
+
+    def to_frame(self) -> Any:
+        """One row for each number, with its interval if it has one, as a frame of the real table's library."""
+        names = ("about", "measure", "value", "low", "high")
+        rows = list(_measures(self))
+        return frames.new_frame({name: [row[at] for row in rows] for at, name in enumerate(names)}, self.library)
+
+    def __repr__(self) -> str:
+        return evaluation_text(self)
+
+
+def _measures(evaluation: Evaluation) -> Iterator[tuple[str, str, float, float | None, float | None]]:
+    fidelity, risks, utility = evaluation.fidelity, evaluation.risks, evaluation.utility
+    for distance in fidelity.total_variation:
+        yield "fidelity", f"{distance.columns}-way total variation", distance.value, None, None
+    if fidelity.quality.score is not None:
+        yield "fidelity", "quality", fidelity.quality.score, None, None
+    for name, model in () if utility is None else utility.models.items():
+        for measure, score in (("AUC", model.auc), ("accuracy", model.accuracy)):
+            if score is not None:
+                yield "utility", f"{measure}, trained on {name}", score.value, score.low, score.high
+    tried = risks.tried()
+    if risks.inference is not None:
+        tried["inference, average"] = tried.pop("inference")
+        tried |= {f"inference of {name}": risk for name, risk in risks.inference.by_column.items()}
+    for name, risk in tried.items():
+        yield "risk", name, risk.value, risk.low, risk.high
+    if risks.membership is not None:
+        yield "risk", "membership", *risks.membership.advantage
+
 
 # Each attack: what it does, and when it succeeds.
 ATTACKS = {
@@ -87,10 +133,7 @@ ATTACKS = {
 }
 
 
-# ---------------------------------------------------------------- the verdict
-
-
-def verdict(measured: Measurements) -> Iterator[str]:
+def verdict(measured: Evaluation) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
     judged = measured.risks.judgements()
     unsure, open_ones = (
@@ -135,7 +178,7 @@ def _named(attacks: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _reason(attack: str, measured: Measurements) -> str:
+def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
     risks = measured.risks
     if attack == "copies":
@@ -167,11 +210,7 @@ def _against(risk: Risk) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share with as many digits as matter.
-
-    >>> _percent(0.617), _percent(0.0312), _percent(0.0)
-    ('62 %', '3.1 %', '0 %')
-    """
+    """A share with as many digits as matter."""
     percent = 100 * share
     return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.1f} %"
 
@@ -180,20 +219,20 @@ def _shown(name: str, most: int) -> str:
     return cut(cell_text(name), most)
 
 
-# ---------------------------------------------------------------- the text
-
 _WIDTH = 80
 _GROUPS = 12  # shown before the rest is counted
 _SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
 _STATES = {"high": "bad", "low": "good", "uncertain": "short"}
 
 
-def evaluation_text(measured: Measurements, notes: Sequence[str] = ()) -> str:
+def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     """Everything that was measured; ``notes`` say how the tables were read."""
+    sizes = [(measured.real_rows, "real row"), (measured.new_rows, "new row"), (measured.control_rows, "control row")]
+    tables = ", ".join(counted(number, noun) if number else f"no {noun}s" for number, noun in sizes)
     sections: list[Sequence[Block]] = [
-        [Paragraph(" ".join(verdict(measured)))],
-        [Paragraph(_sizes(measured))],
-        [risk_table(measured), Paragraph(_how_to_read_risk(measured))],
+        [Paragraph(measured.verdict)],
+        [Paragraph(f"{tables}; {counted(len(measured.columns), 'column')}")],
+        list(_risk_blocks(measured)),
         [Paragraph(_closest(measured.risks.closest_record))],
         *_utility_sections(measured),
         list(_fidelity_blocks(measured)),
@@ -202,13 +241,7 @@ def evaluation_text(measured: Measurements, notes: Sequence[str] = ()) -> str:
     return sections_text(sections, width=_WIDTH)
 
 
-def _sizes(measured: Measurements) -> str:
-    control = counted(measured.control_rows, "control row") if measured.control_rows else "no control rows"
-    tables = f"{counted(measured.real_rows, 'real row')}, {counted(measured.new_rows, 'new row')}, {control}"
-    return f"{tables}; {counted(len(measured.columns), 'column')}"
-
-
-def risk_table(measured: Measurements) -> Table:
+def risk_table(measured: Evaluation) -> Table:
     """Each attack: its risk, the interval, how often it succeeded, and what is to be said of it."""
     risks, judged = measured.risks, measured.risks.judgements()
     rows = [_risk_row(name, risk, judged[name]) for name, risk in risks.tried().items()]
@@ -217,8 +250,7 @@ def risk_table(measured: Measurements) -> Table:
         rows[-1] = "inference, average", *rows[-1][1:]
         rows.append(_risk_row(f"  most: {_shown(worst, 16)}", risks.inference.by_column[worst], ""))
     if risks.membership is not None:
-        advantage = Score(*risks.membership.advantage)
-        rows.append(("membership", *_cells(advantage), "", "", judged["membership"]))
+        rows.append(("membership", *_cells(Score(*risks.membership.advantage)), "", "", judged["membership"]))
     heads = ("risk" if measured.control_rows else "risk, at most", "", _sure(measured), "succeeds", "on others", "")
     return Table("Risks", heads, tuple(rows), state=5, states=tuple(_STATES.get(row[-1], "") for row in rows))
 
@@ -229,26 +261,23 @@ def _risk_row(name: str, risk: Risk, judgement: str) -> tuple[str, ...]:
 
 
 def _cells(score: Score | None) -> tuple[str, str]:
-    return ("–", "") if score is None else (f"{score.value:.3f}", _ends(score))
+    return ("–", "") if score is None else (f"{score.value:.3f}", f"{score.low:.3f} … {score.high:.3f}")
 
 
-def _ends(score: Score) -> str:
-    return f"{score.low:.3f} … {score.high:.3f}"
-
-
-def _sure(measured: Measurements) -> str:
+def _sure(measured: Evaluation) -> str:
     return f"{100 * measured.confidence:g} % interval"
 
 
-def _how_to_read_risk(measured: Measurements) -> str:
-    limits = f"{100 * LIMIT:g} % (copies: above {100 * MOST_COPIES:g} %)"
-    limit = f"A risk is called high if its whole interval is above {limits}."
-    if not measured.control_rows:
-        return f"This is how often each attack succeeds; without control rows, the risk is at most that. {limit}"
-    return (
+def _risk_blocks(measured: Evaluation) -> Iterator[Block]:
+    yield risk_table(measured)
+    meaning = (
         "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it always "
-        f"succeeds. {limit}"
+        "succeeds."
+        if measured.control_rows
+        else "This is how often each attack succeeds; without control rows, the risk is at most that."
     )
+    limits = f"{100 * LIMIT:g} % (copies: above {100 * MOST_COPIES:g} %)"
+    yield Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
 
 
 def _closest(record: ClosestRecord) -> str:
@@ -256,36 +285,30 @@ def _closest(record: ClosestRecord) -> str:
     return f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
 
 
-# ---------------------------------------------------------------- utility
-
-
-def utility_table(measured: Measurements, utility: Utility) -> Table:
+def utility_table(measured: Evaluation, utility: Utility) -> Table:
     """How well a model decides that was trained on the new rows, or on the real ones."""
     rows = [(name, *_cells(model.auc), *_cells(model.accuracy)) for name, model in utility.models.items()]
     heads = ("trained on", "AUC", _sure(measured), "accuracy", _sure(measured))
     return Table("A model trained on the new rows", heads, tuple(rows))
 
 
-def _utility_sections(measured: Measurements) -> Iterator[Sequence[Block]]:
+def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
     utility = measured.utility
-    if utility is not None:
-        yield [utility_table(measured, utility), Paragraph(_how_to_read_utility(utility))]
-        yield list(_group_blocks(measured, utility))
-
-
-def _how_to_read_utility(utility: Utility) -> str:
+    if utility is None:
+        return
     text = (
         f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {utility.people:,} {utility.judged_on} "
         "rows that it has not seen."
     )
     if utility.auc_lost is not None:
-        text += f" The new rows cost {utility.auc_lost.value:.3f} of AUC ({_ends(utility.auc_lost)})."
+        text += f" The new rows cost {utility.auc_lost.value:.3f} of AUC ({_cells(utility.auc_lost)[1]})."
     if utility.judged_on == "real":
         text += " The new rows were made from these people too, so if rows were copied, the first line is too good."
-    return text
+    yield [utility_table(measured, utility), Paragraph(text)]
+    yield list(_group_blocks(measured, utility))
 
 
-def _group_blocks(measured: Measurements, utility: Utility) -> Iterator[Block]:
+def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
     groups = utility.new.groups
     if not groups:
         return
@@ -293,26 +316,23 @@ def _group_blocks(measured: Measurements, utility: Utility) -> Iterator[Block]:
     rows = []
     for new, real in list(zip(groups, utility.real.groups, strict=True))[:_GROUPS]:
         name = cut(f"{cell_text(new.column)} = {cell_text(new.group)}", 30)
-        score, real_score = (group.accuracy if group.favourable is None else group.favourable for group in (new, real))
+        score, real_score = (group.favourable or group.accuracy for group in (new, real))
         rows.append((name, f"{new.people:,}", *_cells(score), _cells(real_score)[0]))
     yield Table("Groups", ("group", "people", title, _sure(measured), "real rows"), tuple(rows))
     if len(groups) > _GROUPS:
         yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
-    for name, rate in utility.real.rates.items():
+    for name in utility.real.rates:
+        new_rate, real_rate = (
+            "not defined" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})"
+            for score in (utility.new.rates[name], utility.real.rates[name])
+        )
         yield Paragraph(
-            f"Statistical rate of the decisions for {cell_text(name)!r}: {_rate(utility.new.rates[name])} trained on "
-            f"the new rows, {_rate(rate)} on the real ones."
+            f"Statistical rate of the decisions for {cell_text(name)!r}: {new_rate} trained on the new rows, "
+            f"{real_rate} on the real ones."
         )
 
 
-def _rate(score: Score | None) -> str:
-    return "not defined" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})"
-
-
-# ---------------------------------------------------------------- fidelity
-
-
-def fidelity_table(measured: Measurements) -> Table:
+def fidelity_table(measured: Evaluation) -> Table:
     """How much the new rows differ from the real ones."""
     rows = [
         (_SETS[apart.columns], f"{apart.sets:,}", f"{apart.value:.4f}", f"{apart.by_chance:.4f}")
@@ -321,7 +341,7 @@ def fidelity_table(measured: Measurements) -> Table:
     return Table("Differences from the real rows", ("differences in", "number", "mean", "by chance"), tuple(rows))
 
 
-def _fidelity_blocks(measured: Measurements) -> Iterator[Block]:
+def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield fidelity_table(measured)
     farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in measured.fidelity.farthest)
     yield Paragraph(
@@ -335,18 +355,16 @@ def _fidelity_blocks(measured: Measurements) -> Iterator[Block]:
         yield Paragraph(f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best).")
 
 
-def _notes(measured: Measurements) -> Iterator[str]:
+def _notes(measured: Evaluation) -> Iterator[str]:
     if measured.left_out:
-        yield (
-            f"not compared, because the new rows do not have them: {', '.join(map(repr, measured.left_out[:8]))}"
-            f"{' and more' if len(measured.left_out) > 8 else ''}"
-        )
-    risks = measured.risks
-    if risks.singling_out is None:
+        more = " and more" if len(measured.left_out) > 8 else ""
+        names = ", ".join(map(repr, measured.left_out[:8]))
+        yield f"not compared, because the new rows do not have them: {names}{more}"
+    if measured.risks.singling_out is None:
         yield "singling out was not tried: no description fits exactly one new row"
-    if risks.inference is None:
+    if measured.risks.inference is None:
         yield "linkability and inference were not tried: they need at least two columns"
-    lone = risks.copies.lone_values
+    lone = measured.risks.copies.lone_values
     if lone:
         names = ", ".join(f"{_shown(name, 24)!r} ({count:,})" for name, count in list(lone.items())[:5])
         yield f"some values in the new rows belong to only one person of the real table: {names}"

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Table
 from fairmaxent.errors import ColumnError, InputError, Option
-from fairmaxent.evaluation.nearest import Done, Rows, shuffled
-from fairmaxent.evaluation.pooled import Pooled
+from fairmaxent.evaluation.pooled import Pooled, Rows
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 from fairmaxent.metrics.intervals import share_interval
-from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Score, Scores, Trial, predict_outcomes, with_range
+from fairmaxent.metrics.trial import OVERALL, REPLICATES, Run, Score, Trial, predict_outcomes, with_range
 from fairmaxent.relabelling.labellers import Labeller, choose_labeller, name_of
 from fairmaxent.relabelling.people import People
 
@@ -82,14 +80,13 @@ def utility(
     favourable: object,
     confidence: float,
     rng: np.random.Generator,
-    done: Done = lambda share: None,
 ) -> Utility:
     """Train both models and judge them."""
-    school = _School.of(pooled, outcome, protected, favourable)
+    school = _School.of(pooled, outcome, protected, favourable, confidence)
     judged_on: Literal["control", "real"] = "control" if "control" in pooled.parts else "real"
     real = np.arange(pooled.rows("real"))
     if judged_on == "control":
-        judged = shuffled(pooled, "control", rng, MOST_JUDGED)
+        judged = pooled.shuffled("control", rng, MOST_JUDGED)
     else:
         judged = np.sort(rng.permutation(real)[: min(round(JUDGED * len(real)), MOST_JUDGED)])
         real = np.setdiff1d(real, judged)
@@ -101,38 +98,9 @@ def utility(
                 "leave out ",
                 Option("outcome"),
             )
-    trials = []
-    for step, rows in enumerate((new, real)):
-        trials.append(_Judged.of(school.trial(rows, judged)))
-        done((step + 1) / 2)
-    first, second = trials
-    lost = _estimated(
-        second.values["auc"][OVERALL] - first.values["auc"][OVERALL],
-        second.drawn["auc"][OVERALL] - first.drawn["auc"][OVERALL],
-        confidence,
-    )
-    return Utility(
-        outcome=outcome,
-        model=name_of(school.model),
-        judged_on=judged_on,
-        people=len(judged),
-        new=school.learning(first, confidence),
-        real=school.learning(second, confidence),
-        auc_lost=lost,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """A trial with its scores, also if other people had been judged: the same ones in every trial."""
-
-    trial: Trial
-    values: Scores
-    drawn: Scores
-
-    @classmethod
-    def of(cls, trial: Trial) -> _Judged:
-        return cls(trial, trial.scores(trial.sums()), trial.scores(trial.replicates(REPLICATES, elsewhere=False)))
+    (first, auc), (second, real_auc) = (school.learning(rows, judged) for rows in (new, real))
+    lost = _estimated(real_auc[0] - auc[0], real_auc[1] - auc[1], confidence)
+    return Utility(outcome, name_of(school.model), judged_on, len(judged), first, second, lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +112,17 @@ class _School:
     favourable: tuple[int, ...]
     named: bool  # somebody said which outcome is favourable
     model: Labeller
+    confidence: float
 
     @classmethod
-    def of(cls, pooled: Pooled, outcome: str, protected: str | Sequence[str] | None, favourable: object) -> _School:
+    def of(
+        cls, pooled: Pooled, outcome: str, protected: str | Sequence[str] | None, favourable: object, confidence: float
+    ) -> _School:
         domain, encoded = pooled.learned
         names = [] if protected is None else read_columns("protected", protected)
-        for name in (outcome, *names):
-            if not isinstance(name, str):
-                raise ColumnError(Option("outcome"), f" is a {type(name).__name__}; pass the name of a column")
-            pooled.column(name)
+        if not isinstance(outcome, str):
+            raise ColumnError(Option("outcome"), f" is a {type(outcome).__name__}; pass the name of a column")
+        pooled.positions([outcome, *names])
         roles = Roles.of(domain, outcome, names) if names else Roles(domain, domain.index(outcome), ())
         if roles.attributes[0].size < 2:
             raise InputError(
@@ -162,65 +132,55 @@ class _School:
             )
         table = Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels)
         people = People.of(roles, table, table.counts, positions=encoded.positions, design=None)
-        return cls(roles, people, roles.favourable_levels(favourable), favourable is not None, choose_labeller(roles))
+        levels = roles.favourable_levels(favourable)
+        return cls(roles, people, levels, favourable is not None, choose_labeller(roles), confidence)
 
-    def trial(self, rows: Rows, judged: Rows) -> Trial:
-        """Let the model learn from some rows and decide about others."""
+    def learning(self, rows: Rows, judged: Rows) -> tuple[Learning, tuple[Reals, Reals]]:
+        """Let the model learn from some rows and decide about others; also its AUC, on these and on other people."""
         members = np.zeros(len(self.people.row), dtype=np.int64)
         members[rows] = 1
         chances = self.model.learn(self.people.lesson(members))(self.people.inputs.take(judged))
-        return Trial(
+        # Of everybody together and of each protected column: the group that each combination of levels is in.
+        shape = self.roles.blocks.shape(0)[1:]
+        cells = np.arange(int(np.prod(shape, dtype=np.int64)))
+        columns = dict(zip(self.roles.names[1:], np.unravel_index(cells, shape) if shape else (), strict=True))
+        trial = Trial(
             truth=self.people.outcome[judged],
             group=self.people.group[judged],
             weights=np.ones(len(judged)),
             runs=[Run(np.zeros(len(judged), dtype=np.intp), chances)],
             favourable=self.favourable,
-            groupings={"": self._of_column[0]} | dict(self._columns()),
+            groupings={"": np.zeros_like(cells)} | columns,
         )
-
-    @cached_property
-    def _of_column(self) -> list[Codes]:
-        """Of everybody together and of each protected column: the group that each combination of levels is in."""
-        shape = self.roles.blocks.shape(0)[1:]
-        combinations = np.arange(int(np.prod(shape, dtype=np.int64)))
-        return [np.zeros_like(combinations), *(np.unravel_index(combinations, shape) if shape else ())]
-
-    def _columns(self) -> Iterator[tuple[str, Codes]]:
-        return zip(self.roles.names[1:], self._of_column[1:], strict=True)
-
-    def learning(self, judged: _Judged, confidence: float) -> Learning:
-        """The scores of a trial."""
+        # Also if other people had been judged: the same ones for both models.
+        values, drawn = (trial.scores(sums) for sums in (trial.sums(), trial.replicates(REPLICATES, elsewhere=False)))
 
         def estimated(quantity: str, name: str) -> Score | None:
-            return _estimated(judged.values[quantity][name], judged.drawn[quantity][name], confidence)
+            return _estimated(values[quantity][name], drawn[quantity][name], self.confidence)
 
-        return Learning(
+        learning = Learning(
             auc=estimated("auc", OVERALL),
             accuracy=estimated("accuracy", OVERALL),
-            rates={name: estimated("by_predictions", name) for name in self.roles.names[1:]},
-            groups=tuple(self._groups(judged.trial, confidence)),
+            rates={name: estimated("by_predictions", name) for name in columns},
+            groups=tuple(self._groups(trial, chances)),
         )
+        return learning, (values["auc"][OVERALL], drawn["auc"][OVERALL])
 
-    def _groups(self, trial: Trial, confidence: float) -> Iterator[GroupScores]:
-        decided = predict_outcomes(trial.runs[0].chances, self.favourable, trial.threshold)
+    def _groups(self, trial: Trial, chances: Reals) -> Iterator[GroupScores]:
+        decided = predict_outcomes(chances, self.favourable, trial.threshold)
         right, given = decided == trial.truth, np.isin(decided, self.favourable)
-        for attribute, (name, codes) in zip(self.roles.attributes[1:], self._columns(), strict=True):
+        for attribute in self.roles.attributes[1:]:
             for level, label in enumerate(attribute.labels):
-                members = codes[trial.group] == level
+                members = trial.groupings[attribute.name][trial.group] == level
                 if members.any():
-                    yield GroupScores(
-                        column=name,
-                        group=label,
-                        people=int(members.sum()),
-                        accuracy=_share(right[members], confidence),
-                        favourable=_share(given[members], confidence) if self.named else None,
-                    )
+                    accuracy, share = (self._share(happened[members]) for happened in (right, given))
+                    people = int(members.sum())
+                    yield GroupScores(attribute.name, label, people, accuracy, share if self.named else None)
 
-
-def _share(happened: NDArray[np.bool_], confidence: float) -> Score:
-    rates, sizes = np.array([happened.mean()]), np.array([float(len(happened))])
-    low, high = share_interval(EffectiveCounts.of_rates(rates, sizes), confidence)
-    return Score(float(rates[0]), float(low[0]), float(high[0]))
+    def _share(self, happened: NDArray[np.bool_]) -> Score:
+        rates, sizes = np.array([happened.mean()]), np.array([float(len(happened))])
+        low, high = share_interval(EffectiveCounts.of_rates(rates, sizes), self.confidence)
+        return Score(float(rates[0]), float(low[0]), float(high[0]))
 
 
 def _estimated(value: Reals, drawn: Reals, confidence: float) -> Score | None:

@@ -1,22 +1,26 @@
-"""Cells of text as values: each column gets the type that all its cells have, and notes say how it was read."""
+"""Cells of text as values: each column gets the type that all its cells have, and notes say how it was read.
+
+Beside plain numbers and dates, these are amounts (thousands separated, a currency, a per cent sign) and dates such as
+31/12/2025, as offices write them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import Option, cut
-from fairmaxent.files.amounts import LOOKED_AT, Amounts, first_cell, read_amounts
 from fairmaxent.files.reading import DateOrder, Decimal, Remark
 
-_Parser = Callable[[Any, Any], Any]
+_LOOKED_AT = 1000  # cells of a column, to see how they are written
 _BOTH = ".,"
 _MOSTLY = 0.5  # of the cells are numbers
 _FEW = 3  # other texts
+_DIGITS = r"^\D{0,5}\d[\d.,'’ \u00a0\u202f]*\D{0,5}$"  # a number or an amount, more or less
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,11 @@ class Conventions:
 
 @dataclass(eq=False)
 class Typed:
-    """Columns with their types, how they were read, and what to say about them."""
+    """Columns with their types, as what each was read, and what to say about them."""
 
     columns: dict[str, Any]
-    parsers: dict[str, _Parser | None]
-    amounts: dict[str, Amounts] = field(default_factory=dict)
-    dates: list[str] = field(default_factory=list)  # those that were first taken for text
+    kinds: dict[str, str]  # "" is text
+    marks: set[str] = field(default_factory=set)  # of amounts with decimals
     remarks: list[Remark] = field(default_factory=list)
 
     @property
@@ -49,32 +52,23 @@ class Typed:
         """The columns as a table."""
         return load_library("polars").DataFrame(list(self.columns.values()))
 
-    def names_of(self, *parsers: _Parser) -> list[str]:
-        """The columns that were read by one of these."""
-        return [name for name, parse in self.parsers.items() if parse in parsers]
-
-    @property
-    def texts(self) -> list[str]:
-        """The columns that are text so far."""
-        read = {*self.amounts, *self.dates}
-        return [name for name, parse in self.parsers.items() if parse is None and name not in read]
+    def names_of(self, *kinds: str) -> list[str]:
+        """The columns that were read as one of these."""
+        return [name for name, kind in self.kinds.items() if kind in kinds]
 
     @property
     def decimal(self) -> str | None:
         """The decimal mark of the file, if a number shows it."""
-        marks = {amounts.decimal for amounts in self.amounts.values() if amounts.has_decimals}
-        if "," in marks or self.names_of(*_COMMA_NUMBERS):
+        if "," in self.marks or self.names_of(*_COMMA_NUMBERS):
             return ","
-        return "." if marks or self.names_of(_number) else None
+        return "." if self.marks or self.names_of("number") else None
 
 
 def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) -> Typed:
     """Strip spaces, read markers as missing, and give each column the type that all its cells have."""
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
-    present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
-    markers = _marker_counts(stripped, [marker for marker in missing if marker])
-    everything = present
+    everything = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
     present = everything.drop([name for name in everything.columns if name in conventions.texts])
     typed = _inferred(present, conventions.marks)
     if conventions.marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
@@ -82,8 +76,15 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
         american = _is_american(present, typed)
         typed = _inferred(present, "." if american else ",.")
         conventions = replace(conventions, decimal="." if american else ",")
-    typed.remarks += missing_remarks(markers)
-    typed.remarks += _european_remarks(typed)
+    markers = [marker for marker in missing if marker]
+    marked = [column for column in stripped if column.is_in(markers).any()]
+    counts = {marker: {column.name: int((column == marker).sum()) for column in marked} for marker in markers}
+    typed.remarks += missing_remarks(counts)
+    if numbers := typed.names_of(*_COMMA_NUMBERS):
+        what = "a comma was read as the decimal mark, and a point as the thousands separator"
+        typed.remarks.append(f"{what} ({', '.join(numbers)})")
+    if dates := typed.names_of("european date"):
+        typed.remarks.append(f"dates were read as day.month.year ({', '.join(dates)})")
     _read_amounts(present, typed, conventions)
     _read_dates(present, typed, conventions)
     typed.remarks += _almost_numbers(present, typed)
@@ -91,239 +92,257 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
     return typed
 
 
-# ---------------------------------------------------------------- missing values
-
-
-def _marker_counts(stripped: Any, markers: Sequence[str]) -> dict[str, dict[str, int]]:
-    """How often each marker stands for a missing value, by column."""
-    marked = [column for column in stripped if column.is_in(list(markers)).any()]
-    counts = {marker: {column.name: int((column == marker).sum()) for column in marked} for marker in markers}
-    return {marker: {name: count for name, count in by_name.items() if count} for marker, by_name in counts.items()}
-
-
 def missing_remarks(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     """Say which markers were read as a missing value, in which columns, and how often."""
     for marker, by_name in counts.items():
-        if by_name:
-            columns = ", ".join(f"{name} {count:,}" for name, count in by_name.items())
+        if columns := ", ".join(f"{name} {count:,}" for name, count in by_name.items() if count):
             yield f"{marker!r} was read as missing ({columns})"
 
 
-# ---------------------------------------------------------------- kinds
+def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
+    """Say that a few other texts keep a column from being numbers, such as a hyphen that means missing."""
+    for name in typed.names_of(""):
+        column = present[name]
+        looks = column.head(_LOOKED_AT).drop_nulls().str.contains(_DIGITS)
+        if not len(looks) or looks.mean() < _MOSTLY:
+            continue
+        others = column.filter(~column.str.contains(_DIGITS)).unique(maintain_order=True)
+        rest = column.set(column.is_in(others.to_list()), None)
+        if not 1 <= len(others) <= _FEW or not (
+            _infer(rest, _BOTH)[0].dtype.is_numeric() or _amounts(rest, _BOTH) is not None
+        ):
+            continue
+        if not Domain.infer(present.select(name)).identifiers:  # which are left out, and may name a person
+            shown = ", ".join(repr(cut(text)) for text in others)
+            count = rest.null_count() - column.null_count()
+            cells = "1 cell" if count == 1 else f"{count:,} cells"
+            what = f"{name} was read as text because of {shown} in {cells}; if this means missing, set "
+            yield (what, Option("missing_text", others[0]))
+
+
+def _first_cell(column: Any) -> str:
+    """The first cell of a column of text that is not missing."""
+    cells = column.head(_LOOKED_AT).drop_nulls()
+    cells = cells if len(cells) else column.drop_nulls()
+    return str(cells[0]) if len(cells) else ""
+
+
+# ---------------------------------------------------------------- plain values
+
+# What all cells of each kind match, in the order in which they are tried; codes are no numbers.
+_KINDS = {
+    "whole": "",
+    "number": "",
+    "thousands": r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$",  # such as 1.234
+    "comma number": r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+([eE][+-]?\d+)?)?$",  # such as 1.234,5
+    "truth": "^(true|false)$",
+    "date": r"^\d{4}-\d\d-\d\d$",
+    "european date": r"^\d{1,2}\.\d{1,2}\.\d{4}$",
+    "time": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d",
+}
+_COMMA_NUMBERS = ("thousands", "comma number")
+_CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
+_COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
 
 
 def _inferred(present: Any, marks: str) -> Typed:
-    polars = load_library("polars")
-    pairs = {column.name: _infer(column, polars, marks) for column in present}
-    return Typed({name: column for name, (column, _) in pairs.items()}, {name: how for name, (_, how) in pairs.items()})
+    pairs = {column.name: _infer(column, marks) for column in present}
+    return Typed(
+        {name: column for name, (column, _) in pairs.items()}, {name: kind for name, (_, kind) in pairs.items()}
+    )
 
 
-def _infer(column: Any, polars: Any, marks: str) -> tuple[Any, _Parser | None]:
-    """The column as integers, numbers, Booleans, dates or times if every cell is one, else as text."""
+def _infer(column: Any, marks: str) -> tuple[Any, str]:
+    """The column as integers, numbers, Booleans, dates or times if every cell is one, else as text; and which."""
     cells = column.drop_nulls()
-    numbers = [parse for mark in marks for parse in (_COMMA_NUMBERS if mark == "," else (_number,))]
-    for parse in (_whole, *numbers, *_OTHERS):
-        if len(cells) and parse(cells[:1], polars).null_count() == 0:
-            parsed = parse(column, polars)
+    numbers = [kind for mark in marks for kind in (_COMMA_NUMBERS if mark == "," else ("number",))]
+    for kind in ("whole", *numbers, "truth", "date", "european date", "time") if len(cells) else ():
+        if _parsed(cells[:1], kind).null_count() == 0:
+            parsed = _parsed(column, kind)
             if parsed.null_count() == column.null_count():
-                return parsed, parse
-    return column, None
+                return parsed, kind
+    return column, ""
 
 
-def _european_remarks(typed: Typed) -> Iterator[str]:
-    """Say which columns were read by European conventions."""
-    numbers, dates = typed.names_of(*_COMMA_NUMBERS), typed.names_of(_european_date)
-    if numbers:
-        yield f"a comma was read as the decimal mark, and a point as the thousands separator ({', '.join(numbers)})"
-    if dates:
-        yield f"dates were read as day.month.year ({', '.join(dates)})"
+def _parsed(column: Any, kind: str) -> Any:
+    """Read a column of text as values of a kind; what is none becomes missing."""
+    polars = load_library("polars")
+    others = ~column.str.contains(_KINDS[kind]) if _KINDS[kind] else column.str.contains(_CODE)
+    text = column.set(others, None)
+    if kind == "truth":
+        return text == "true"
+    if kind in ("date", "european date"):
+        return text.str.to_date("%Y-%m-%d" if kind == "date" else "%d.%m.%Y", strict=False)
+    if kind == "time":
+        return text.str.replace(" ", "T").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
+    if kind in _COMMA_NUMBERS:
+        text = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    return text.cast(polars.Int64 if kind in ("whole", "thousands") else polars.Float64, strict=False)
 
 
 def _is_american(present: Any, typed: Typed) -> bool:
     """Whether commas must separate thousands: one amount is written such as 1,234.50, and no column says otherwise."""
-    amounts = (read_amounts(present[name], _BOTH) for name in typed.texts)
+    amounts = (_amounts(present[name], _BOTH) for name in typed.names_of(""))
     if not any(amount is not None and amount.is_decisive and amount.decimal == "." for amount in amounts):
         return False
     return all(present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS))
 
 
+# ---------------------------------------------------------------- amounts
+
+_CODES = "AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|ISK|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|SEK|SGD|TRY|USD|ZAR"
+_UNIT = rf"[$€£¥₹₽₩₺₴₪₫฿₦₱%‰]|(?:US|A|C|NZ|HK|R)\$|{_CODES}|kr\.?|Kr\.?|Fr\.?|zł|Kč|Ft|lei"
+_SPACE = "[ \u00a0\u202f]?"
+_FIRST_AMOUNT = re.compile(
+    rf"[-+]?(?P<prefix>(?:(?:{_UNIT}){_SPACE})?)[-+]?"
+    rf"\d[\d.,'’ \u00a0\u202f]*?(?P<suffix>(?:{_SPACE}(?:{_UNIT}))?)"
+)
+_GROUPS = {".": ",'’ \u00a0\u202f", ",": ".'’ \u00a0\u202f"}  # what may separate thousands, by the decimal mark
+
+
+@dataclass(frozen=True, eq=False)
+class _Amounts:
+    """A column of amounts as numbers, and how they are written."""
+
+    column: Any
+    decimal: str
+    form: tuple[str, ...]  # the decimal mark, what separates thousands, and what stands before and after
+    has_decimals: bool  # all of the first ones
+    example: str
+    is_decisive: bool  # no other decimal mark is possible
+
+
 def _read_amounts(present: Any, typed: Typed, conventions: Conventions) -> None:
     """Read the columns of text that hold amounts."""
     marks = conventions.decimal or (",." if typed.decimal == "," else _BOTH)
-    read = {name: read_amounts(present[name], marks) for name in typed.texts}
+    read = {name: _amounts(present[name], marks) for name in typed.names_of("")}
     amounts = {name: amount for name, amount in read.items() if amount is not None}
-    decisive = {amount.decimal for amount in amounts.values() if amount.is_decisive}
-    if decisive == {","} and marks == _BOTH:  # then the other columns are probably written in the same way
-        amounts = {name: read_amounts(present[name], ",.") or amount for name, amount in amounts.items()}
-    by_form: dict[object, list[tuple[str, Amounts]]] = {}
+    if marks == _BOTH and {amount.decimal for amount in amounts.values() if amount.is_decisive} == {","}:
+        # then the other columns are probably written in the same way
+        amounts = {name: _amounts(present[name], ",.") or amount for name, amount in amounts.items()}
+    by_form: dict[tuple[str, ...], list[str]] = {}
     for name, amount in amounts.items():
-        typed.columns[name], typed.amounts[name] = amount.column, amount
-        by_form.setdefault((amount.decimal, amount.group, amount.prefix, amount.suffix), []).append((name, amount))
-    for same in by_form.values():
-        name, amount = same[0]
-        cells = present[name]
-        value = amount.column.filter(cells == amount.example)[0]
-        names = ", ".join(name for name, _ in same)
-        typed.remarks.append(f"numbers such as {cut(amount.example)!r} were read as {value} ({names})")
+        typed.columns[name], typed.kinds[name] = amount.column, "amount"
+        typed.marks |= {amount.decimal} if amount.has_decimals else set()
+        by_form.setdefault(amount.form, []).append(name)
+    for names in by_form.values():
+        amount = amounts[names[0]]
+        value = amount.column.filter(present[names[0]] == amount.example)[0]
+        typed.remarks.append(f"numbers such as {cut(amount.example)!r} were read as {value} ({', '.join(names)})")
 
 
-def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
-    """Read the columns of text that hold dates; those that allow both orders follow the others."""
-    candidates = {name: dates for name in typed.texts if (dates := _written_dates(present[name])) is not None}
-    clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
-    evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
-    assumed, why = conventions.date_order, ""
-    if assumed is None and len(evidence) == 1:
-        assumed, why = evidence.pop(), ", like other dates in the file"
-    if assumed is None and not evidence and (typed.decimal == "," or typed.names_of(_european_date)):
-        assumed, why = "dmy", ", like the European numbers or dates in the file"
-    for name, dates in candidates.items():
-        order = clear.get(name, assumed)
-        read = dates.read(order) if order in dates.orders and order is not None else None
-        if read is not None and order is not None:
-            typed.columns[name] = read
-            typed.dates.append(name)
-            reason = "" if name in clear else why
-            typed.remarks.append(f"dates were read as {_ORDERS[order].format(dates.mark)}{reason} ({name})")
-        elif len(dates.orders) > 1:
-            typed.remarks.append(_unclear(name, dates))
+def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
+    """Read a column of text as amounts with the first of these decimal marks that fits all cells; None if none does.
 
-
-def _unclear(name: str, dates: _WrittenDates) -> Remark:
-    return (
-        f"{name} was read as text, because {dates.example} can be day{dates.mark}month{dates.mark}year or "
-        f"month{dates.mark}day{dates.mark}year; set ",
-        Option("date_order", "dmy"),
-        " or ",
-        Option("date_order", "mdy"),
+    All cells must have the same sign of a currency, or none and a separator of thousands in one of them at least.
+    """
+    polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(_first_cell(column))
+    if first is None:
+        return None
+    prefix, suffix = re.escape(first["prefix"].strip()), re.escape(first["suffix"].strip())
+    start = rf"^([-+]?)\s*{prefix}\s*([-+]?)" if prefix else "^([-+]?)()"
+    pattern = rf"{start}(\d[\d.,'’ \u00a0\u202f]*?)" + (rf"\s*{suffix}$" if suffix else "$")
+    if not column.str.contains(pattern).all():
+        return None
+    bare, has_unit = column.str.replace(pattern, "${1}${2}${3}"), bool(prefix or suffix)
+    fitting = [
+        (decimal, group)
+        # An amount of money has three decimals only if it cannot be read otherwise: € 1.234 is more than a thousand.
+        for part in ((r"(?:\d{1,2}|\d{4,})", r"\d+") if has_unit else (r"\d+",))
+        for decimal in decimals
+        for group in _GROUPS[decimal]
+        if _fits(bare, re.escape(decimal), re.escape(group), part)
+        and (has_unit or bare.str.contains(group, literal=True).any())
+    ]
+    if not fitting:
+        return None
+    decimal, group = fitting[0]
+    group = group if bare.str.contains(group, literal=True).any() else ""
+    plain = (bare.str.replace_all(group, "", literal=True) if group else bare).str.replace(decimal, ".", literal=True)
+    whole = not bare.str.contains(decimal, literal=True).any()
+    numbers = plain.cast(polars.Int64 if whole else polars.Float64, strict=False)
+    if numbers.null_count() != column.null_count():
+        return None
+    example = column.drop_nulls().head(_LOOKED_AT)
+    for sign in filter(None, (group, decimal)):  # that shows best how all are written
+        narrowed = example.filter(example.str.contains(sign, literal=True))
+        example = narrowed if len(narrowed) else example
+    return _Amounts(
+        numbers,
+        decimal,
+        (decimal, group, first["prefix"], first["suffix"]),
+        bool(bare.head(_LOOKED_AT).drop_nulls().str.contains(rf"{re.escape(decimal)}\d+$").all()),
+        str(example[0]),
+        is_decisive=len({mark for mark, _ in fitting}) == 1 and len(decimals) > 1,
     )
 
 
-def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
-    """Say that a few other texts keep a column from being numbers, such as a hyphen that means missing."""
-    polars = load_library("polars")
-    for name in typed.texts:
-        looks = present[name].head(LOOKED_AT).drop_nulls().str.contains(_DIGITS)
-        if not len(looks) or looks.mean() < _MOSTLY:
-            continue
-        column = present[name]
-        others = column.filter(~column.str.contains(_DIGITS)).unique(maintain_order=True)
-        rest = column.set(column.is_in(others.to_list()), None)
-        if 1 <= len(others) <= _FEW and (
-            _infer(rest, polars, _BOTH)[0].dtype.is_numeric() or read_amounts(rest, _BOTH) is not None
-        ):
-            if Domain.infer(present.select(name)).identifiers:
-                continue  # it is left out, and the text may be a person's
-            shown = ", ".join(repr(cut(text)) for text in others)
-            count = rest.null_count() - column.null_count()
-            cells = "1 cell" if count == 1 else f"{count:,} cells"
-            yield (
-                f"{name} was read as text because of {shown} in {cells}; if this means missing, set ",
-                Option("missing_text", others[0]),
-            )
+def _fits(bare: Any, decimal: str, group: str, part: str) -> bool:
+    whole = rf"(?:0|[1-9]\d{{0,14}}|[1-9]\d{{0,2}}(?:{group}\d{{3}}){{1,4}})"
+    return bool(bare.str.contains(rf"^[-+]?{whole}(?:{decimal}{part})?$").all())
 
 
 # ---------------------------------------------------------------- dates such as 31/12/2025
 
 _WRITTEN = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})( \d{1,2}:\d\d(?::\d\d)?)?$"
-_FIRST_DATE = re.compile(_WRITTEN)
+_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}
 _MONTHS = 12
-_ORDERS = {"dmy": "day{0}month{0}year", "mdy": "month{0}day{0}year"}  # with the mark between the parts
+_ORDERS: dict[DateOrder, tuple[str, str]] = {
+    "dmy": ("%d{0}%m{0}%Y", "day{0}month{0}year"),
+    "mdy": ("%m{0}%d{0}%Y", "month{0}day{0}year"),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class _WrittenDates:
-    """A column of text that may be dates, and which orders of day and month all its cells allow."""
+@dataclass(frozen=True)
+class _Dates:
+    """How a column of text may be dates, and which orders of day and month all its cells allow."""
 
-    column: Any
     mark: str
     time: str  # the pattern of the time of day; empty: none
     orders: tuple[DateOrder, ...]
     example: str
 
-    def read(self, order: DateOrder) -> Any | None:
-        """Read the dates in this order; None if there is no such day as 31 February."""
-        parts = ("%d", "%m", "%Y") if order == "dmy" else ("%m", "%d", "%Y")
-        pattern = self.mark.join(parts) + self.time
-        if self.time:
-            parsed = self.column.str.to_datetime(pattern, strict=False, time_unit="us")
-        else:
-            parsed = self.column.str.to_date(pattern, strict=False)
-        return parsed if parsed.null_count() == self.column.null_count() else None
+
+def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
+    """Read the columns of text that hold dates; those that allow both orders follow the others."""
+    polars = load_library("polars")
+    candidates = {name: dates for name in typed.names_of("") if (dates := _dates(present[name])) is not None}
+    clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
+    evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
+    assumed, why = conventions.date_order, ""
+    if assumed is None and len(evidence) == 1:
+        assumed, why = evidence.pop(), ", like other dates in the file"
+    if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):
+        assumed, why = "dmy", ", like the European numbers or dates in the file"
+    for name, dates in candidates.items():
+        order, column = clear.get(name, assumed), present[name]
+        if order is not None and order in dates.orders:
+            pattern, words = (text.format(dates.mark) for text in _ORDERS[order])
+            kind = polars.Datetime("us") if dates.time else polars.Date
+            read = column.str.strptime(kind, pattern + dates.time, strict=False)
+            if read.null_count() == column.null_count():  # otherwise there is a day such as 31 February
+                typed.columns[name], typed.kinds[name] = read, "dates"
+                typed.remarks.append(f"dates were read as {words}{'' if name in clear else why} ({name})")
+                continue
+        if len(dates.orders) > 1:
+            both = " or ".join(words.format(dates.mark) for _, words in _ORDERS.values())
+            what = f"{name} was read as text, because {dates.example} can be {both}; set "
+            typed.remarks.append((what, Option("date_order", "dmy"), " or ", Option("date_order", "mdy")))
 
 
-def _written_dates(column: Any) -> _WrittenDates | None:
+def _dates(column: Any) -> _Dates | None:
     """Return what a column of text can be as dates; None if a cell is none.
 
     With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
     """
-    polars = load_library("polars")
-    first = _FIRST_DATE.fullmatch(first_cell(column) or "")
+    first = re.fullmatch(_WRITTEN, _first_cell(column))
     if first is None or first[2] != first[4]:
         return None
-    cells = column.drop_nulls()
-    time = "" if first[6] is None else " %H:%M" if first[6].count(":") == 1 else " %H:%M:%S"
-    mark = re.escape(first[2])
-    clock = {"": "", " %H:%M": r" \d{1,2}:\d\d", " %H:%M:%S": r" \d{1,2}:\d\d:\d\d"}[time]
-    if not cells.str.contains(rf"^\d{{1,2}}{mark}\d{{1,2}}{mark}\d{{4}}{clock}$").all():
+    cells, mark = column.drop_nulls(), re.escape(first[2])
+    time = list(_CLOCKS)[(first[6] or "").count(":")]
+    if not cells.str.contains(rf"^\d{{1,2}}{mark}\d{{1,2}}{mark}\d{{4}}{_CLOCKS[time]}$").all():
         return None
-    largest = [int(cells.str.extract(_WRITTEN, group).cast(polars.Int64).max()) for group in (1, 3)]
-    orders: list[DateOrder] = []
-    if largest[1] <= _MONTHS:
-        orders.append("dmy")
-    if largest[0] <= _MONTHS and first[2] != ".":
-        orders.append("mdy")
-    return _WrittenDates(column, first[2], time, tuple(orders), str(cells[0])) if orders else None
-
-
-# ---------------------------------------------------------------- parsers
-
-
-def _whole(column: Any, polars: Any) -> Any:
-    """Integers; 007 is a code, not a number."""
-    return column.set(column.str.contains(_CODE), None).cast(polars.Int64, strict=False)
-
-
-def _number(column: Any, polars: Any) -> Any:
-    return column.set(column.str.contains(_CODE), None).cast(polars.Float64, strict=False)
-
-
-def _thousands(column: Any, polars: Any) -> Any:
-    """Integers such as 1.234, with points that separate thousands."""
-    text = column.set(~column.str.contains(_POINTED), None).str.replace_all(".", "", literal=True)
-    return text.cast(polars.Int64, strict=False)
-
-
-def _comma_number(column: Any, polars: Any) -> Any:
-    """Numbers such as 1,5 or 1.234,5."""
-    text = column.set(~column.str.contains(_COMMA), None).str.replace_all(".", "", literal=True)
-    return text.str.replace(",", ".", literal=True).cast(polars.Float64, strict=False)
-
-
-def _truth(column: Any, polars: Any) -> Any:
-    return column.replace_strict({"true": True, "false": False}, default=None, return_dtype=polars.Boolean)
-
-
-def _date(column: Any, polars: Any) -> Any:
-    return column.set(~column.str.contains(_DAY), None).str.to_date("%Y-%m-%d", strict=False)
-
-
-def _european_date(column: Any, polars: Any) -> Any:
-    return column.set(~column.str.contains(_EUROPEAN_DAY), None).str.to_date("%d.%m.%Y", strict=False)
-
-
-def _time(column: Any, polars: Any) -> Any:
-    text = column.set(~column.str.contains(_MOMENT), None).str.replace(" ", "T")
-    return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
-
-
-_DIGITS = r"^\D{0,5}\d[\d.,'’ \u00a0\u202f]*\D{0,5}$"  # a number or an amount, more or less
-_CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
-_DAY = r"^\d{4}-\d\d-\d\d$"
-_MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
-_POINTED = r"^[+-]?(0|[1-9]\d{0,2}(\.\d{3})*)$"
-_COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+([eE][+-]?\d+)?)?$"
-_COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
-_EUROPEAN_DAY = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
-_COMMA_NUMBERS = (_thousands, _comma_number)
-_OTHERS = (_truth, _date, _european_date, _time)
+    largest = [int(cells.str.extract(_WRITTEN, group).cast(load_library("polars").Int64).max()) for group in (1, 3)]
+    allowed = {"dmy": largest[1] <= _MONTHS, "mdy": largest[0] <= _MONTHS and first[2] != "."}
+    orders = tuple(order for order in _ORDERS if allowed[order])
+    return _Dates(first[2], time, orders, str(cells[0])) if orders else None

@@ -21,72 +21,71 @@ from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
 from fairmaxent.files.cells import Conventions, typed_table
-from fairmaxent.files.header import (
-    column_names,
-    footer_remarks,
-    row_remark,
-    some_names,
-    title_count,
-    title_remark,
-    without_empty_end,
-    without_last_lines,
-)
-from fairmaxent.files.reading import BYTE_MARKS, MISSING, Reading, Remark, TableFile, TableForm
+from fairmaxent.files.header import column_names, remarks_around, some_names, title_count, title_remark
+from fairmaxent.files.reading import MISSING, Reading, Remark, TableFile, TableForm
 
 DELIMITERS = ",;\t|"
 
 _SNIFFED = 50  # lines
 _SEPARATOR_LINE = re.compile(r'"?sep=(\\t|[^\n"])"?[ \t]*(?:\n|$)', re.IGNORECASE)
+_NO_VALUE = ' \t\r\n;,|"'  # characters of a line without any value
+_NO_CP1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 # Bytes of memory, at the peak, for each byte of text and for each cell; the last if Python's csv module reads it.
 _BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
 
 
+@contextlib.contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let Python's csv module read cells up to our limit, which for the whole process is 128 KiB by default."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+@_long_cells()
 def read_csv(
     content: bytes, path: str, reading: Reading, texts: Collection[str] = (), format: str = "csv"
 ) -> TableFile:
     """Read a table from the content of a file; ``texts`` are columns that stay text."""
     _need_memory(len(content), 0, path)
-    decoded = _decode(content, path, reading.encoding)
-    text = without_last_lines(decoded.text, reading.skip_last)
-    if not text.strip() and decoded.text.strip():
+    whole, encoding = _decode(content, path, reading.encoding)
+    text = _without_last_lines(whole, reading.skip_last or 0)
+    if not text.strip() and whole.strip():
         above = f"{path} has no table above its last {reading.skip_last} rows; set "
         raise InputError(above, Option("skip_last"), " to fewer")
     if not text.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    has_header = reading.columns is None
-    delimiter = "\t" if format == "tsv" and reading.delimiter is None else reading.delimiter
-    with _long_cells():
-        layout = _find_layout(text, delimiter, reading.skip_lines, has_header=has_header)
-    remarks: list[Remark] = [*decoded.notes]
+    layout = _find_layout(text, reading, "\t" if format == "tsv" else None)
+    remarks: list[Remark] = [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
     cells = _read_cells(text[layout.start :], layout, reading.columns, len(content), path, remarks)
-    remarks += layout.remarks(path, cells.columns) if reading.skip_lines is None else ()
+    if layout.separator_line and reading.skip_lines is None:
+        remarks.append(f"{path} says in its first line what separates the cells ({layout.separator_line.strip()})")
+    if layout.lines > bool(layout.separator_line) and reading.skip_lines is None:
+        remarks.append(title_remark(path, f"line {layout.lines + 1}", cells.columns))
     conventions = Conventions(layout.separator, reading.decimal, reading.date_order, texts)
     typed = typed_table(cells, ["", *(reading.missing or MISSING)], conventions)
-    frame, empty = without_empty_end(typed.frame, path)
-    remarks += row_remark(frame, path) if has_header else ()
-    remarks += [*typed.remarks, *empty, *(footer_remarks(frame, path) if reading.skip_last is None else ())]
+    frame, empty = _without_empty_end(typed.frame, path)
+    remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
     # Where a semicolon separates the cells, the comma is taken, and is the decimal mark even if no number shows it.
     decimal = typed.decimal or ("," if layout.separator == ";" else ".")
-    form = TableForm(format, layout.separator, decimal, decoded.encoding, decoded.has_mark)
-    return TableFile(frame, tuple(remarks), form=form)
+    name = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else codecs.lookup(encoding).name
+    return TableFile(frame, tuple(remarks), form=TableForm(format, layout.separator, decimal, name))
+
+
+def _need_memory(size: int, more: float, path: str) -> None:
+    """Refuse a file of this size if reading it would take too much memory."""
+    remedy = "leave out columns, take a part of the rows, use Parquet"
+    need_memory(_BYTE_MEMORY * size + more, f"reading {path}", remedy)
 
 
 # ---------------------------------------------------------------- text
 
 
-@dataclass(frozen=True)
-class _Text:
-    """A text with Unix line ends and without a byte order mark, and how its bytes were."""
-
-    text: str
-    encoding: str
-    has_mark: bool
-    notes: tuple[str, ...]
-
-
-def _decode(content: bytes, path: str, encoding: str | None) -> _Text:
-    """Return the text, and a note on its encoding if that is not UTF-8."""
+def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
+    """Return the text, with Unix line ends and without a byte order mark, and its encoding."""
     used = encoding or _encoding_of(content)
     try:
         text = content.decode(used)
@@ -103,19 +102,7 @@ def _decode(content: bytes, path: str, encoding: str | None) -> _Text:
         raise StorageError(f"{path} is not text (byte {text.index(chr(0)) + 1} is zero); pass a table, e.g. a CSV file")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    name, has_mark = _name_and_mark(content, used)
-    notes = () if used == "utf-8" else (f"{path} was read as {used}",)
-    return _Text(text.removeprefix("\ufeff"), name, has_mark, notes)
-
-
-def _name_and_mark(content: bytes, used: str) -> tuple[str, bool]:
-    """The encoding that writes the same bytes but for the byte order mark, and whether there is one."""
-    name = codecs.lookup(used).name
-    if name.startswith("utf"):
-        for exact, mark in BYTE_MARKS.items():
-            if content.startswith(mark):
-                return exact, True
-    return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(name, name), False
+    return text.removeprefix("\ufeff"), used
 
 
 def _encoding_of(content: bytes) -> str:
@@ -129,21 +116,18 @@ def _encoding_of(content: bytes) -> str:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        undefined = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
-        return "latin-1" if any(byte in content for byte in undefined) else "cp1252"
+        return "latin-1" if any(byte in content for byte in _NO_CP1252) else "cp1252"
     return "utf-8"
 
 
-def _declared_separator(text: str) -> tuple[str, str | None]:
-    """Return the first line if it says what separates the cells (sep=;), and what it says.
-
-    >>> _declared_separator("sep=;\\na;b"), _declared_separator("a;b")
-    (('sep=;\\n', ';'), ('', None))
-    """
-    match = _SEPARATOR_LINE.match(text)
-    if match is None:
-        return "", None
-    return match[0], "\t" if match[1] == "\\t" else match[1]
+def _without_last_lines(text: str, count: int) -> str:
+    """Leave out the last lines; those without a value do not count."""
+    end = len(text)
+    while count and end:
+        start = text.rfind("\n", 0, end - 1) + 1
+        count -= bool(text[start:end].strip(_NO_VALUE))
+        end = start
+    return text[:end]
 
 
 def _line_start(text: str, lines: int) -> int:
@@ -168,35 +152,28 @@ class _Layout:
     start: int  # of the table, in characters
     lines: int  # before it
 
-    def remarks(self, path: str, header: Sequence[str]) -> Iterator[Remark]:
-        """Say what was skipped unasked."""
-        if self.separator_line:
-            yield f"{path} says in its first line what separates the cells ({self.separator_line.strip()})"
-        if self.lines > bool(self.separator_line):
-            yield title_remark(path, f"line {self.lines + 1}", header)
 
-
-def _find_layout(text: str, delimiter: str | None, skip_lines: int | None, *, has_header: bool) -> _Layout:
+def _find_layout(text: str, reading: Reading, usual: str | None) -> _Layout:
     """Find out what separates the cells, and skip lines above the header: as many as asked, or titles."""
-    first, declared = _declared_separator(text)
-    skipped = max(skip_lines or 0, 1 if first else 0)
+    line = _SEPARATOR_LINE.match(text)
+    skipped = max(reading.skip_lines or 0, 1 if line else 0)
     start = _line_start(text, skipped)
-    if delimiter is not None or declared is not None:
-        separators = _check_delimiter(declared or "" if delimiter is None else delimiter)
-    else:
-        separators = DELIMITERS
+    given = next((mark for mark in (reading.delimiter, usual, line and line[1]) if mark is not None), None)
+    separators = DELIMITERS if given is None else {"\\t": "\t", "tab": "\t"}.get(given, given)
+    if given is not None and (len(separators) != 1 or separators in '"\n' or ord(separators) > 127):
+        raise InputError(Option("delimiter"), f" is {given!r}; pass one character, such as , or ; or \\t")
     beginnings = {separator: _beginning(text[start:], separator) for separator in separators}
     separator = max(separators, key=lambda mark: _regular_width(beginnings[mark]))  # the first of equals: the comma
-    if skip_lines is None and has_header:
+    if reading.skip_lines is None and reading.columns is None:
         whole = -1 if text.count("\n", start) > _SNIFFED else None  # if there is more, the last may be incomplete
-        by_titles = {mark: title_count([cells for _, cells in found[:whole]]) for mark, found in beginnings.items()}
+        titles = {mark: title_count([cells for _, cells in found[:whole]]) for mark, found in beginnings.items()}
         if not _regular_width(beginnings[separator])[0]:
-            titled = [mark for mark in separators if by_titles[mark]]
-            separator = min(titled, key=lambda mark: by_titles[mark], default=separator)
-        if by_titles[separator]:
-            skipped += beginnings[separator][by_titles[separator]][0]
+            titled = [mark for mark in separators if titles[mark]]
+            separator = min(titled, key=lambda mark: titles[mark], default=separator)
+        if titles[separator]:
+            skipped += beginnings[separator][titles[separator]][0]
             start = _line_start(text, skipped)
-    return _Layout(separator, first, start, skipped)
+    return _Layout(separator, line[0] if line else "", start, skipped)
 
 
 def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -216,17 +193,8 @@ def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
 
 def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, int]:
     """Whether all records have the same number of cells, more than one, and how many the first has."""
-    sizes = [len(record) for _, record in records]
-    if not sizes:
-        return False, 0
+    sizes = [len(record) for _, record in records] or [0]
     return len(set(sizes[:-1] or sizes)) == 1 and sizes[0] > 1, sizes[0]
-
-
-def _check_delimiter(delimiter: str) -> str:
-    wanted = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-    if len(wanted) != 1 or wanted in '"\n' or ord(wanted) > 127:
-        raise InputError(Option("delimiter"), f" is {delimiter!r}; pass one character, such as , or ; or \\t")
-    return wanted
 
 
 # ---------------------------------------------------------------- cells
@@ -236,9 +204,11 @@ def _read_cells(
     text: str, layout: _Layout, columns: Sequence[str] | None, size: int, path: str, remarks: list[Remark]
 ) -> Any:
     """Read the table in a text, from a file of this size, as a polars table of text."""
-    separator = layout.separator
-    with _long_cells():
-        header, lines = _first_record(text, separator, path, layout.lines)
+    separator, above = layout.separator, layout.lines
+    lines, header = next(_records(text, separator, path, above), (0, []))
+    if not header:
+        what = f"{path} has no table after the {above} lines that were skipped; set "
+        raise InputError(what, Option("skip_lines"), " to fewer")
     _need_memory(size, _CELL_MEMORY * text.count(separator), path)
     names = column_names(header if columns is None else columns, path, remarks)
     if len(header) != len(names):
@@ -247,27 +217,9 @@ def _read_cells(
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
         _need_memory(size, _SLOW_CELL_MEMORY * text.count(separator), path)
-        with _long_cells():
-            cells = _slow(text, names, separator, skipped, path, layout.lines)
-    remarks += _joined_lines(text, separator, len(names), len(cells) + skipped, path, layout.lines)
+        cells = _slow(text, names, separator, skipped, path, above)
+    remarks += _joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
     return cells
-
-
-def _need_memory(size: int, more: float, path: str) -> None:
-    """Refuse a file of this size if reading it would take too much memory."""
-    need_memory(
-        _BYTE_MEMORY * size + more, f"reading {path}", "leave out columns, take a part of the rows, use Parquet"
-    )
-
-
-@contextlib.contextmanager
-def _long_cells() -> Iterator[None]:
-    """Let Python's csv module read cells up to our limit, which for the whole process is 128 KiB by default."""
-    before = csv.field_size_limit(LONGEST_CELL)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _records(text: str, separator: str, path: str, above: int) -> Iterator[tuple[int, list[str]]]:
@@ -278,25 +230,15 @@ def _records(text: str, separator: str, path: str, above: int) -> Iterator[tuple
             if record:
                 yield reader.line_num, record
     except csv.Error as problem:
+        line = above + reader.line_num
         if "field limit" in str(problem):
-            line = above + reader.line_num
             raise LimitError(
                 f"{path}: up to line {line}, a cell has more than {LONGEST_CELL:,} characters, which is the "
                 "limit; a quote before it may never be closed: close it, or double a quote inside a cell"
             ) from problem
         raise StorageError(
-            f"{path}, line {above + reader.line_num}: the quotes do not match ({problem}); close them, "
-            "or double a quote inside a cell"
+            f"{path}, line {line}: the quotes do not match ({problem}); close them, or double a quote inside a cell"
         ) from problem
-
-
-def _first_record(text: str, separator: str, path: str, above: int) -> tuple[list[str], int]:
-    """The first record that is not empty, and the number of its last line."""
-    for lines, record in _records(text, separator, path, above):
-        return record, lines
-    raise InputError(
-        f"{path} has no table after the {above} lines that were skipped; set ", Option("skip_lines"), " to fewer"
-    )
 
 
 def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
@@ -349,20 +291,18 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
         if len(record) != len(names):
             cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
             there = "there is 1 column" if len(names) == 1 else f"there are {len(names)} columns"
+            way_out: tuple[object, ...] = ()  # what else may help: the line may be no row
+            if not records:
+                way_out = (", or ", Option("skip_lines"), " if a title stands above the header")
+            elif len(record) < len(names):
+                way_out = (", or ", Option("skip_last"), " if it stands below the table")
             raise StorageError(
                 f"{path}, line {above + line}: {cells}, but {there} ({some_names(names)}); repair the line, or set ",
                 Option("delimiter"),
-                *_ways_out(records, record, names),
+                *way_out,
             )
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
-
-
-def _ways_out(records: list[list[str]], record: list[str], names: Sequence[str]) -> tuple[object, ...]:
-    """What else may help if a line has another number of cells: it may be no row."""
-    if not records:
-        return (", or ", Option("skip_lines"), " if a title stands above the header")
-    return (", or ", Option("skip_last"), " if it stands below the table") if len(record) < len(names) else ()
 
 
 def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[str]:
@@ -377,7 +317,22 @@ def _joined_lines(text: str, separator: str, width: int, records: int, path: str
     if len(lines) <= records or not all(line.count(separator) == width - 1 for _, line in lines):
         return []
     first = next(number for number, line in lines if line.count('"') % 2)
-    what = f"line {first}: a quote opens a cell that goes on in the next line, although every line has {width} cells"
-    if width == 2:
-        return [f"{path}, {what}; if the quote is part of a cell, double it, and put quotes around the cell"]
-    raise StorageError(f"{path}, {what}; if the quote is part of a cell, double it, and put quotes around the cell")
+    what = (
+        f"{path}, line {first}: a quote opens a cell that goes on in the next line, although every line has {width} "
+        "cells; if the quote is part of a cell, double it, and put quotes around the cell"
+    )
+    if width > 2:
+        raise StorageError(what)
+    return [what]
+
+
+def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
+    """Leave out rows without any value at the end, which spreadsheets write for cells that once were filled."""
+    if frame.width == 1 or not len(frame) or any(value is not None for value in frame.row(-1)):
+        return frame, ()
+    polars = load_library("polars")
+    filled = frame.select(~polars.all_horizontal(polars.all().is_null())).to_series().arg_true()
+    rows = int(filled[-1]) + 1 if len(filled) else 0
+    empty = len(frame) - rows
+    what = "an empty row was" if empty == 1 else f"{empty:,} empty rows were"
+    return frame.head(rows), (f"{what} left out at the end of {path}",)

@@ -9,24 +9,18 @@ import datetime as dt
 import itertools
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 from xml.sax.saxutils import escape
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import LimitError, cut
 
-MOST_SHEET_ROWS = 1_048_576
-"""How many rows a sheet can have."""
-LONGEST_SHEET_CELL = 32_767
-"""How many characters a cell can have."""
-
-MOST_SHEET_COLUMNS = 16_384
-"""How many columns a sheet can have."""
-
+_MOST_ROWS, _MOST_COLUMNS, _LONGEST_CELL = 1_048_576, 16_384, 32_767  # of a sheet
 _BATCH = 10_000  # rows
 _FIRST_STYLE = 164  # the first number of a format that is not built in
-_EPOCH = dt.datetime(1899, 12, 30)
+_EPOCH = dt.date(1899, 12, 30)
+_DAY = 86_400_000_000  # microseconds
 _FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or not at all
 _MOST_WHOLE = 10**15  # beyond this, Excel shows zeros in place of digits
 _SHOWN_AS = {"date": "yyyy-mm-dd", "moment": "yyyy-mm-dd hh:mm:ss", "time": "hh:mm:ss"}  # each is a style
@@ -38,8 +32,8 @@ def write_xlsx(frame: Any, file: IO[bytes]) -> tuple[str, ...]:
     """Write a polars table or lazy frame to an open file, and return what could not be written as it was."""
     table = frame.lazy().collect()
     check_sheet_rows(len(table))
-    if table.width > MOST_SHEET_COLUMNS:
-        raise LimitError(f"a sheet has at most {MOST_SHEET_COLUMNS:,} columns; write the table as CSV or Parquet")
+    if table.width > _MOST_COLUMNS:
+        raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; write the table as CSV or Parquet")
     kinds = [_kind(column) for column in table]
     as_text = [not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)]
     kinds = ["text" if changed else kind for kind, changed in zip(kinds, as_text, strict=True)]
@@ -55,11 +49,18 @@ def write_xlsx(frame: Any, file: IO[bytes]) -> tuple[str, ...]:
 
 def check_sheet_rows(rows: int) -> None:
     """Refuse more rows than fit in a sheet below a header."""
-    if rows >= MOST_SHEET_ROWS:
+    if rows >= _MOST_ROWS:
         raise LimitError(
-            f"a sheet has at most {MOST_SHEET_ROWS:,} rows, and {rows:,} below a header are too many; write the table "
+            f"a sheet has at most {_MOST_ROWS:,} rows, and {rows:,} below a header are too many; write the table "
             "as CSV or Parquet"
         )
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o600 << 16
+    return entry
 
 
 # ---------------------------------------------------------------- cells
@@ -67,17 +68,13 @@ def check_sheet_rows(rows: int) -> None:
 
 def _kind(column: Any) -> str:
     """How the cells of a column are written."""
-    polars = load_library("polars")
-    dtype = column.dtype
-    if dtype == polars.Boolean:
-        return "truth"
+    polars, dtype = load_library("polars"), column.dtype
     if dtype.is_integer() or dtype.is_float():
         return "number"
-    if dtype == polars.Date:
-        return "date"
-    if dtype == polars.Datetime and dtype.time_zone is None:
-        return "moment"
-    return "time" if dtype == polars.Time else "text"
+    if dtype == polars.Datetime and dtype.time_zone is not None:
+        return "text"
+    kinds = {polars.Boolean: "truth", polars.Date: "date", polars.Datetime: "moment", polars.Time: "time"}
+    return kinds.get(dtype.base_type(), "text")
 
 
 def _fits(column: Any, kind: str) -> bool:
@@ -95,54 +92,35 @@ def _fits(column: Any, kind: str) -> bool:
 
 def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
     """The beginning and the end of each cell of a column as XML, and what stands between; None for a missing value."""
-    if kind == "text":
-        texts = [None if text is None else _text(text, column.name) for text in _as_text(column).to_list()]
-        return _TEXT_START, _TEXT_END, texts
-    write = _WRITE[kind]
-    values = [None if value is None or value != value else write(value) for value in column.to_list()]
-    style = f' s="{[*_SHOWN_AS].index(kind) + 1}"' if kind in _SHOWN_AS else ' t="b"' if kind == "truth" else ""
-    return f'"{style}><v>', "</v></c>", values
-
-
-def _as_text(column: Any) -> Any:
     polars = load_library("polars")
-    if column.dtype == polars.Datetime:
-        return column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
-    return column.cast(polars.String)
+    if kind == "text":
+        is_time = column.dtype == polars.Datetime
+        texts = column.dt.strftime("%Y-%m-%d %H:%M:%S%.f") if is_time else column.cast(polars.String)
+        return _TEXT_START, _TEXT_END, [None if text is None else _text(text, column.name) for text in texts.to_list()]
+    style = f' s="{[*_SHOWN_AS].index(kind) + 1}"' if kind in _SHOWN_AS else ' t="b"' if kind == "truth" else ""
+    values = _numbers(column, kind, polars).to_list()
+    return f'"{style}><v>', "</v></c>", [None if value is None or value != value else repr(value) for value in values]
 
 
-def _days(value: dt.date) -> str:
-    if not isinstance(value, dt.datetime):
-        return str((value - _EPOCH.date()).days)
-    gap = value - _EPOCH
-    return repr(gap.days + _fraction(value.time()))
-
-
-def _fraction(value: dt.time) -> float:
-    seconds = value.hour * 3600 + value.minute * 60 + value.second
-    return (seconds * 1_000_000 + value.microsecond) / 86_400_000_000
-
-
-_WRITE: dict[str, Callable[[Any], str]] = {
-    "truth": lambda value: "1" if value else "0",
-    "number": repr,
-    "date": _days,
-    "moment": _days,
-    "time": lambda value: repr(_fraction(value)),
-}
+def _numbers(column: Any, kind: str, polars: Any) -> Any:
+    """The values as a sheet stores them: dates as days since the epoch, times as parts of a day."""
+    if kind == "truth":
+        return column.cast(polars.Int8)
+    if kind == "date":
+        return (column - _EPOCH).dt.total_days()
+    if kind == "moment":
+        since = column.cast(polars.Datetime("us")) - dt.datetime.combine(_EPOCH, dt.time())
+        return since.dt.total_microseconds() / _DAY
+    return column.cast(polars.Int64) / (1000 * _DAY) if kind == "time" else column
 
 
 def _text(text: str, name: str) -> str:
-    if len(text) > LONGEST_SHEET_CELL:
+    if len(text) > _LONGEST_CELL:
         raise LimitError(
-            f"a cell of a sheet has at most {LONGEST_SHEET_CELL:,} characters, and one in column {cut(name)!r} has "
+            f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in column {cut(name)!r} has "
             f"{len(text):,}; write the table as CSV or Parquet"
         )
-    return escape(_escaped(text))
-
-
-def _escaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
+    return escape(_ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
 
 
 # ---------------------------------------------------------------- sheet
@@ -150,18 +128,18 @@ def _escaped(text: str) -> str:
 
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
     yield _SHEET_START
-    letters = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
-    names = [_text(name, name) for name in table.columns]
-    yield _row(1, [f"{start}1{_TEXT_START}{name}{_TEXT_END}" for start, name in zip(letters, names, strict=True)])
+    starts = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
+    names = [(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns]
+    yield from _rows(names, starts, 1)
     number = 2
     for piece in table.iter_slices(_BATCH):
         held = [_cells(column, kind) for column, kind in zip(piece, kinds, strict=True)]
-        yield "".join(_rows(held, letters, number))
+        yield "".join(_rows(held, starts, number))
         number += len(piece)
     yield "</sheetData></worksheet>"
 
 
-def _rows(held: Sequence[tuple[str, str, list[str | None]]], letters: Sequence[str], first: int) -> Iterator[str]:
+def _rows(held: Sequence[tuple[str, str, Sequence[str | None]]], letters: Sequence[str], first: int) -> Iterator[str]:
     around = [(letter, start, end) for letter, (start, end, _) in zip(letters, held, strict=True)]
     for number, row in enumerate(zip(*(values for _, _, values in held), strict=True), first):
         cells = [
@@ -169,11 +147,7 @@ def _rows(held: Sequence[tuple[str, str, list[str | None]]], letters: Sequence[s
             for (letter, start, end), value in zip(around, row, strict=True)
             if value is not None
         ]
-        yield _row(number, cells)
-
-
-def _row(number: int, cells: Sequence[str]) -> str:
-    return f'<row r="{number}">{"".join(cells)}</row>'
+        yield f'<row r="{number}">{"".join(cells)}</row>'
 
 
 def _letters(column: int) -> str:
@@ -182,23 +156,11 @@ def _letters(column: int) -> str:
     >>> _letters(0), _letters(25), _letters(26)
     ('A', 'Z', 'AA')
     """
-    letters = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(65 + rest) + letters
-    return letters
+    letters = chr(65 + column % 26)
+    return letters if column < 26 else _letters(column // 26 - 1) + letters
 
 
 # ---------------------------------------------------------------- parts
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o600 << 16
-    return entry
-
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

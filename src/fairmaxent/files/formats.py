@@ -11,13 +11,14 @@ import io
 import os
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import BYTE_MARKS, STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -47,7 +48,6 @@ class Output:
 class Format:
     """A format: how files in it are called and begin, which functions read and write it, and what it cannot hold."""
 
-    name: str
     suffixes: tuple[str, ...]
     read: Callable[[bytes, str, Reading, Collection[str]], TableFile]
     write: Callable[[Any, IO[bytes], Output], tuple[str, ...]]  # returns what could not be kept
@@ -71,11 +71,11 @@ def read_table(
     if reading.input_format is not None:
         _check_format("input_format", reading.input_format)
     content = read_content(path)
-    format = FORMATS[reading.input_format or _format_of(content, path)]
-    refuse_options(path, reading, format.name)
+    format = reading.input_format or _format_of(content, path)
+    refuse_options(path, reading, format)
     if not content.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    table = format.read(content, str(path), reading, texts)
+    table = FORMATS[format].read(content, str(path), reading, texts)
     if not len(table.frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
     return table
@@ -83,9 +83,8 @@ def read_table(
 
 def refuse_options(path: object, reading: Reading, format: str) -> None:
     """Refuse options that do not apply to a file of this format; None or empty was not given."""
-    for field in fields(Reading):
-        name, is_given = field.name, getattr(reading, field.name) not in (None, (), [])
-        if is_given and name != "input_format" and name not in FORMATS[format].options:
+    for name in (field.name for field in fields(Reading) if field.name != "input_format"):
+        if getattr(reading, name) not in (None, (), []) and name not in FORMATS[format].options:
             what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
             option = Option("missing_text" if name == "missing" else name)
             raise InputError(option, f" is for {what}, and {path} is {format}; leave it out")
@@ -95,9 +94,9 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
-    for format in FORMATS.values():
+    for name, format in FORMATS.items():
         if format.magic and content.startswith(format.magic):
-            return format.name
+            return name
     suffix = next((suffix for suffix in _suffixes_of(path) if suffix not in COMPRESSED), "")
     start = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if suffix not in SUFFIXES and start.startswith(b"{"):
@@ -131,7 +130,11 @@ def output_format(
         _check_format("format", format)
     suffixes = _suffixes_of(path)
     if form is not None:
-        format = _format_alike(form, path, format or next(filter(None, map(SUFFIXES.get, suffixes)), form.format))
+        named = format or next(filter(None, map(SUFFIXES.get, suffixes)), form.format)
+        format = form.format
+        if named != format and {named, format} != {"csv", "tsv"}:
+            what = f" writes {format}, as the input is, and {path} is to be {named}; name a file that ends in .{format}"
+            raise InputError(Option("like_input"), f"{what}, or leave out ", Option("like_input"))
     compression = COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"
     suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
     name = format or (SUFFIXES.get(suffix) if suffix else "csv")
@@ -143,18 +146,6 @@ def output_format(
     if compression != "uncompressed" and not FORMATS[name].is_text:
         raise InputError(f"{path}: {name} files are already compressed; leave out {suffixes[0]!r}")
     return name, compression
-
-
-def _format_alike(form: TableForm, path: object, named: str) -> str:
-    """Return the format of a result in this form, or refuse a name that means another."""
-    if named != form.format and {named, form.format} != {"csv", "tsv"}:
-        raise InputError(
-            Option("like_input"),
-            f" writes {form.format}, as the input is, and {path} is to be {named}; name a file that ends in "
-            f"{form.suffix}, or leave out ",
-            Option("like_input"),
-        )
-    return form.format
 
 
 def write_to_file(
@@ -189,13 +180,13 @@ def write_to_file(
         ) from problem
 
 
-def write_on_stdout(frame: Any, *, format: str | None, schema: Any, form: TableForm | None) -> tuple[str, ...]:
+def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
     """Write a table to stdout; on a terminal, characters that would steer it are shown as escapes."""
-    name, on_terminal = output_format(STANDARD, format, form)[0], sys.stdout.isatty()
+    name, on_terminal = output_format(STANDARD, how.get("format"), how.get("form"))[0], sys.stdout.isatty()
     if on_terminal and not FORMATS[name].is_text:
         raise InputError(f"{name} is not text, and stdout is a terminal; redirect it, or choose another format")
     buffer = io.BytesIO()
-    notes = write_to_file(frame, buffer, STANDARD, format=format, schema=schema, form=form)
+    notes = write_to_file(frame, buffer, STANDARD, **how)
     content = buffer.getvalue()
     rest = memoryview(visible(content.decode(errors="replace")).encode() if on_terminal else content)
     while rest:  # which may be accepted only in parts if stdout is not buffered (python -u)
@@ -214,13 +205,12 @@ def as_polars(frame: Any) -> Any:
 # ---------------------------------------------------------------- the formats, whose libraries load when they are used
 
 
-def _read_text(format: str) -> Callable[[bytes, str, Reading, Collection[str]], TableFile]:
-    def read(content: bytes, path: str, reading: Reading, texts: Collection[str]) -> TableFile:
-        from fairmaxent.files.csv import read_csv
+def _later(module: str, function: str, **options: Any) -> Callable[..., Any]:
+    return lambda *args: getattr(load_library(f"fairmaxent.files.{module}"), function)(*args, **options)
 
-        return read_csv(content, path, reading, texts, format)
 
-    return read
+def _typed(format: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return _later("parquet", "read_typed", format=format), _later("parquet", "write_typed", format=format)
 
 
 def _write_csv(lazy: Any, file: IO[bytes], output: Output, separator: str = ",") -> tuple[str, ...]:
@@ -233,31 +223,20 @@ def _write_csv(lazy: Any, file: IO[bytes], output: Output, separator: str = ",")
         "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
         "check_extension": False,
     }
-    if form.encoding == "utf-8" and not form.has_mark:
+    if form.encoding == "utf-8":
         lazy.sink_csv(file, compression=compression, **how)
         return ()
     buffer = io.BytesIO()
     lazy.sink_csv(buffer, **how)
-    text, encoding = buffer.getvalue().decode(), form.encoding
+    text = buffer.getvalue().decode()
     notes: tuple[str, ...] = ()
     try:
-        content = text.encode(encoding)
+        content = text.encode(form.encoding)
     except UnicodeEncodeError as problem:
-        encoding, content = "utf-8", text.encode()
+        content = text.encode()
         notes = (f"{form.encoding} has no character {text[problem.start]!r}, so the table was written as utf-8",)
-    mark = BYTE_MARKS.get(encoding, b"") if form.has_mark else b""
-    file.write(gzip.compress(mark + content, mtime=0) if compression == "gzip" else mark + content)
+    file.write(gzip.compress(content, mtime=0) if compression == "gzip" else content)
     return notes
-
-
-def _write_tsv(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
-    return _write_csv(lazy, file, output, "\t")
-
-
-def _read_workbook(content: bytes, path: str, reading: Reading, texts: Collection[str]) -> TableFile:
-    from fairmaxent.files.excel import read_xlsx
-
-    return read_xlsx(content, path, reading, texts)
 
 
 def _write_workbook(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
@@ -268,71 +247,28 @@ def _write_workbook(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ..
     return notes if output.form is None else (*notes, lost)
 
 
-def _read_typed(format: str) -> Callable[[bytes, str, Reading, Collection[str]], TableFile]:
-    def read(content: bytes, path: str, *_: object) -> TableFile:
-        from fairmaxent.files.parquet import read_typed
-
-        return TableFile(read_typed(content, format, path), form=TableForm(format))
-
-    return read
-
-
-def _write_parquet(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
-    from fairmaxent.files.parquet import schema_record
-
-    # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
-    drawn = output.schema is not None
-    lazy.sink_parquet(file, metadata=schema_record(output.schema) if drawn else None, statistics=not drawn)
-    return ()
-
-
-def _write_arrow(lazy: Any, file: IO[bytes], _: Output) -> tuple[str, ...]:
-    lazy.sink_ipc(file)
-    return ()
-
-
-def _write_json_lines(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
-    lazy.sink_ndjson(file, compression=output.compression, check_extension=False)
-    return ()
-
-
-_CSV = Format(
-    "csv",
-    (".csv", ".data", ".txt"),
-    _read_text("csv"),
-    _write_csv,
-    is_text=True,
-    options=_OF_CELLS | {"delimiter", "encoding"},
-    cannot_hold=("Binary", "Duration"),
-)
-_ALL = (
-    _CSV,
-    replace(_CSV, name="tsv", suffixes=(".tab", ".tsv"), read=_read_text("tsv"), write=_write_tsv),
-    Format("parquet", (".parquet", ".pq"), _read_typed("parquet"), _write_parquet, magic=(b"PAR1",)),
-    Format(
-        "arrow",
-        (".arrow", ".feather", ".ipc"),
-        _read_typed("arrow"),
-        _write_arrow,
-        magic=(b"ARROW1", b"\xff\xff\xff\xff"),  # a file, or a stream
+_TEXT: dict[str, Any] = {
+    "is_text": True,
+    "options": _OF_CELLS | {"delimiter", "encoding"},
+    "cannot_hold": ("Binary", "Duration"),
+}
+FORMATS = {
+    "csv": Format((".csv", ".data", ".txt"), _later("csv", "read_csv"), _write_csv, **_TEXT),
+    "tsv": Format(
+        (".tab", ".tsv"), _later("csv", "read_csv", format="tsv"), partial(_write_csv, separator="\t"), **_TEXT
     ),
-    Format(
-        "jsonl",
-        (".jsonl", ".ndjson"),
-        _read_typed("jsonl"),
-        _write_json_lines,
-        is_text=True,
-        cannot_hold=("Binary",),
-    ),
-    Format(
-        "xlsx",
+    "parquet": Format((".parquet", ".pq"), *_typed("parquet"), magic=(b"PAR1",)),
+    "arrow": Format(
+        (".arrow", ".feather", ".ipc"), *_typed("arrow"), magic=(b"ARROW1", b"\xff\xff\xff\xff")
+    ),  # or a stream
+    "jsonl": Format((".jsonl", ".ndjson"), *_typed("jsonl"), is_text=True, cannot_hold=("Binary",)),
+    "xlsx": Format(
         (".xlsx",),
-        _read_workbook,
+        _later("excel", "read_xlsx"),
         _write_workbook,
         magic=(b"PK\x03\x04",),
         options=_OF_CELLS | {"sheet"},
         cannot_hold=("Duration",),
     ),
-)
-FORMATS = {format.name: format for format in _ALL}
-SUFFIXES = {suffix: format.name for format in _ALL for suffix in format.suffixes}
+}
+SUFFIXES = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}

@@ -13,13 +13,11 @@ from typing import Any
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import check_file_columns
 from fairmaxent.errors import ColumnError, Option, cut
-from fairmaxent.files.reading import Remark
+from fairmaxent.files.reading import Reading, Remark
 
-MOST_TITLES = 20
-"""How many records above a header are looked at."""
-
+_MOST_TITLES = 20  # records above a header that are looked at
 _VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a number, an amount, a date or a time
-_PAIR = 2  # columns
+_PAIR = 2  # columns, too few to tell a remark from a row
 _ENOUGH = 3  # rows that can show that a line is one of them
 _MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
 _TOTAL = re.compile(
@@ -27,11 +25,8 @@ _TOTAL = re.compile(
     r"|gesamt|insgesamt",
     re.IGNORECASE,
 )
-_NO_VALUE = ' \t\r\n;,|"'  # characters of a line without any value
-_FEW = 2  # columns, too few to tell a remark from a row
 
 Cells = Sequence[str]
-# ---------------------------------------------------------------- above
 
 
 def title_count(records: Sequence[Cells]) -> int:
@@ -46,44 +41,32 @@ def title_count(records: Sequence[Cells]) -> int:
     >>> title_count([["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
     0
     """
-    for count in range(min(MOST_TITLES, len(records) - 2) + 1):
-        width = len(records[count])
-        if count and _is_header(records[count]) and _fits(records, count, width):
+    half = (max(map(len, records), default=0) + 1) // 2
+    for count in range(min(_MOST_TITLES, len(records) - 2) + 1):
+        if count and _is_header(records[count], records[:count], records[count + 1 :]):
             return count
-        if not _may_be_title(records[count], records):
+        filled = [bool(cell.strip()) for cell in records[count]]
+        if sum(filled) > half or not all(filled[: sum(filled)]):
             return 0
     return 0
 
 
-def _may_be_title(record: Cells, records: Sequence[Cells]) -> bool:
-    """Whether it has at most half of the cells of a table (two of three), and only at the left."""
-    filled = [bool(cell.strip()) for cell in record]
-    count = sum(filled)
-    return count <= (max(map(len, records)) + 1) // 2 and all(filled[:count])
-
-
-def _is_header(record: Cells) -> bool:
-    names = [cell.strip() for cell in record]
-    return len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_VALUE.fullmatch, names))
-
-
-def _fits(records: Sequence[Cells], count: int, width: int) -> bool:
-    """Whether the record after the titles is as wide as all records below, and does not look like one of them."""
-    below = records[count + 1 :]
-    as_wide = [len(record) == width for record in below]
+def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) -> bool:
+    """Whether it holds names, is as wide as the records below, and does not look like one of them."""
+    names, width = [cell.strip() for cell in record], len(record)
+    if width < _PAIR or not all(names) or len(set(names)) < width or any(map(_VALUE.fullmatch, names)):
+        return False
+    as_wide = [len(other) == width for other in below]
     if not all(as_wide[:_ENOUGH]) or sum(as_wide) < _MOSTLY * len(below):
         return False
-    if width == _PAIR and any(len(record) == width for record in records[:count]):
+    if width == _PAIR and any(len(title) == width for title in above):
         # "name," can be a header of two columns, one without a name, unless a column of numbers begins below.
-        columns = zip(*(record for record in below if len(record) == width), strict=True)
-        return any(
-            sum(bool(_VALUE.fullmatch(cell.strip())) for cell in cells) > _MOSTLY * len(below) for cells in columns
-        )
+        columns = zip(*(other for other in below if len(other) == width), strict=True)
+        values = (sum(bool(_VALUE.fullmatch(cell.strip())) for cell in cells) for cells in columns)
+        return any(count > _MOSTLY * len(below) for count in values)
     if len(below) < _ENOUGH:
-        return all(len(record) < width for record in records[:count])
-    return not any(
-        name.strip() == cell.strip() for record in below for name, cell in zip(records[count], record, strict=False)
-    )
+        return all(len(title) < width for title in above)
+    return not any(name == cell.strip() for other in below for name, cell in zip(names, other, strict=False))
 
 
 def title_remark(path: str, where: str, names: Cells) -> Remark:
@@ -93,14 +76,6 @@ def title_remark(path: str, where: str, names: Cells) -> Remark:
         "it is not, set ",
         Option("skip_lines", 0),
     )
-
-
-def row_remark(frame: Any, path: str) -> Iterator[Remark]:
-    """Say that the first line may be a row, and not names of columns: several are called like one of their values."""
-    texts = (column for column in frame.iter_columns() if column.dtype == load_library("polars").String)
-    if sum((column == column.name).any() for column in texts) > 1:
-        what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
-        yield (what, Option("columns"))
 
 
 def some_names(names: Cells) -> str:
@@ -126,41 +101,19 @@ def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
     return names
 
 
-# ---------------------------------------------------------------- below
-
-
-def without_last_lines(text: str, count: int | None) -> str:
-    """Leave out the last lines of a CSV; those without a value do not count."""
-    end, left = len(text), count or 0
-    while left and end:
-        start = text.rfind("\n", 0, end - 1) + 1
-        left -= bool(text[start:end].strip(_NO_VALUE))
-        end = start
-    return text[:end]
-
-
-def without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
-    """Leave out rows without any value at the end, which spreadsheets write for cells that once were filled."""
-    if frame.width == 1 or not len(frame) or any(value is not None for value in frame.row(-1)):
-        return frame, ()
-    polars = load_library("polars")
-    filled = frame.select(~polars.all_horizontal(polars.all().is_null())).to_series().arg_true()
-    rows = int(filled[-1]) + 1 if len(filled) else 0
-    empty = len(frame) - rows
-    what = "an empty row was" if empty == 1 else f"{empty:,} empty rows were"
-    return frame.head(rows), (f"{what} left out at the end of {path}",)
-
-
-def footer_remarks(frame: Any, path: str) -> Iterator[Remark]:
-    """Say that the last row looks like a sum of the others, or like a remark below the table."""
-    last = frame.row(-1) if len(frame) > 1 else ()
+def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
+    """Say that the first row may be data and not names, and that the last may be a sum or a remark below the table."""
+    texts = [column for column in frame.iter_columns() if column.dtype == load_library("polars").String]
+    if reading.columns is None and sum((column == column.name).any() for column in texts) > 1:
+        what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
+        yield (what, Option("columns"))
+    last = frame.row(-1) if len(frame) > 1 and reading.skip_last is None else ()
     filled = [value for value in last if value is not None]
     text = filled[0].strip(" :.") if filled and isinstance(filled[0], str) else ""
+    what = ""
     if text and _TOTAL.fullmatch(text):
-        what = (
-            f"the last row of {path} begins with {cut(text)!r} and was read as data; if it is a sum, leave it out with "
-        )
-        yield (what, Option("skip_last", 1))
-    elif len(filled) == 1 and len(last) > _FEW and text:
-        what = f"the last row of {path} only has a text and was read as data; if it is a remark, leave it out with "
-        yield (what, Option("skip_last", 1))
+        what = f"begins with {cut(text)!r} and was read as data; if it is a sum"
+    elif text and len(filled) == 1 and len(last) > _PAIR:
+        what = "only has a text and was read as data; if it is a remark"
+    if what:
+        yield (f"the last row of {path} {what}, leave it out with ", Option("skip_last", 1))

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import glob
 import io
 import itertools
-import json
 import os
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
-from fairmaxent.errors import ColumnError, StorageError, first_line, shown
+from fairmaxent.errors import ColumnError, StorageError, first_line
+from fairmaxent.files.reading import TableFile, TableForm
+
+if TYPE_CHECKING:
+    from fairmaxent.files.formats import Output
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 _STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
-_COLON = re.compile(rb'"\s{0,2}:\s{0,2}')
-_COLONS_AFTER_KEYS = (b'":', b" :", b"\t:", b"\r:")
-_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
-_WILD = "*?["  # characters of a pattern
-_EXAMPLES = 3
-
-# ---------------------------------------------------------------- a file
 
 
-def read_typed(content: bytes, format: str, path: object) -> Any:
-    """Read a table in one of these formats, and return it as polars does."""
+def read_typed(content: bytes, path: str, *_: object, format: str) -> TableFile:
+    """Read a table in one of these formats."""
     polars = load_library("polars")
 
     def explain(why: str) -> StorageError:
@@ -44,25 +38,23 @@ def read_typed(content: bytes, format: str, path: object) -> Any:
 
     with library_errors(explain, OSError, ValueError, RecursionError):
         try:
-            if format == "jsonl":
-                text = content.removeprefix(codecs.BOM_UTF8)
-                _refuse_half_characters(text, path)
-                frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
-                _refuse_repeated_keys(text, frame, path)
-                return frame
-            if content.startswith(_STREAM):
-                return polars.read_ipc_stream(content)
-            scan, read = polars.scan_parquet, polars.read_parquet
-            if format == "arrow":
-                scan, read = polars.scan_ipc, polars.read_ipc
-            scanned = scan(io.BytesIO(content))
-            cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
-            _need_memory(len(content) + float(_CELL_MEMORY * cells), path)
-            return read(content)
+            return TableFile(_read(content, path, format, polars), form=TableForm(format))
         except polars.exceptions.DuplicateError as repeated:
-            raise ColumnError(
-                f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
-            ) from repeated
+            what = f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
+            raise ColumnError(what) from repeated
+
+
+def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
+    if format == "jsonl":
+        text = content.removeprefix(codecs.BOM_UTF8)
+        return polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+    if content.startswith(_STREAM):
+        return polars.read_ipc_stream(content)
+    is_arrow = format == "arrow"
+    scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(io.BytesIO(content))
+    cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
+    _need_memory(len(content) + float(_CELL_MEMORY * cells), path)
+    return (polars.read_ipc if is_arrow else polars.read_parquet)(content)
 
 
 def _json_schema(content: bytes, path: object, polars: Any) -> Any:
@@ -80,125 +72,72 @@ def _need_memory(needed: float, path: object) -> None:
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
-# ---------------------------------------------------------------- lines of JSON
-
-# Polars takes the first of two equal keys in an object, and makes a zero of half a character, without a word.
-
-
-def _refuse_half_characters(content: bytes, path: object) -> None:
-    """Refuse lines with the first half of a character that takes two escapes, as texts have that were cut off."""
-    if not _HALF.search(content):
-        return
-    half = _HALF.search(content.replace(rb"\\", b"__"))  # two backslashes are one that begins no escape
-    if half is not None:
-        number = content.count(b"\n", 0, half.start()) + 1
-        raise StorageError(
-            f"line {number} of {path} has half a character ({half[0].decode()} without its second half); "
-            "write the file again, or take it out"
-        )
-
-
-def _refuse_repeated_keys(content: bytes, frame: Any, path: object) -> None:
-    """Refuse lines in which a key stands twice; ``frame`` is what was read from them."""
-    if not _has_more_keys(content, frame):
-        return
-    for number, line in enumerate(io.BytesIO(content), start=1):
-        key = _repeated_key(line)
-        if key is not None:
-            raise ColumnError(f"line {number} of {path} has the key {shown(key)} twice; remove or rename one of them")
-
-
-def _has_more_keys(content: bytes, frame: Any) -> bool:
-    """Whether there seem to be more keys than values; texts with a quote before a colon seem so, too.
-
-    A program writes all colons alike, so nulls are counted the way that the first colon is written. Each mistake makes
-    keys more or values less, and then costs time only.
-    """
-    first = _COLON.search(content)
-    colon = b'":' if first is None else first[0]
-    keys, cells = sum(content.count(each) for each in _COLONS_AFTER_KEYS), len(frame) * frame.width
-    missing = sum(frame.null_count().row(0))
-    values = cells - missing + (content.count(colon + b"null") if missing else 0)
-    return bool(keys > min(cells, values))
-
-
-def _repeated_key(line: bytes) -> str | None:
-    repeated: list[str] = []
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        if len(set(names)) < len(names):
-            repeated.extend(name for name in names if names.count(name) > 1)
-
-    with contextlib.suppress(ValueError, RecursionError):  # polars has read the line, so it is no worse than it was
-        json.loads(line, object_pairs_hook=look, parse_int=str, parse_float=str)
-    return repeated[0] if repeated else None
+def write_typed(lazy: Any, file: IO[bytes], output: Output, *, format: str) -> tuple[str, ...]:
+    """Write a lazy frame in one of these formats, all of which hold any table."""
+    if format == "arrow":
+        lazy.sink_ipc(file)
+    elif format == "jsonl":
+        lazy.sink_ndjson(file, compression=output.compression, check_extension=False)
+    else:
+        # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
+        drawn = output.schema is not None
+        lazy.sink_parquet(file, metadata=_schema_record(output.schema) if drawn else None, statistics=not drawn)
+    return ()
 
 
 # ---------------------------------------------------------------- parts
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a table in their order, and files that look like parts but are empty."""
-
-    files: tuple[Path, ...]
-    empty: tuple[Path, ...]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know about files that were left out."""
-        if not self.empty:
-            return ()
-        shown = ", ".join(str(path) for path in self.empty[:_EXAMPLES])
-        more = f" and {len(self.empty) - _EXAMPLES} more" if len(self.empty) > _EXAMPLES else ""
-        return (f"empty files were left out: {shown}{more}",)
-
-
 def is_pattern(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a pattern such as ``part-*.parquet``, and not a file with such a name."""
-    return any(sign in str(path) for sign in _WILD) and not Path(path).exists()
+    return any(sign in str(path) for sign in "*?[") and not Path(path).exists()
 
 
-def parts_of(path: str | os.PathLike[str]) -> Parts | None:
-    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list."""
+def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
+    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list.
+
+    Names that begin with a dot or an underscore are unfinished, or records of another tool.
+    """
     if "://" in str(path):
         return None
     source = Path(path)
     if is_pattern(path):
         names = [Path(name) for name in glob.glob(str(path), recursive=True)]
     elif source.is_dir():
-        names = [name for name in source.rglob("*.parquet") if not _is_hidden(name.relative_to(source))]
+        names = [
+            name
+            for name in source.rglob("*.parquet")
+            if not any(
+                part.startswith(".") or (part.startswith("_") and "=" not in part)
+                for part in name.relative_to(source).parts
+            )
+        ]
     else:
         return None
-    files = sorted(name for name in names if name.is_file())
-    empty = tuple(name for name in files if not name.stat().st_size)
-    return Parts(tuple(name for name in files if name not in empty), empty)
-
-
-def _is_hidden(path: Path) -> bool:
-    """Whether it is unfinished, or a record of another tool: their names begin with a dot or an underscore."""
-    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.parts)
+    return sorted(name for name in names if name.is_file())
 
 
 def scan_table(path: str | os.PathLike[str]) -> Any | None:
     """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"`` as a polars LazyFrame.
 
-    None for anything else, which must be read at once. Hidden and empty files in a folder are not data.
+    None for anything else, which must be read at once. Hidden files in a folder are not data.
     """
     parts = parts_of(path)
     if not (parts is not None or is_pattern(path) or _is_parquet(Path(path))):
         return None
-    if parts is not None and not parts.files:
-        if Path(path).is_dir():
-            raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
-        raise StorageError(f"cannot read {path} as parquet (no file with content matches it); check the path")
+    if parts == [] and Path(path).is_dir():
+        raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
+    if parts == []:
+        raise StorageError(f"cannot read {path} as parquet (no file matches it); check the path")
+    empty = next((part for part in parts or () if not part.stat().st_size), None)
+    if empty is not None:
+        raise StorageError(f"{empty}, a part of the table, is an empty file; remove it, or write it again")
 
     def explain(why: str) -> StorageError:
         return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
 
     with library_errors(explain, OSError, RecursionError):
-        lazy = load_library("polars").scan_parquet(path if parts is None else list(parts.files))
+        lazy = load_library("polars").scan_parquet(path if parts is None else parts)
         lazy.collect_schema()
     return lazy
 
@@ -212,9 +151,6 @@ def _is_parquet(path: Path) -> bool:
             return file.read(4) == b"PAR1"
     except (OSError, ValueError):  # reported when the file is read
         return False
-
-
-# ---------------------------------------------------------------- pieces
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:
@@ -240,7 +176,7 @@ def with_categories(domain: Domain) -> Domain:
     return domain.with_attributes(changed)
 
 
-def schema_record(schema: Any) -> dict[str, str]:
+def _schema_record(schema: Any) -> dict[str, str]:
     """Return the metadata that declares these column types in a Parquet file, whatever it was written from."""
     polars = load_library("polars")
     empty = io.BytesIO()

@@ -5,14 +5,14 @@ A pipe can be read only once, so nothing looks into a file before this does, unl
 
 from __future__ import annotations
 
-import codecs
 import contextlib
+import gzip
 import io
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
@@ -24,7 +24,6 @@ from fairmaxent.options import documented, option
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
 
-BYTE_MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 STANDARD = "-"  # stdin or stdout
 Decimal = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
@@ -32,9 +31,8 @@ Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-_GZIP_CHUNK = 1 << 16  # becomes at most a thousand times as large
 _LEAST_MEMORY = 3  # bytes of memory that each byte of a table takes, whatever its format
-_GZIP_FORMAT = 31  # what zlib calls a window of 15 bits inside a gzip file
+_MARKERS = ", ".join(mark or "empty" for mark in MISSING)
 
 
 @documented
@@ -50,7 +48,6 @@ class Reading:
         text="sheet",
         label="Sheet",
         help="Name or number of the sheet of an Excel workbook; by default the first that holds a table.",
-        doc="Name or number of the sheet of a workbook; by default the first that holds a table.",
     )
     skip_lines: int | None = option(
         None,
@@ -58,8 +55,6 @@ class Reading:
         least=0,
         label="Lines above the header",
         help="How many lines (of a sheet: rows) stand above the header; titles are detected by default.",
-        doc="How many lines (of a sheet: rows) stand above the header. By default titles are skipped if nothing else "
-        "can be meant.",
     )
     skip_last: int | None = option(
         None,
@@ -67,10 +62,9 @@ class Reading:
         least=0,
         label="Rows to leave out at the end",
         help="How many rows to leave out at the end, such as sums and remarks.",
-        doc="How many rows to leave out at the end of a CSV or a sheet, such as sums and remarks.",
     )
     delimiter: str | None = option(
-        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default.", doc="Of a CSV."
+        None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default."
     )
     encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
     decimal: Decimal | None = option(
@@ -86,18 +80,15 @@ class Reading:
         choices=get_args(DateOrder),
         label="Order of dates",
         help="Whether 1/2/2025 is in February (dmy) or in January (mdy); by default other dates show it.",
-        doc='Whether 1/2/2025 is in February (``"dmy"``) or in January (``"mdy"``). By default a column is read as '
-        "dates if one of its days, or another column, shows the order.",
     )
     missing: Sequence[str] = option(
         (),
         text="texts",
         metavar="TEXT",
         label="Marks of missing values",
-        help="Text of a cell that means missing; repeatable. Replaces the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        help=f"Text of a cell that means missing; repeatable. Replaces the default: {_MARKERS}.",
         page_help="Text of a cell that means missing; several are separated by commas. They replace the default: "
-        f"{', '.join(mark or 'empty' for mark in MISSING)}.",
+        f"{_MARKERS}.",
         doc="Cells of a CSV or a sheet that stand for a missing value; by default `MISSING`.",
     )
     columns: Sequence[str] | None = option(
@@ -124,19 +115,13 @@ class TableForm:
     format: str
     separator: str = ","
     decimal: str = "."
-    encoding: str = "utf-8"
-    has_mark: bool = False  # it begins with the mark of its encoding (BOM)
+    encoding: str = "utf-8"  # utf-8-sig and utf-16 begin with a mark (BOM)
 
     @property
     def is_office(self) -> bool:
         """Whether an office would miss it in a result written as programs do; no program writes a workbook unasked."""
-        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8" and not self.has_mark
+        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8"
         return self.format == "xlsx" or not plain
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of a file in this form."""
-        return f".{self.format}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +157,17 @@ class TableFile:
 def read_content(path: str | os.PathLike[str]) -> bytes:
     """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
     content = _raw(path)
-    return _from_gzip(content, path) if content.startswith(_GZIP) else content
+    if not content.startswith(_GZIP):
+        return content
+    buffer = io.BytesIO()
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            while part := file.read(_CHUNK):
+                buffer.write(part)
+                check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
+    return buffer.getvalue()
 
 
 def _raw(path: str | os.PathLike[str]) -> bytes:
@@ -199,11 +194,8 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
 
 def _read_stream(stream: BinaryIO, name: object) -> bytes:
     """Read a stream, whose size is not known, up to the limit of memory."""
-    chunk = stream.read(_CHUNK)
-    if chunk and not chunk.strip(b"\0"):
-        raise StorageError(f"{name} is not a table: it begins with {len(chunk):,} zeros; pass a table, e.g. a CSV file")
     buffer, most = io.BytesIO(), memory_limit() / _LEAST_MEMORY
-    while chunk:
+    while chunk := stream.read(_CHUNK):
         buffer.write(chunk)
         if buffer.tell() > most:
             raise LimitError(
@@ -211,7 +203,6 @@ def _read_stream(stream: BinaryIO, name: object) -> bytes:
                 f"{_LEAST_MEMORY} of memory; take a part of the rows, or raise the limit with ",
                 Option("max_memory"),
             )
-        chunk = stream.read(_CHUNK)
     return buffer.getvalue()
 
 
@@ -223,53 +214,20 @@ def reason_of(problem: OSError | ValueError) -> str:
 def _nearby(path: Path) -> str:
     """Suggest what a mistyped path may have meant."""
     with contextlib.suppress(OSError, ValueError):
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        hint = did_you_mean(path.name, names)
+        hint = did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
         if not path.exists() and hint.startswith("did you mean"):
             return hint
     return "check the path and its permissions"
-
-
-# ---------------------------------------------------------------- decompression
 
 
 def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
     """Refuse a compressed file that would become too large: a few bytes can stand for many."""
     by_size = max(FREELY_INFLATED, MOST_INFLATION * len(content))
     most = min(by_size, memory_limit() / _LEAST_MEMORY)
-    if size <= most:
-        return
-    by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
-    raise LimitError(
-        f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
-        "which is beyond the limit; ",
-        *(by_memory if most < by_size else (remedy,)),
-    )
-
-
-def _from_gzip(content: bytes, path: object) -> bytes:
-    """Decompress a gzip file, which may have several members; zeros may follow the last."""
-    buffer = io.BytesIO()
-    try:
-        for part in _gzip_parts(content):
-            buffer.write(part)
-            check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
-    except zlib.error as problem:
-        raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
-    return buffer.getvalue()
-
-
-def _gzip_parts(content: bytes) -> Iterator[bytes]:
-    """Decompress a piece at a time; a file can have many members, so what follows one must not be copied each time."""
-    member, rest = None, b""
-    for start in range(0, len(content), _GZIP_CHUNK):
-        rest += content[start : start + _GZIP_CHUNK]
-        while rest := rest if member else rest.lstrip(b"\0"):
-            member = member or zlib.decompressobj(wbits=_GZIP_FORMAT)
-            yield member.decompress(rest)
-            rest = member.unused_data
-            if not member.eof:
-                break
-            member = None
-    if member is not None:
-        raise zlib.error("its end is missing")
+    if size > most:
+        by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
+        raise LimitError(
+            f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
+            "which is beyond the limit; ",
+            *(by_memory if most < by_size else (remedy,)),
+        )

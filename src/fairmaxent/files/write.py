@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -83,52 +83,79 @@ def private_folder(parent: Path, suffix: str = "") -> Iterator[Path]:
         remove(folder)
 
 
-# ---------------------------------------------------------------- one file
-
-
-def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
-    """Write a file completely or not at all, and replace an existing one.
-
-    ``readable``: other users may read it, if the umask allows.
-    """
-    with write_errors(path):
-        target = _target_of(path)
-        temporary = new_temporary(_folder_for(target), target.suffix)
-        try:
-            with open_temporary(temporary) as file:
-                file.write(content)
-            _complete(temporary, target, readable=readable)
-            _give_name(temporary, target, force=True)
-        finally:
-            remove(temporary)
-
-
 def open_temporary(path: Path) -> IO[bytes]:
     """Open a temporary file for writing."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb")
 
 
 @contextlib.contextmanager
-def write_errors(path: Path) -> Iterator[None]:
+def write_errors(path: Name, what: str = "cannot write {}: {}; choose another location") -> Iterator[None]:
     """Turn the system's errors into one that names the file that was to be written."""
     try:
         yield
     except (StorageError, LimitError):
         raise
     except (OSError, ValueError) as problem:
-        raise StorageError(f"cannot write {path}: {reason_of(problem)}; choose another location") from problem
+        raise StorageError(what.format(path, reason_of(problem))) from problem
 
 
-def _target_of(path: Name) -> Path:
-    """Follow links, so that the file is replaced and not the link to it."""
-    return Path(path) if _is_special(Path(path)) else Path(os.path.realpath(path))
+# ---------------------------------------------------------------- a target
 
 
-def _folder_for(target: Path) -> Path:
-    """The target's own folder, or the system's folder for temporary files if the target is a device or a pipe."""
-    import tempfile  # slow to import
+@dataclass(frozen=True)
+class _Staged:
+    """A target, and where its content is written until it is complete."""
 
-    return Path(tempfile.gettempdir()) if _is_special(target) else target.parent
+    target: Path
+    temporary: Path
+    readable: bool
+    is_folder: bool
+
+    @classmethod
+    def beside(cls, target: Path, *, readable: bool, is_folder: bool) -> _Staged:
+        """Make a temporary file or folder; that for a device or a pipe is in the folder of temporary files."""
+        import tempfile  # slow to import
+
+        parent = Path(tempfile.gettempdir()) if _is_special(target) else target.parent
+        mode = (0o777 if readable else 0o700) if is_folder else None  # the workers of a cluster may be other users
+        with write_errors(parent, "cannot write in {}: {}; choose another location"):
+            return cls(target, new_temporary(parent, target.suffix, folder_mode=mode), readable, is_folder)
+
+    def complete(self) -> None:
+        """Flush a file to disk, with the permissions it is to have; a device or a pipe gets the content now."""
+        if _is_special(self.target):
+            import shutil  # slow to import
+
+            with self.temporary.open("rb") as file, self.target.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        mode = (0o777 if self.is_folder else 0o666) if self.readable else (0o700 if self.is_folder else 0o600)
+        allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode & ~_umask()
+        try:
+            os.chmod(self.temporary, allowed)
+        except OSError as problem:
+            if problem.errno not in _UNSUPPORTED:
+                raise
+        if not self.is_folder:
+            with self.temporary.open("rb") as file:
+                os.fsync(file.fileno())
+
+    def publish(self, *, force: bool) -> None:
+        """Put what is complete in its place; without ``force``, only if nothing else has the name."""
+        if _is_special(self.target):
+            return
+        if self.is_folder:
+            os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
+        elif force:
+            os.replace(self.temporary, self.target)
+        else:
+            _give_new_name(self.temporary, self.target)
+        with contextlib.suppress(OSError):  # so that a power cut cannot take the name; some file systems cannot say
+            descriptor = os.open(self.target.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _is_special(path: Path) -> bool:
@@ -136,52 +163,11 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _complete(temporary: Path, target: Path, *, readable: bool) -> None:
-    """Flush a file to disk, with the permissions it is to have; a device or a pipe gets the content now."""
-    with temporary.open("rb") as file:
-        if _is_special(target):
-            import shutil  # slow to import
-
-            with target.open("wb") as device:
-                shutil.copyfileobj(file, device)
-            return
-        _set_permissions(temporary, target, 0o666 if readable else 0o600)
-        os.fsync(file.fileno())
-
-
-def _set_permissions(temporary: Path, target: Path, mode: int) -> None:
-    """Give the permissions of what is replaced, or else this mode as far as the umask allows."""
-    allowed = target.stat().st_mode & 0o777 if target.exists() else mode & ~_umask()
-    try:
-        os.chmod(temporary, allowed)
-    except OSError as problem:
-        if problem.errno not in _UNSUPPORTED:
-            raise
-
-
 def _umask() -> int:
     """The umask, which can only be read by setting it: to one that lets no file of another thread be too open."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _give_name(temporary: Path, target: Path, *, force: bool) -> None:
-    """Put a complete file or folder in its place; without ``force``, only if nothing else has the name."""
-    if _is_special(target):
-        return
-    if force:
-        os.replace(temporary, target)
-    elif temporary.is_dir():
-        os.rename(temporary, target)  # fails if the folder is there and not empty
-    else:
-        _give_new_name(temporary, target)
-    with contextlib.suppress(OSError):  # so that a power cut cannot take the name; some file systems cannot say
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _give_new_name(temporary: Path, target: Path) -> None:
@@ -200,24 +186,38 @@ def _give_new_name(temporary: Path, target: Path) -> None:
                 os.unlink(target)
                 raise
     except FileExistsError as problem:
-        raise StorageError(
-            f"{target} was made by another program in the meantime, and is left as it is; use ",
-            Option("force"),
-            " to replace it, or name another file",
-        ) from problem
+        what = f"{target} was made by another program in the meantime, and is left as it is; use "
+        raise StorageError(what, Option("force"), " to replace it, or name another file") from problem
 
 
-# ---------------------------------------------------------------- several files
+def _checked_file(target: Name, *, force: bool) -> Path:
+    """Refuse a target that cannot be written, before any work; links are followed, so that the file is replaced."""
+    with write_errors(target):
+        path = Path(target) if _is_special(Path(target)) else Path(os.path.realpath(target))
+        if path.is_dir() or os.fspath(target).endswith("/"):
+            raise StorageError(f"{path} is a folder; name a file in it")
+        if path.is_symlink():  # links were followed, so this one has no end
+            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
+        if not path.parent.is_dir():
+            raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+        if path.exists() and not _is_special(path) and not force:
+            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
+        return path
 
 
-@dataclass(frozen=True)
-class _Staged:
-    """A target, and where its content is written until it is complete."""
+def _checked_folder(target: Name) -> Path:
+    """Refuse anything that exists already, except an empty folder; return its absolute path, valid in any process."""
+    with write_errors(target, "cannot write into {}: {}; name a new folder"):
+        folder = Path(os.path.realpath(target))
+        entry = next(folder.iterdir(), None) if folder.exists() else None
+    if entry is not None:
+        raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
+    if os.path.ismount(folder):
+        raise StorageError(f"{target} is a mounted volume; name a new folder in it")
+    return folder
 
-    target: Path
-    temporary: Path
-    readable: bool
-    is_folder: bool
+
+# ---------------------------------------------------------------- one file, and several
 
 
 class Staging:
@@ -247,7 +247,8 @@ class Staging:
         shared = set(map(Path, readable))
         try:
             for number, (name, path) in enumerate(zip(map(Path, [*named, *folders]), paths, strict=True)):
-                self._staged[name] = _stage(path, readable=name in shared, is_folder=number >= len(named))
+                is_folder = number >= len(named)
+                self._staged[name] = _Staged.beside(path, readable=name in shared, is_folder=is_folder)
         except BaseException:
             self._remove()
             raise
@@ -256,24 +257,15 @@ class Staging:
         """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
         return self._staged[Path(target)].temporary
 
-    def write_table(
-        self,
-        frame: Any,
-        target: Name,
-        *,
-        format: str | None = None,
-        schema: Any = None,
-        form: TableForm | None = None,
-    ) -> tuple[str, ...]:
+    def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
         """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
 
-        ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
-        ``form`` is the form of a file that was read, for a result in the same form; what could not be kept is returned.
+        The options, and what is returned, are those of `write_to_file`.
         """
         if target == STANDARD:
-            return write_on_stdout(frame, format=format, schema=schema, form=form)
-        with write_errors(Path(target)), open_temporary(self.path_for(target)) as file:
-            return write_to_file(frame, file, target, format=format, schema=schema, form=form)
+            return write_on_stdout(frame, **how)
+        with write_errors(target), open_temporary(self.path_for(target)) as file:
+            return write_to_file(frame, file, target, **how)
 
     def __enter__(self) -> Staging:
         return self
@@ -281,81 +273,34 @@ class Staging:
     def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         try:
             if kind is None:
-                self._publish()
-            elif isinstance(problem, OSError | StorageError):
-                self._name_targets(problem)
+                for each in self._staged.values():
+                    with write_errors(each.target):
+                        each.complete()
+                for each in self._staged.values():
+                    with write_errors(each.target):
+                        each.publish(force=self._force)
+            elif isinstance(problem, StorageError):  # it must not name a temporary file, which is gone when it is read
+                parts = list(problem.parts)
+                for each in self._staged.values():
+                    here, name = str(each.temporary), str(each.target)
+                    parts = [part.replace(here, name) if isinstance(part, str) else part for part in parts]
+                StorageError.__init__(problem, *parts)
         finally:
             self._remove()
-
-    def _publish(self) -> None:
-        for each in self._staged.values():
-            with write_errors(each.target):
-                if not each.temporary.stat().st_size:
-                    raise StorageError(f"cannot write {each.target}: there is nothing to write; report this as a bug")
-                if each.is_folder:
-                    _set_permissions(each.temporary, each.target, 0o777 if each.readable else 0o700)
-                else:
-                    _complete(each.temporary, each.target, readable=each.readable)
-        for each in self._staged.values():
-            with write_errors(each.target):
-                _give_name(each.temporary, each.target, force=self._force and not each.is_folder)
-
-    def _name_targets(self, problem: OSError | StorageError) -> None:
-        """Let an error name the file that was asked for, and not the temporary one, which is gone when it is read."""
-        names = {str(each.temporary): str(each.target) for each in self._staged.values()}
-        if isinstance(problem, StorageError):
-            parts = [_replaced(part, names) if isinstance(part, str) else part for part in problem.parts]
-            StorageError.__init__(problem, *parts)
-        elif isinstance(problem.filename, str | os.PathLike):
-            problem.filename = _replaced(str(problem.filename), names)
 
     def _remove(self) -> None:
         for each in self._staged.values():
             remove(each.temporary)
 
 
-def _stage(path: Path, *, readable: bool, is_folder: bool) -> _Staged:
-    parent = _folder_for(path)
-    mode = (0o777 if readable else 0o700) if is_folder else None  # the workers of a cluster may be other users
-    try:
-        return _Staged(path, new_temporary(parent, path.suffix, folder_mode=mode), readable, is_folder)
-    except (OSError, ValueError) as problem:
-        raise StorageError(f"cannot write in {parent}: {reason_of(problem)}; choose another location") from problem
+def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
+    """Write a file completely or not at all, and replace an existing one.
 
-
-def _replaced(text: str, names: Mapping[str, str]) -> str:
-    for name, other in names.items():
-        text = text.replace(name, other)
-    return text
-
-
-def _checked_file(target: Name, *, force: bool) -> Path:
-    """Refuse a target that cannot be written, before any work."""
-    with write_errors(Path(target)):
-        path = _target_of(target)
-        if path.is_dir() or os.fspath(target).endswith("/"):
-            raise StorageError(f"{path} is a folder; name a file in it")
-        if path.is_symlink():  # links were followed, so this one has no end
-            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
-        if not path.parent.is_dir():
-            raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
-        if path.exists() and not _is_special(path) and not force:
-            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
-        return path
-
-
-def _checked_folder(target: Name) -> Path:
-    """Refuse anything that exists already, except an empty folder; return its absolute path, valid in any process."""
-    try:
-        folder = Path(os.path.realpath(target))
-        entry = next(folder.iterdir(), None) if folder.exists() else None
-    except (OSError, ValueError) as problem:
-        raise StorageError(f"cannot write into {target}: {reason_of(problem)}; name a new folder") from problem
-    if entry is not None:
-        raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
-    if os.path.ismount(folder):
-        raise StorageError(f"{target} is a mounted volume; name a new folder in it")
-    return folder
+    ``readable``: other users may read it, if the umask allows.
+    """
+    staging = Staging([path], force=True, readable=[path] if readable else [])
+    with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:
+        file.write(content)
 
 
 def write_table(

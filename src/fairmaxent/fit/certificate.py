@@ -10,36 +10,31 @@ import numpy as np
 
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quotas
-from fairmaxent.data.roles import RedrawnValues
-from fairmaxent.data.table import Counted
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.costs import Costs, measure_costs
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.facts import (
     Facts,
     OutcomeShare,
-    binned_columns,
-    compared_missing,
+    Told,
+    column_facts,
     forbidden_rows,
     group_means,
-    kept_missing,
     multiplier_bound,
     outcome_shares,
     rate_bound,
     removed_levels,
-    single_groups,
     small_groups,
 )
 from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks
-from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import (
     RateLine,
     changed_lines,
@@ -52,13 +47,8 @@ from fairmaxent.fit.statements import (
     privacy_lines,
     rates_table,
 )
-from fairmaxent.maxent.features import root_marginals
-from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
-from fairmaxent.privacy.budget import Ledger
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
@@ -190,92 +180,21 @@ def _paragraphs(lines: Iterable[str]) -> list[Block]:
     return [Paragraph(line) for line in lines]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Solved:
-    """A problem and its solution: all that a certificate is made from."""
-
-    request: Request | PaperRequest
-    problem: Problem  # of the data, before relabelling
-    weighted: Counted  # the rows that the prior is made of
-    relabelled: bool
-    target: Reals  # wanted probability of each level
-    optimum: Optimum
-    distribution: Distribution
-    design: Reals | None = None  # design weights of the input rows, if both are in memory
-    emptied: tuple[str, ...] = ()  # cells with rows that cannot count
-    redrawn: RedrawnValues | None = None
-    decisions: Decisions | None = None
-    left_out_columns: tuple[str, ...] = ()
-    privacy: Ledger | None = None
-
-    @property
-    def base(self) -> Prior:
-        """The base of the prior; without one, the rows."""
-        prior = self.optimum.dual.prior
-        return prior.parts[0] if isinstance(prior, Mixture) else prior
-
-    @property
-    def base_share(self) -> float:
-        """The share C of the base."""
-        return float(self.request.base_share if isinstance(self.request, Request) else self.request.C)
-
-    @property
-    def simplices(self) -> list[Reals]:
-        """The wanted shares of each alphabet that has indicators."""
-        split = self.problem.blocks.split(self.target)
-        if isinstance(self.request, Request):
-            return split
-        return [*root_marginals(self.problem.blocks, self.target), *split[1:]]
-
-    @property
-    def tau(self) -> float | None:
-        """The τ of Algorithm 1, where the prior came from it and θ balances the groups at least as well."""
-        if isinstance(self.request, Request):
-            return None
-        return self.request.tau if self.request.prior == "w" and self.request.theta in ("b", "w") else None
-
-    @property
-    def filled(self) -> list[tuple[int, ...]]:
-        """Cells that should have a share, but that no row has; the paper's own configurations have none."""
-        if isinstance(self.request, PaperRequest):
-            return []
-        blocks = self.problem.blocks
-        (rows,) = self.weighted.tables([(0,)], blocks.levels)
-        cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(blocks.shape(0))
-        return [tuple(cell) for cell in np.argwhere(cells).tolist()]
-
-    def costs(self, *, filled: bool) -> Costs | None:
-        """What the fair table costs each group; nobody asks the paper's own configurations."""
-        if isinstance(self.request, PaperRequest):
-            return None
-        return measure_costs(
-            self.problem,
-            self.distribution,
-            weighted=self.weighted,
-            target=self.target,
-            relabelled=self.relabelled,
-            filled=filled,
-            design=self.design,
-        )
-
-
-def certify(solved: Solved) -> Certificate:
+def certify(solved: Solved, told: Told) -> Certificate:
     """Take every promised quantity from the fitted distribution itself.
 
     Where τ is not known, Theorem 4.5 is applied with the ratio that the prior's table has.
     """
-    problem, optimum, distribution = solved.problem, solved.optimum, solved.distribution
-    filled = solved.filled
-    costs = solved.costs(filled=bool(filled))
-    solution, roles, measure = optimum.solution, problem.roles, problem.measure
-    achieved, copied = distribution.root_table, tilted_rows(distribution.tilted)
-    bound, delta = rate_bound(
-        optimum, measure, achieved, base=solved.base, base_share=solved.base_share, tau=solved.tau
-    )
+    problem, distribution, solution = solved.problem, solved.distribution, solved.optimum.solution
+    filled, achieved, copied = solved.filled, distribution.root_table, tilted_rows(distribution.tilted)
+    costs = None if isinstance(solved.request, PaperRequest) else measure_costs(solved, filled=bool(filled))
+    bound, delta = rate_bound(solved, achieved)
     return Certificate(
-        wanted=_wanted(problem, solved.decisions),
-        before=measure.rates(problem.data_table),
-        achieved=measure.rates(achieved),
+        **vars(told),
+        **column_facts(problem, achieved),
+        wanted=_wanted(problem, told.decisions),
+        before=problem.measure.rates(problem.data_table),
+        achieved=problem.measure.rates(achieved),
         bound=bound,
         delta=delta,
         dual=solution.value,
@@ -284,31 +203,22 @@ def certify(solved: Solved) -> Certificate:
         method=solution.method,
         status=solution.status.value,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
-        multiplier_bound=multiplier_bound(optimum, roles, solved.simplices),
+        multiplier_bound=multiplier_bound(solved),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
         rows=problem.table.size,
         effective_rows=solved.weighted.worth if costs is None else costs.effective_rows,
         small_groups=small_groups(problem),
-        filled_cells=tuple(roles.describe_cell(cell) for cell in filled),
+        filled_cells=tuple(problem.roles.describe_cell(cell) for cell in filled),
         filled_shares=tuple(float(achieved[cell]) for cell in filled),
         costs=costs,
         removed_levels=removed_levels(distribution),
-        binned_columns=binned_columns(problem),
-        compared_missing=compared_missing(problem),
-        kept_missing=kept_missing(problem, achieved),
-        single_groups=single_groups(problem),
         means=group_means(problem, achieved),
-        emptied_cells=solved.emptied,
         largest_weight=problem.largest_weight,
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
-        notes=roles.domain.notes,
-        left_out_columns=solved.left_out_columns,
-        redrawn=solved.redrawn,
-        decisions=solved.decisions,
-        copied_share=0.0 if copied is None or solved.privacy is not None else copied[0],
-        privacy=solved.privacy,
-        measure=measure,
+        notes=solved.domain.notes,
+        copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
+        measure=problem.measure,
         table=achieved,
     )
 

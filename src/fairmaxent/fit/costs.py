@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted, Spread, Table, highest, tally
+from fairmaxent.data.table import Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
-from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
@@ -83,28 +83,16 @@ class Costs:
     changed: tuple[ChangedOutcome, ...] = ()  # none: every row keeps its outcome
 
 
-def measure_costs(
-    problem: Problem,
-    distribution: Distribution,
-    *,
-    weighted: Counted,
-    target: Reals,
-    relabelled: bool,
-    filled: bool,
-    design: Reals | None,
-) -> Costs:
+def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     """Take the costs from the fair weights and from the fitted distribution.
 
     Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
-    rows that are equal share their copies.
-
-    ``problem`` is the one of the data, before relabelling; ``weighted`` are the rows that the prior is made of;
-    ``filled`` says whether the fair table needs cells that no row has; ``design`` are the design weights of the input
-    rows, if both are in memory.
+    rows that are equal share their copies. ``filled`` says whether the fair table needs cells that no row has.
     """
+    problem, distribution = solved.problem, solved.distribution
     drawn = tilted_rows(distribution.tilted)
-    fair = _fair_weights(problem, weighted, target, drawn, filled=filled)
-    people = _People.of(problem) if relabelled else None
+    fair = _fair_weights(solved, drawn, filled=filled)
+    people = None if solved.soft is None else _People.of(problem)
     size = float(problem.table.size)
     weights = _spreads(problem, fair, people).scaled(size)
     copies = weights.scaled(0.0) if drawn is None else _spreads(problem, drawn[1], people).scaled(size * drawn[0])
@@ -113,28 +101,22 @@ def measure_costs(
         groups=tuple(_group_costs(problem, distribution.root_table, weights, copies)),
         worst_cell=_worst_cell(problem, distribution.root_table, weights, copies),
         effective_rows=float(weights.groups.over(every_axis).effective_rows),
-        changed=() if people is None else people.changed(problem, fair, design),
+        changed=() if people is None else people.changed(problem, fair, solved.design_weights),
     )
 
 
-def _fair_weights(
-    problem: Problem,
-    weighted: Counted,
-    target: Reals,
-    drawn: tuple[float, RowWeights] | None,
-    *,
-    filled: bool,
-) -> Tilted:
+def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, filled: bool) -> Tilted:
     """The fair distribution on the rows alone (C = 0), as weights deliver it; if they cannot, the rows that are drawn.
 
     The rows as they are weighted meet the target, unless shares of other columns are asked for or cells are filled.
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
+    problem, weighted = solved.problem, solved.weighted
     rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
     if not filled and problem.chosen.keys() <= set(problem.roles.root):
         return rows.tilt(np.zeros(problem.blocks.width))
-    features, levels = asked_of_rows(problem.roles, weighted, target, problem.chosen)
+    features, levels = asked_of_rows(problem.roles, weighted, solved.target, problem.chosen)
     dual = Dual(rows, features, features.mean(levels))
     solution = None if filled else default_solver(dual).solve(dual)
     if solution is not None and solution.status is Status.CONVERGED:

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import mask
-from fairmaxent.data.roles import RedrawnValues, Roles
+from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
+from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
+from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import root_marginals
-from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
@@ -35,14 +37,6 @@ class SmallGroup:
 
     name: str
     rows: int
-
-
-@dataclass(frozen=True)
-class BinnedColumn:
-    """An outcome or protected column whose levels are bins of numbers."""
-
-    column: str
-    bins: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -81,16 +75,20 @@ class GroupMean:
     after: float
 
 
-@dataclass(frozen=True)
-class SingleGroup:
-    """A stratum with rows of a single group, in which there is nothing to compare."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Told:
+    """Facts that do not follow from the rows and the fitted distribution."""
 
-    grouping: str
-    stratum: str
+    emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
+    left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
+    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
+    estimated: Estimated = None  # what a model trained on the result will do
+    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Facts:
+class Facts(Told):
     """All that remarks on a fit are made from."""
 
     measure: Measure
@@ -100,25 +98,19 @@ class Facts:
     effective_rows: float  # how many equally weighted rows carry as much information as the fair weights
     small_groups: tuple[SmallGroup, ...]
     filled_cells: tuple[str, ...]  # combinations that nobody in the data has, and that the base fills
+    filled_shares: tuple[float, ...]  # of each of them
     removed_levels: tuple[str, ...]
-    binned_columns: tuple[BinnedColumn, ...]
+    binned_columns: dict[str, tuple[str, ...]]  # the bins of outcome and protected columns that have some
     compared_missing: tuple[str, ...]  # columns in which missing counts as a level
+    kept_missing: tuple[MissingValues, ...]  # missing values that are not compared; most keep their share
+    single_groups: dict[str, tuple[str, ...]]  # by grouping, strata in which there is nothing to compare
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
-    kept_missing: tuple[MissingValues, ...] = ()  # missing values that are not compared; most keep their share
-    single_groups: tuple[SingleGroup, ...] = ()  # strata in which there is nothing to compare
-    means: tuple[GroupMean, ...] = ()  # none: nobody asked for equal means
-    emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
-    largest_weight: float | None = None  # the limit that was asked for
+    means: tuple[GroupMean, ...]  # none: nobody asked for equal means
+    largest_weight: float | None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
-    left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
-    filled_shares: tuple[float, ...] = ()  # of each of `filled_cells`
-    costs: Costs | None = None  # None: one of the paper's own configurations
-    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
-    estimated: Estimated = None  # what a model trained on the result will do
-    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
-    copied_share: float | None = None  # of drawn rows that copy a real one on purpose; None: not measured so far
-    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
+    costs: Costs | None  # None: one of the paper's own configurations
+    copied_share: float  # of drawn rows that copy a real one on purpose
 
     @property
     def rates_shown(self) -> Iterator[tuple[str, str]]:
@@ -133,8 +125,20 @@ class Facts:
 
         Unless it was asked for, it is estimated here, when it is first needed.
         """
-        known = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return known if isinstance(known, ModelEstimate) else None
+        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
+        return estimate if isinstance(estimate, ModelEstimate) else None
+
+    @property
+    def estimate_so_far(self) -> ModelEstimate | None:
+        """The estimate, unless it still would have to be made."""
+        pending = isinstance(self.estimated, Deferred) and not self.estimated.is_done
+        return None if pending else self.estimate
+
+    @property
+    def not_estimated(self) -> NotEstimated | None:
+        """Why there is no estimate, if one was tried."""
+        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
+        return estimate if isinstance(estimate, NotEstimated) else None
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
@@ -142,12 +146,6 @@ class Facts:
         if self.decisions is None:
             return self.wanted["statistical_rate"]
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
-
-    @property
-    def not_estimated(self) -> NotEstimated | None:
-        """Why there is no estimate, if one was tried."""
-        known = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return known if isinstance(known, NotEstimated) else None
 
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
@@ -176,38 +174,27 @@ def removed_levels(distribution: Distribution) -> tuple[str, ...]:
     )
 
 
-def binned_columns(problem: Problem) -> tuple[BinnedColumn, ...]:
-    """Outcome and protected columns that are compared in bins."""
-    attributes = problem.roles.attributes
-    return tuple(BinnedColumn(column.name, column.labels) for column in attributes if column.edges is not None)
-
-
-def compared_missing(problem: Problem) -> tuple[str, ...]:
-    """Outcome and protected columns in which missing counts as a level."""
-    left_out = dict(problem.measure.left_out)
-    return tuple(
-        column.name
-        for axis, column in enumerate(problem.roles.attributes)
-        if column.missing is not None and axis not in left_out and axis not in problem.roles.strata_axes
-    )
-
-
-def kept_missing(problem: Problem, achieved: Reals) -> tuple[MissingValues, ...]:
-    """Missing values that are not compared; a column that has none now is not named."""
+def column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
+    """Which outcome and protected columns are compared in bins, and which missing values and strata are compared."""
+    roles, left_out = problem.roles, dict(problem.measure.left_out)
     before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
-    kept = [
-        MissingValues(problem.roles.names[axis], float(before[axis][level]), float(after[axis][level]))
-        for axis, level in problem.measure.left_out
-    ]
-    return tuple(missing for missing in kept if missing.share > 0)
-
-
-def single_groups(problem: Problem) -> tuple[SingleGroup, ...]:
-    """Strata with rows of a single group."""
-    if not problem.measure.strata:
-        return ()
-    describe = partial(problem.roles.describe_group, problem.roles.strata_axes)
-    return tuple(SingleGroup(name, describe(stratum)) for name, stratum in problem.single_groups())
+    single: dict[str, tuple[str, ...]] = {}
+    for name, stratum in problem.single_groups() if problem.measure.strata else ():
+        single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
+    return {
+        "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
+        "compared_missing": tuple(
+            column.name
+            for axis, column in enumerate(roles.attributes)
+            if column.missing is not None and axis not in left_out and axis not in roles.strata_axes
+        ),
+        "kept_missing": tuple(
+            MissingValues(roles.names[axis], float(before[axis][level]), float(after[axis][level]))
+            for axis, level in left_out.items()
+            if before[axis][level] > 0  # a column that has none now is not named
+        ),
+        "single_groups": single,
+    }
 
 
 def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
@@ -279,25 +266,21 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
     return float(-log_floor / radius)
 
 
-def rate_bound(
-    optimum: Optimum,
-    measure: Measure,
-    achieved: Reals,
-    *,
-    base: Prior,
-    base_share: float,
-    tau: float | None,
-) -> tuple[float, float]:
+def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
     The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
     bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
     rates.
     """
-    features = optimum.dual.features
-    roots = features.blocks.slices[0]
-    prior = optimum.dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(mask(features.possible)).levels[roots].reshape(achieved.shape)
+    request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
+    tau, base_share = None, float(request.base_share if isinstance(request, Request) else request.C)
+    if isinstance(request, PaperRequest) and request.prior == "w" and request.theta in ("b", "w"):
+        tau = request.tau
+    base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) else dual.prior
+    roots = dual.features.blocks.slices[0]
+    prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(mask(dual.features.possible)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
     for grouping in measure.groupings:
         present = group_table(achieved, grouping)
@@ -310,7 +293,11 @@ def rate_bound(
             group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
         )
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = _worst_ratio(joint, seen, measure.strata) if tau is None else tau
+        ratio = tau
+        if ratio is None:  # the smallest between seen groups of a stratum, for the worst outcome
+            spread = np.full((len(joint), *seen.shape), np.nan)
+            spread[:, seen] = joint
+            ratio = min(worst_ratio(row, measure.strata) for row in spread)
         bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
         deltas.append(delta)
     if not bounds:
@@ -319,21 +306,12 @@ def rate_bound(
     return bounds[worst], deltas[worst]
 
 
-def _worst_ratio(joint: Reals, seen: Mask, strata: int) -> float:
-    """The smallest ratio between the seen groups (last axis) of a stratum, for the worst outcome."""
-    return min(worst_ratio(_spread(row, seen), strata) for row in joint)
-
-
-def _spread(values: Reals, seen: Mask) -> Reals:
-    result = np.full(seen.shape, np.nan)
-    result[seen] = values
-    return result
-
-
-def multiplier_bound(optimum: Optimum, roles: Roles, simplices: list[Reals]) -> float | None:
+def multiplier_bound(solved: Solved) -> float | None:
     """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
-    if not optimum.dual.prior.full_support:
+    prior, blocks = solved.optimum.dual.prior, solved.problem.blocks
+    if not prior.full_support or any(attribute.features == "moment" for attribute in solved.domain.attributes):
         return None
-    if any(attribute.features == "moment" for attribute in roles.domain.attributes):
-        return None
-    return lemma_4_2(optimum.dual.prior.log_floor(), simplices)
+    simplices = blocks.split(solved.target)  # the wanted shares of each alphabet that has indicators
+    if isinstance(solved.request, PaperRequest):
+        simplices = [*root_marginals(blocks, solved.target), *simplices[1:]]
+    return lemma_4_2(prior.log_floor(), simplices)

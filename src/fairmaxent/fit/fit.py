@@ -19,13 +19,13 @@ from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory
-from fairmaxent.fit import storage, verification
-from fairmaxent.fit.archive import MOST_BYTES
+from fairmaxent.fit import storage
+from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
-from fairmaxent.fit.group_changes import group_changes, summary_frame
-from fairmaxent.fit.group_plot import Plotted, draw_groups
-from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
 from fairmaxent.fit.overview import overview
+from fairmaxent.fit.records import MOST_BYTES
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
     check_lazy,
@@ -46,13 +46,15 @@ BATCH = 1 << 18
 PART = 1 << 20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Fit(Learned):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Fit(Solved):
     """What :func:`fairmaxent.debias` learned.
 
     One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the data (:meth:`weights`), and rows
     to add to them (:meth:`top_up`). The :attr:`certificate` shows what was reached.
     """
+
+    certificate: Certificate
 
     def __repr__(self) -> str:
         return to_text(overview(self.certificate, self.roles))
@@ -185,7 +187,7 @@ class Fit(Learned):
         on ``ax``, or on a new figure, and returns the matplotlib Axes; ``fit.plot().figure.savefig("rates.png")``
         saves it.
         """
-        return draw_groups(self, group_changes(self), what, ax)
+        return draw_groups(self, self.certificate.wanted, group_changes(self), what, ax)
 
     def report(self, path: str | PathLike[str], **options: Any) -> None:
         """Write a report for readers who did not run the fit: ``.html``, ``.md`` or ``.json``.
@@ -268,7 +270,7 @@ class Fit(Learned):
         optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
         return replace(
             self,
-            table=self.table.collect(),
+            problem=replace(self.problem, table=self.table.collect()),
             weighted=weighted,
             optimum=optimum,
             distribution=Distribution.of(self.domain, optimum),
@@ -280,7 +282,7 @@ class Fit(Learned):
         The file holds the distinct rows, so only you can read it, unless it is to be ``readable_by_others``; a file
         that is replaced keeps its permissions. The rows of a fit on a Dask cluster are brought into memory first.
         """
-        storage.save(self.collect(), path, readable=readable_by_others)
+        storage.save(self.collect(), self.certificate, path, readable=readable_by_others)
 
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """The generator asked for, or else one with the seed of the request."""
@@ -306,4 +308,5 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     format, if its certificate states something else than follows from what it holds, or if it would take more than
     ``max_bytes`` of memory. Nothing in the file is run.
     """
-    return Fit(**vars(verification.load(path, max_bytes=max_bytes)))
+    solved, certificate = storage.load(path, max_bytes=max_bytes)
+    return Fit(**vars(solved), certificate=certificate)

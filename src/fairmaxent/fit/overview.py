@@ -10,7 +10,6 @@ from fairmaxent.document import Block, Heading, Listing, Note, Paragraph
 from fairmaxent.document.words import times
 from fairmaxent.errors import cut, spelled
 from fairmaxent.fit.certificate import Certificate
-from fairmaxent.fit.estimate import Deferred
 from fairmaxent.fit.remarks import SLACK, cost_remarks
 from fairmaxent.fit.statements import (
     REACHED,
@@ -61,8 +60,7 @@ def _rates(certificate: Certificate) -> Iterator[RateLine]:
     yield from (replace(rate, slack=REACHED) for rate in certificate.rate_lines)
     for rate in () if certificate.decisions is None else certificate.decisions.rates:
         yield RateLine(f"statistical rate of decisions for {rate.grouping}", rate.wanted, None, rate.rate, SLACK)
-    later = certificate.estimated
-    estimate = None if isinstance(later, Deferred) and not later.is_done else certificate.estimate
+    estimate = certificate.estimate_so_far
     if estimate is None:
         return
     for name, before in estimate.before.by_predictions.items():

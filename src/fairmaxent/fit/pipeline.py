@@ -19,15 +19,17 @@ from fairmaxent.engines.reading import ReadingRequest, read_rows
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.fit.certificate import Solved, certify
+from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
+from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.plans import Estimate
 from fairmaxent.fit.problem import Problem, cell_values
 from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
@@ -159,35 +161,26 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     )
     solved = Solved(
         request=request,
-        problem=problem,
-        weighted=weighted,
-        relabelled=soft is not None,
-        target=levels,
-        optimum=optimum,
-        distribution=distribution,
-        design=data.design,
-        emptied=tuple(roles.describe_cell(cell) for cell in fair.emptied),
-        redrawn=data.redrawn,
-        decisions=relabelled.decisions,
-        left_out_columns=data.left_out,
-        privacy=data.ledger if isinstance(data, PrivateReading) else None,
-    )
-    return Fit(
-        request=request,
         columns=data.columns,
-        roles=roles,
-        table=problem.table,
+        problem=problem,
         weighted=weighted,
         soft=soft,
         labels=relabelled.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
-        certificate=certify(solved),
         design_weights=data.design,
         weight_column=data.weight_column,
         weight_scale=data.weight_scale,
     )
+    told = Told(
+        emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
+        redrawn=data.redrawn,
+        decisions=relabelled.decisions,
+        left_out_columns=data.left_out,
+        privacy=data.ledger if isinstance(data, PrivateReading) else None,
+    )
+    return Fit(**vars(solved), certificate=certify(solved, told))
 
 
 def _private_tree(data: Reading) -> Tree | None:

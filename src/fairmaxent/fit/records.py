@@ -1,42 +1,72 @@
-"""Records as JSON, and back: any frozen dataclass, by its annotations.
+"""Records in a file, and back: any frozen dataclass, by its annotations, as JSON and arrays in a zip archive.
 
-Nothing in a file is trusted: a record has exactly the fields of its class, and every value is what its annotation says.
+The archive holds ``header.json``, one ``.npy`` member for each array, and ``SHA256SUMS`` of all of them. Nothing in it
+is trusted: sizes are added up before anything is inflated, nothing is unpickled, a record has exactly the fields of its
+class, and every value is what its annotation says.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import math
+import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from numbers import Real
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.column_storage import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import value_key, value_text
+from fairmaxent.errors import StorageError, cut, first_line
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 
 
-def pack(value: Any, *, without: Sequence[str] = ()) -> Any:
-    """Return JSON from which `unpack` restores a value; fields of a record can be left out.
+def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: Sequence[str] = ()) -> Any:
+    """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path.
 
-    What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
+    Fields of a record can be left out. What JSON has no word for becomes its text, and a field that may hold anything
+    (a model, say) keeps only a name.
     """
+    within = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
-        hints = _hints(type(value))
-        return {name: _packed_field(getattr(value, name), hints[name]) for name in hints if name not in without}
+        hints = {name: hint for name, hint in _hints(type(value)).items() if name not in without}
+        parts = {name: getattr(value, name) for name in hints}
+        kept = {
+            name: None if hints[name] is Any and not isinstance(part, str) else part for name, part in parts.items()
+        }
+        return {name: pack(part, arrays, within + name) for name, part in kept.items()}
+    if arrays is not None and isinstance(value, np.ndarray):
+        arrays[path] = value
+        return None
+    if arrays is not None and isinstance(value, nw.Series):
+        record, parts = to_storage(value)
+        arrays |= nest(path, parts)
+        return {"name": value.name, **record}
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and key != _PAIRS for key in value):
-            return {key: pack(item) for key, item in value.items()}
+            return {key: pack(item, arrays, within + key) for key, item in value.items()}
         return {_PAIRS: [[pack(key), pack(item)] for key, item in value.items()]}
     if isinstance(value, set | frozenset):
         return pack(sorted(value, key=repr))
     if isinstance(value, list | tuple):
-        return [pack(item) for item in value]
-    if isinstance(value, np.generic) and not isinstance(
-        value, np.floating
-    ):  # a longdouble's own item() is a longdouble
+        return [pack(item, arrays, f"{within}{number}") for number, item in enumerate(value)]
+    if isinstance(value, np.generic) and not isinstance(value, np.floating):  # item() of a longdouble is a longdouble
         return pack(value.item())
     if isinstance(value, Enum):
         return value.name
@@ -45,26 +75,27 @@ def pack(value: Any, *, without: Sequence[str] = ()) -> Any:
     return float(value) if isinstance(value, Real) and not isinstance(value, int) else str(value)
 
 
-def _packed_field(value: Any, hint: Any) -> Any:
-    return None if hint is Any and not isinstance(value, str) else pack(value)
-
-
-def unpack(value: Any, hint: Any, **known: Any) -> Any:
-    """Restore what `pack` gave, as an annotation says; ``known`` are fields of a record that are not in the JSON.
+def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = None, path: str = "") -> Any:
+    """Restore what `pack` gave, as an annotation says.
 
     >>> unpack([1, 2.5], tuple[float, ...]), unpack({"sex": None}, dict[str, float | None])
     ((1, 2.5), {'sex': None})
     """
     hint = getattr(hint, "__value__", hint)  # newer versions of numpy name a type instead of writing it out
-    origin, options = get_origin(hint), get_args(hint)
+    origin, options, arrays = get_origin(hint), get_args(hint), arrays or {}
     if origin in (Union, UnionType):
-        return _unpack_one_of(value, options)
+        return _unpack_one_of(value, options, arrays, path)
     if hint in (Any, object):
         return _unpack_anything(value)
     if is_dataclass(hint):
-        return _unpack_record(value, hint, known)
+        return _unpack_record(value, hint, arrays, path)
+    if origin is np.ndarray:
+        return _unpack_array(arrays.get(path), get_args(options[1])[0])
+    if origin is nw.Series:
+        record = dict(value)
+        return from_storage(unpack(record.pop("name"), str), record, unnest(path, arrays))
     if origin is not None and origin is not Literal:
-        return _unpack_container(value, origin, options)
+        return _unpack_container(value, origin, options, arrays, f"{path}." if path else "")
     if origin is Literal:
         fits = any(type(value) is type(option) and value == option for option in options)
     elif hint in (float, int):  # a whole number is a float too, and a truth value is no number
@@ -78,54 +109,61 @@ def unpack(value: Any, hint: Any, **known: Any) -> Any:
     return value
 
 
-def _unpack_one_of(value: Any, options: Sequence[Any]) -> Any:
+def _unpack_array(array: NDArray[Any] | None, kind: Any) -> NDArray[Any]:
+    if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
+        raise ValueError(f"expected an array of {kind}, found {'none' if array is None else array.dtype}")
+    return array
+
+
+def _unpack_one_of(value: Any, options: Sequence[Any], arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
     problems = []
     for option in options:
         try:
-            return unpack(value, option)
+            return unpack(value, option, arrays, path)
         except (ValueError, TypeError) as problem:
             problems.append(problem)
     raise problems[0]
 
 
-def _unpack_record(value: Any, kind: Any, known: Mapping[str, Any]) -> Any:
-    hints = {name: hint for name, hint in _hints(kind).items() if name not in known}
+def _unpack_record(value: Any, kind: Any, arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
+    hints = _hints(kind)
     if not isinstance(value, dict) or value.keys() != hints.keys():
         raise ValueError(f"the fields of {kind.__name__} are not those that it should have")
-    result = dict(known)
+    result = {}
     for name, hint in hints.items():
         try:
-            result[name] = unpack(value[name], hint)
+            result[name] = unpack(value[name], hint, arrays, f"{path}.{name}" if path else name)
         except (ValueError, TypeError) as problem:
             raise ValueError(f"{name} of {kind.__name__} is not what it should be: {problem}") from problem
     return kind(**result)
 
 
-def _unpack_container(value: Any, origin: Any, options: tuple[Any, ...]) -> Any:
+def _unpack_container(
+    value: Any, origin: Any, options: tuple[Any, ...], arrays: Mapping[str, NDArray[Any]], within: str
+) -> Any:
     if issubclass(origin, Mapping):
         key, item = options
-        return {unpack(name, key): unpack(part, item) for name, part in _unpack_mapping(value)}
+        return {unpack(name, key): unpack(part, item, arrays, f"{within}{name}") for name, part in _items(value)}
     if not isinstance(value, list) or not issubclass(origin, Sequence):
         raise ValueError(f"expected {origin.__name__}, found {type(value).__name__}")
-    if origin is not tuple:
-        return [unpack(item, options[0]) for item in value]
-    if options[-1] is ...:
-        return tuple(unpack(item, options[0]) for item in value)
-    return tuple(unpack(item, option) for item, option in zip(value, options, strict=True))
+    several = origin is not tuple or options[-1] is ...
+    hints = [options[0]] * len(value) if several else options
+    parts = zip(value, hints, range(len(value)), strict=True)
+    return (tuple if origin is tuple else list)(
+        unpack(part, hint, arrays, f"{within}{number}") for part, hint, number in parts
+    )
 
 
-def _unpack_mapping(value: Any) -> list[tuple[Any, Any]]:
+def _items(value: Any) -> list[tuple[Any, Any]]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a mapping, found {type(value).__name__}")
-    if _PAIRS not in value:
-        return list(value.items())
-    return [(_unpack_anything(key), item) for key, item in value[_PAIRS]]
+    return [(_unpack_anything(key), item) for key, item in value[_PAIRS]] if _PAIRS in value else list(value.items())
 
 
 def _unpack_anything(value: Any) -> Any:
     """A value of a user, such as a level or several."""
     if isinstance(value, dict):
-        return {key: _unpack_anything(item) for key, item in _unpack_mapping(value)}
+        return {key: _unpack_anything(item) for key, item in _items(value)}
     return [_unpack_anything(item) for item in value] if isinstance(value, list) else value
 
 
@@ -134,3 +172,216 @@ def _hints(kind: Any) -> dict[str, Any]:
     """The annotations of the fields that are stored: not those for a single call, which do not count as equal."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind) if field.init and field.compare}
+
+
+def require(problem: str, holds: bool) -> None:  # noqa: FBT001
+    """Refuse what a file holds."""
+    if not holds:
+        raise ValueError(problem)
+
+
+# ---------------------------------------------------------------- columns
+
+
+_MARKED = re.compile(r" \(\d+\)$")  # a label that would otherwise repeat
+_NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+
+
+def check_domain(domain: Domain) -> None:
+    """Refuse columns that are not what `Domain.learn` makes."""
+    require("two columns have the same name, or there is none", 0 < len(domain.names) == len(set(domain.names)))
+    libraries = {frames.library_of(attribute.values) for attribute in domain.attributes}
+    require("columns come from different libraries", len(libraries) == 1)
+    for attribute in domain.attributes:
+        values, starts, size = len(attribute.values), attribute.level_starts, attribute.size
+        sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
+        counts = masses(attribute.counts, values)
+        whole = starts[0] == 0 and starts[-1] == values and attribute.missing in (None, size - 1)
+        drawable = np.add.reduceat(counts, np.minimum(starts[:-1], values - 1)).all() and np.isfinite(counts.sum())
+        numeric = attribute.kind in ("numeric", "date", "boolean")
+        demands = {
+            "its values have another name": attribute.values.name == attribute.name,
+            "two of its labels are equal": len(set(attribute.labels)) == size > 0,
+            "its levels and values do not fit together": bool(whole),
+            "a level has no values to draw": bool(drawable),
+            "texts have neither bins nor moments": numeric
+            or (attribute.edges is None and attribute.features == "indicator"),
+        }
+        for problem, holds in demands.items():
+            require(f"column {attribute.name!r}: {problem}", holds)
+        _check_values(attribute, numeric=numeric)
+
+
+def _check_values(attribute: Attribute, *, numeric: bool) -> None:
+    """Refuse values that repeat, are missing where they should not be, or lie outside their bins."""
+    values, missing = attribute.values, attribute.missing is not None
+    known, levels = len(values) - missing, np.repeat(np.arange(attribute.size), np.diff(attribute.level_starts))
+    plain, about = values.to_list(), f"column {attribute.name!r}"
+    absent = np.array([frames.is_missing(value) for value in plain])
+    apart = absent.sum() == missing and not absent[:known].any() and np.count_nonzero(levels == attribute.missing) <= 1
+    require(f"{about}: missing values are not where they belong", bool(apart))
+    different = {value_key(value) for value in plain[:known]} if values.dtype == nw.Object else set(plain[:known])
+    require(f"{about}: a value repeats", len(different) == known)
+    if numeric:
+        numbers = sound(frames.to_numbers(values)[:known], "f", (known,))
+        if attribute.edges is not None:
+            edges = sound(attribute.edges, "f", (attribute.size - 1 - missing,))
+            sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
+            inside = np.searchsorted(edges, numbers, side="right") == levels[:known]
+            require(f"{about}: a number lies outside its bin", bool(inside.all()))
+    named = all(_label_fits(attribute, level, plain) for level in range(attribute.size))
+    require(f"{about}: a label names another value", named)
+
+
+def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
+    """Whether a label is the text of its value, "missing", "other" for several, or has the ends of a bin of numbers."""
+    label, edges = attribute.labels[level], attribute.edges
+    plain = _MARKED.sub("", label)
+    if level == attribute.missing:
+        return plain == "missing"
+    inside = values[attribute.level_starts[level] : attribute.level_starts[level + 1]]
+    texts = {cut(value_text(value)) for value in inside}
+    if not texts.isdisjoint((label, plain)):  # a text may itself end like a mark
+        return edges is None or len(set(map(frames.number_of, inside))) == 1
+    if edges is None:
+        return len(inside) > 1 and plain == "other"
+    ends = [float(text) for text in _NUMBER.findall(plain)] if attribute.kind == "numeric" else []
+    if not ends:  # times, or all values
+        return attribute.kind == "date" or not len(edges)
+    sides = ((level - 1, ends[0]), (level, ends[-1]))
+    # Labels have four digits or more, and what follows a value that stands alone begins just above it.
+    return all(
+        math.isclose(edges[side], end, rel_tol=1e-3, abs_tol=1e-300) for side, end in sides if 0 <= side < len(edges)
+    )
+
+
+# ---------------------------------------------------------------- archives
+
+MOST_BYTES = 1 << 30
+"""What the members of a model file may add up to, inflated, unless `load` is told otherwise."""
+MOST_HEADER_BYTES = 1 << 26
+"""What its header may take: as Python objects, JSON takes many times as much memory."""
+
+_CHUNK = 1 << 20
+_LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have
+_HEADER, _SUMS = "header.json", "SHA256SUMS"
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
+
+
+def path_of(path: str | PathLike[str]) -> Path:
+    """Refuse what is not a path."""
+    if not isinstance(path, str | PathLike):
+        raise StorageError(f"{cut(repr(path))} is not a path; pass the name of a file, e.g. 'model.fme'")
+    return Path(path)
+
+
+def foreign(path: object) -> StorageError:
+    """Say that a file is something else."""
+    return StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
+
+
+def damaged(path: object, problem: BaseException) -> StorageError:
+    """Say that a file cannot be trusted."""
+    what = cut(first_line(problem), 200)
+    if type(problem) is not ValueError:  # those are the sentences of the checks
+        what = f"{type(problem).__name__}: {what}"
+    return StorageError(
+        f"{path} is damaged or was not written by fairmaxent ({what}); restore it from a copy, or fit and save again"
+    )
+
+
+def to_archive(record: Record, arrays: Arrays) -> bytes:
+    """Pack a record and arrays; equal ones give equal bytes."""
+    members = {_HEADER: json.dumps(record, indent=1).encode()}
+    for name, array in arrays.items():
+        content = io.BytesIO()
+        np.lib.format.write_array(content, np.asarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = content.getvalue()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, member in (*members.items(), (_SUMS, _sums(members))):
+            information = zipfile.ZipInfo(name, date_time=_LONG_AGO)
+            information.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(information, member)
+    return buffer.getvalue()
+
+
+def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
+    """The digest of each member, in the form that ``sha256sum --check`` reads."""
+    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
+
+
+def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Arrays]:
+    """Read the record and the arrays of a file; nothing in it is run."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # opening a pipe would wait for somebody to write
+        raise StorageError(f"cannot read {path}: it is not an ordinary file; pass a file written by fit.save()")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_sizes(path, archive.infolist(), max_bytes)
+            members = {member.filename: _inflated(archive, member) for member in archive.infolist()}
+            header = json.loads(members[_HEADER], object_pairs_hook=_distinct_keys)
+            if isinstance(header, dict) and bytes(members.pop(_SUMS, b"")) != _sums(members):
+                raise ValueError("its SHA-256 digests do not match what it holds")
+            del members[_HEADER]
+            if not all(name.endswith(".npy") for name in members):  # two names could become one below
+                raise ValueError("it holds members that are no arrays")
+            arrays = {name.removesuffix(".npy"): _read_array(content) for name, content in members.items()}
+    except StorageError:
+        raise
+    except OSError as problem:
+        raise StorageError(
+            f"cannot read {path}: {problem.strerror or problem}; pass a file written by fit.save()"
+        ) from problem
+    except Exception as problem:
+        raise damaged(path, problem) from problem
+    if not isinstance(header, dict):
+        raise foreign(path)
+    return header, arrays
+
+
+def _check_sizes(path: Path, members: Sequence[zipfile.ZipInfo], max_bytes: int) -> None:
+    """Refuse members with the same name, and sizes beyond the limits: no member is inflated beyond what it declares."""
+    sizes = {member.filename: member.file_size for member in members}
+    if len(sizes) < len(members):
+        raise ValueError("it holds two members of the same name")
+    total = sum(sizes.values())
+    if total > max_bytes:
+        raise StorageError(
+            f"{path} would take {total:,} bytes of memory, more than the limit of {max_bytes:,}; if you trust it, use "
+            "fairmaxent.load(path, max_bytes=…)"
+        )
+    if sizes.get(_HEADER, 0) > MOST_HEADER_BYTES:
+        raise StorageError(
+            f"the header of {path} has more than {MOST_HEADER_BYTES:,} bytes; fit again without columns of long texts"
+        )
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("its header names something twice")
+    return record
+
+
+def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
+    """Inflate a member into memory that an array can then use as it is: a second copy could be another GiB."""
+    content, size = bytearray(member.file_size), 0
+    with archive.open(member) as stream:
+        while chunk := stream.read(_CHUNK):  # never more than is declared, and the last one checks the checksum
+            content[size : size + len(chunk)] = chunk
+            size += len(chunk)
+    if size != member.file_size or size != len(content):
+        raise ValueError("a member has another size than it declares")
+    return content
+
+
+def _read_array(content: bytearray) -> NDArray[Any]:
+    """Read an array whose header agrees with the bytes that are there."""
+    stream = io.BytesIO(content[:_LONGEST_HEADER])
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, columns_first, dtype = read_header[np.lib.format.read_magic(stream)](stream)
+    start, count = stream.tell(), math.prod(shape)
+    if dtype.kind not in "biuf" or dtype.itemsize * count != len(content) - start:
+        raise ValueError("the size or type of an array does not match what it holds")
+    flat = np.frombuffer(content, dtype=dtype, count=count, offset=start) if count else np.empty(0, dtype)
+    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order="F" if columns_first else "C")

@@ -60,9 +60,8 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
             Option("detail", "bins"),
             f"), because {facts.redrawn.reason}",
         )
-    for column in facts.binned_columns:
-        shown = ", ".join(column.bins[:3])
-        yield (f"column {column.column!r} is compared in {len(column.bins)} bins: {shown}, …",)
+    for name, bins in facts.binned_columns.items():
+        yield (f"column {name!r} is compared in {len(bins)} bins: {', '.join(bins[:3])}, …",)
     for cell in facts.emptied_cells:
         yield (
             f"the rows with {cell} get weight zero: the wanted rates cannot be met with them. To keep them, lower ",
@@ -179,10 +178,7 @@ def _uncompared_missing(facts: Facts) -> Iterator[Remark]:
 
 def _uncompared_strata(facts: Facts) -> Iterator[Remark]:
     """Name the strata in which there is nothing to compare."""
-    strata: dict[str, list[str]] = {}
-    for single in facts.single_groups:
-        strata.setdefault(single.grouping, []).append(single.stratum)
-    for grouping, names in strata.items():
+    for grouping, names in facts.single_groups.items():
         more = f" and {len(names) - STRATA_SHOWN} more" if len(names) > STRATA_SHOWN else ""
         yield (
             f"{grouping}: not compared, because they have rows of a single group: "

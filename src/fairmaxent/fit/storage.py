@@ -1,307 +1,447 @@
 """A fit in one file: JSON for what has names, arrays for what has numbers, never pickle.
 
-Only what cannot be made again is stored: what was asked for, the columns and rows, the labels of relabelled rows, the
-base, the target, the multipliers and the certificate. Features, weights and the prior follow. Writing the same fit
-twice gives the same bytes. Reading checks types and ranges, and never runs anything from the file.
+Only what cannot be made again is stored; features, weights and the prior follow. So does the certificate: the stored
+one must state what is made again from the rows and the distribution. What was learned by training a model (an estimate,
+decisions of a student) cannot be repeated without training; it is checked for its form and its ranges only.
+Writing the same fit twice gives the same bytes. Reading never runs anything from the file.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Positions, Reals
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Mask, Positions, Reals
 from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.column_storage import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
+from fairmaxent.data.column_storage import Arrays, Record, masses, sound
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import Column
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted, Table, match_rows, row_keys
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.table import Table, match_rows, row_keys
+from fairmaxent.data.weights import WeightScale
 from fairmaxent.engines.rows import row_prior
+from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
-from fairmaxent.fit.archive import path_of, to_archive
-from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import Deferred
-from fairmaxent.fit.learned import Learned
+from fairmaxent.fit.estimate import NotEstimated
+from fairmaxent.fit.facts import Told
 from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem, cell_values
-from fairmaxent.fit.records import pack, unpack
+from fairmaxent.fit.records import (
+    MOST_BYTES,
+    check_domain,
+    damaged,
+    foreign,
+    pack,
+    path_of,
+    read_archive,
+    require,
+    to_archive,
+    unpack,
+)
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.stored_columns import check_domain
+from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import BASES, Base
+from fairmaxent.maxent.priors.bases import BASES
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.maxent.solvers import Solution
+from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.relabelling.people import Profiles
 
-FORMAT = "fairmaxent model"
-VERSION = 1
+FORMAT, VERSION = "fairmaxent model", 1
 
-_MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the rest
+# Other machines add in another order; nobody sees a smaller difference.
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 
 
-def save(fit: Learned, path: str | PathLike[str], *, readable: bool = False) -> None:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Model:
+    """What cannot be made again; fields with the names of those of `Solved` are the same."""
+
+    request: Request | PaperRequest
+    columns: tuple[str, ...]
+    domain: Domain
+    table: Table
+    soft: Reals | None
+    labels: Reals | None
+    base: dict[str, NDArray[Any]]
+    rows_in_use: Mask | None  # of a prior of rows alone; None: all
+    target: Reals
+    solution: Solution
+    positions: dict[str, NDArray[np.unsignedinteger]]
+    design_weights: Reals | None
+    weight_column: frames.Column | None
+    weight_scale: WeightScale
+
+
+_MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the rest, and are no plain values
+
+
+def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, readable: bool = False) -> None:
     """Write a fit, whole or not at all; ``readable``: other users may read it."""
-    record, arrays = pack_fit(fit)
+    record, arrays = _packed(fit)
+    # An estimate that nobody has asked for so far is not made to be stored.
+    record["certificate"] = pack(replace(certificate, estimated=certificate.estimate_so_far), without=_MADE_AGAIN)
     write_whole(path_of(path), to_archive(record, arrays), readable=readable)
 
 
-def pack_fit(fit: Learned) -> tuple[Record, Arrays]:
-    """Return a JSON-able record and arrays, from which `unpack_fit` restores a fit."""
-    domain, domain_arrays = fit.domain.to_storage()
-    weight, weight_arrays = (None, {}) if fit.weight_column is None else to_storage(fit.weight_column)
-    details, solution = fit.distribution.details, fit.optimum.solution
-    record: Record = {
-        "format": FORMAT,
-        "version": VERSION,
-        "request": pack(fit.request),
-        "columns": list(fit.columns),
-        "domain": domain,
-        "weight": weight,
-        "weight_scale": pack(fit.weight_scale),
-        "solution": pack(solution, without=("multipliers",)),
-        "certificate": pack(_without_pending(fit.certificate), without=_MADE_AGAIN),
-    }
-    arrays: Arrays = {
-        **_pack_table(fit.table.collect()),
-        **({} if fit.soft is None or fit.labels is None else {"soft": fit.soft, "labels": fit.labels}),
-        **_pack_prior(fit),
-        "target": fit.target,
-        "multipliers": solution.multipliers,
-        **nest("domain", domain_arrays),
-        **nest("weight", weight_arrays),
-        **nest("positions", {} if details is None else {str(key): rows for key, rows in details.positions.items()}),
-    }
-    if fit.design_weights is not None:
-        arrays["design_weights"] = fit.design_weights
-    return record | {"arrays": list(arrays)}, arrays
-
-
-def _without_pending(certificate: Certificate) -> Certificate:
-    """An estimate that nobody has asked for so far is not made to be stored."""
-    pending = isinstance(certificate.estimated, Deferred) and not certificate.estimated.is_done
-    return replace(certificate, estimated=None if pending else certificate.estimate)
-
-
-def _pack_table(table: Table) -> Arrays:
-    """The distinct row of each input row or, if no row was kept, the counts."""
-    arrays = {"table/codes": table.codes, "table/counts": table.counts}
-    if table.places is not None:
-        return arrays | {"table/inverse": table.places.astype(np.min_scalar_type(len(table.codes)))}
-    arrays |= {"table/rows": table.rows, "table/squares": table.squares}
-    return arrays if table.peaks is None else arrays | {"table/peaks": table.peaks}
-
-
-def _pack_prior(fit: Learned) -> Arrays:
-    """The base; of rows alone, those in use if some are not."""
-    prior, weighted = fit.optimum.dual.prior, fit.weighted.collect()
+def _packed(fit: Solved) -> tuple[Record, Arrays]:
+    weighted, details = fit.weighted.collect(), fit.distribution.details
+    prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        base = prior.parts[0] if isinstance(prior, Mixture) else prior
-        return nest("base", _base_of(fit.request).pack(base))
-    if prior.rows == np.count_nonzero(weighted.counts):
-        return {}
-    every_row = Rows.of(fit.roles.blocks, weighted)
-    return {"rows_in_use": match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0}
+        base = BASES[_base_of(fit.request)].pack(prior.parts[0] if isinstance(prior, Mixture) else prior)
+    elif prior.rows != np.count_nonzero(weighted.counts):
+        every_row = Rows.of(fit.roles.blocks, weighted)
+        in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
+    stored = _Model(
+        **{field.name: getattr(fit, field.name) for field in fields(_Model) if hasattr(fit, field.name)},
+        base=base,
+        rows_in_use=in_use,
+        solution=fit.optimum.solution,
+        positions={} if details is None else {str(index): rows for index, rows in details.positions.items()},
+    )
+    arrays: Arrays = {}
+    return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
 
 
-def _base_of(request: Request | PaperRequest) -> Base:
-    return BASES[request.base if isinstance(request, Request) else "uniform"]
+def _base_of(request: Request | PaperRequest) -> Any:
+    return request.base if isinstance(request, Request) else "uniform"
 
 
 # ---------------------------------------------------------------- back from a file
 
 
-def unpack_fit(record: Record, arrays: Arrays) -> tuple[Learned, Problem]:
-    """Restore what `pack_fit` gave, with the problem that was solved; what the certificate states is not compared."""
-    request = unpack(record["request"], PaperRequest if "theta" in record["request"] else Request)
-    domain = Domain.from_storage(record["domain"], unnest("domain", arrays))
+def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Solved, Certificate]:
+    """Read a fit that was saved, and refuse it if its parts do not follow from each other."""
+    record, arrays = read_archive(path_of(path), max_bytes=max_bytes)
+    if record.get("format") != FORMAT:
+        raise foreign(path)
+    if record.get("version") != VERSION:
+        raise StorageError(
+            f"{path} has format version {shown(record.get('version'))}, but this fairmaxent reads version {VERSION}; "
+            "upgrade fairmaxent, or fit and save again"
+        )
+    try:
+        with np.errstate(all="ignore"):  # of numbers that are refused below
+            apart = ("format", "version", "certificate")
+            fit = _restored(unpack({name: part for name, part in record.items() if name not in apart}, _Model, arrays))
+            _refuse_unread(fit, record, arrays)
+            _check_distribution(fit)
+            return fit, _certified(fit, record["certificate"])
+    except DependencyError:
+        raise
+    except BaseException as problem:
+        if isinstance(problem, Exception) or frames.is_foreign(problem):
+            raise damaged(path, problem) from problem
+        raise
+
+
+def _refuse_unread(fit: Solved, record: Record, arrays: Arrays) -> None:
+    """Refuse what saving the fit again would not write: nothing reads it, and it could hold people's rows."""
+    again, read_arrays = _packed(fit)
+    require("it holds arrays that are no part of a model", arrays.keys() == read_arrays.keys())
+    stated = {name: part for name, part in record.items() if name != "certificate"}
+    require("its header holds something that is no part of a model", json.dumps(stated) == json.dumps(again))
+
+
+def _restored(stored: _Model) -> Solved:
+    request, domain = stored.request, stored.domain
     check_domain(domain)
-    roles, weight = _unpack_roles(request, domain), _unpack_weight(record, arrays, request.weight)
-    columns = _unpack_columns(record, request, domain)
-    table, design = _unpack_table(arrays, roles.blocks, weighted=weight is not None)
-    positions = _unpack_positions(arrays, domain, roles.blocks, table)
-    problem = problem_of(request, roles, table, positions, design)
-    target = masses(arrays["target"], roles.blocks.width)
-    soft, labels = _unpack_labels(arrays, problem)
-    weighted = _weighted(request, problem, labels, target)
-    optimum = _unpack_optimum(record, arrays, problem, request, weighted, target)
+    if isinstance(request, PaperRequest):
+        roles = Roles.of(domain, request.outcome, [request.protected])
+    else:
+        roles = Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
+        kept = set(read_columns("keep_columns", request.keep_columns or []))
+        require("the request keeps columns that the model does not have", kept <= set(stored.columns))
+    named = [*domain.names, *([] if request.weight is None else [request.weight])]
+    require("columns and their descriptions do not fit together", sorted(stored.columns) == sorted(named))
+    _check_table(stored, roles.blocks)
+    table, design = stored.table, stored.design_weights
+    positions = _restored_positions(stored, roles.blocks)
+    if isinstance(request, PaperRequest):
+        problem = Problem.of_paper(roles, table, request)
+    else:
+        values = cell_values(request, roles, table, positions, design)
+        problem = Problem.of(roles, table, request, values=values)
+    target = masses(stored.target, roles.blocks.width)
+    labelled = _relabelled(stored, problem)
+    if isinstance(request, PaperRequest):
+        weighted, make = problem.paper_weights(request), attribute_features
+    else:
+        weighted, make = reweigh(labelled.counted, target[problem.blocks.slices[0]]), cell_features
+    features = make(problem.blocks, moment_scores(domain, problem.chosen), target)
+    sound(stored.solution.multipliers, "f", (features.count,))
+    prior = _restored_prior(stored, row_prior(problem.blocks, weighted))
+    optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
     by_cell = isinstance(request, Request) and request.means is not None
     distribution = Distribution.of(domain, optimum).detailed(
-        positions, table, design, relabelled=soft is not None, by_cell=by_cell
+        positions, table, design, relabelled=stored.soft is not None, by_cell=by_cell
     )
-    fit = Learned(
-        request=request,
-        columns=columns,
-        roles=roles,
-        table=table,
-        weighted=weighted,
-        soft=soft,
-        labels=labels,
-        target=target,
-        optimum=optimum,
-        distribution=distribution,
-        certificate=unpack(record["certificate"], Certificate, measure=problem.measure, table=distribution.root_table),
-        design_weights=design,
-        weight_column=weight,
-        weight_scale=_unpack_scale(record),
-    )
-    return fit, problem
+    same = {field.name: getattr(stored, field.name) for field in fields(Solved) if hasattr(stored, field.name)}
+    return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 
 
-def problem_of(
-    request: Request | PaperRequest, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-) -> Problem:
-    """The problem that a request poses."""
-    if isinstance(request, PaperRequest):
-        return Problem.of_paper(roles, table, request)
-    values = cell_values(request, roles, table, positions, design)
-    return Problem.of(roles, table, request, values=values)
+def _check_table(stored: _Model, blocks: Blocks) -> None:
+    """Refuse rows that are not distinct and in order, weights that do not add up, and sums that no weights have."""
+    table, weight, design, scale = stored.table, stored.weight_column, stored.design_weights, stored.weight_scale
+    size = len(table.codes)
+    for column, levels in zip(sound(table.codes, "u", (size, len(blocks.levels))).T, blocks.levels, strict=True):
+        sound(column, "u", (size,), high=levels - 1)
+    keys, _ = row_keys(table.codes, blocks.levels)
+    sound(np.diff(keys), "i", (size - 1,), low=1)
+    single = weight is None or (weight.name == stored.request.weight and weight.to_list() == [1])
+    require("the weight column holds a single one", single)
+    sensible = abs(scale.exponent) < 1100 and 0 < scale.average < 2
+    require("the scale of the design weights makes no sense", sensible)
+    sums = {name: masses(getattr(table, name), size) for name in ("counts", "rows", "squares")}
+    if table.peaks is not None:
+        sums["peaks"] = masses(table.peaks, size)
+    fits = 0 < table.counts.sum() < np.inf and table.rows.all()
+    if table.places is None:
+        require("design weights belong to no rows", design is None)
+        fits = fits and _are_possible(table)
+    else:
+        sound(table.places, "i", (len(table.places),), low=0, high=size - 1)
+        require("the design weights are not those of a column", (design is None) == (weight is None))
+        again = Table.tallied(table.codes, table.places, None if design is None else masses(design, len(table.places)))
+        fits = fits and (again.peaks is None) == (table.peaks is None)
+        fits = fits and all(np.allclose(getattr(again, name), sums[name], rtol=1e-6, atol=0) for name in sums)
+    require("the rows and their counts do not fit together", bool(fits))
 
 
-def _weighted(request: Request | PaperRequest, problem: Problem, labels: Reals | None, target: Reals) -> Counted:
-    """The rows that the prior is made of, with the weights that make their table the fair one."""
-    if isinstance(request, PaperRequest):
-        return problem.paper_weights(request)
-    labelled = problem if labels is None else with_labels(problem, labels)
-    return reweigh(labelled.counted, target[problem.blocks.slices[0]])
-
-
-def _unpack_columns(record: Record, request: Request | PaperRequest, domain: Domain) -> tuple[str, ...]:
-    columns: tuple[str, ...] = unpack(record["columns"], tuple[str, ...])
-    if sorted(columns) != sorted([*domain.names, *([] if request.weight is None else [request.weight])]):
-        raise ValueError("columns and their descriptions do not fit together")
-    if isinstance(request, Request) and not set(read_columns("keep_columns", request.keep_columns or [])) <= set(
-        columns
-    ):
-        raise ValueError("the request keeps columns that the model does not have")
-    return columns
-
-
-def _unpack_roles(request: Request | PaperRequest, domain: Domain) -> Roles:
-    if isinstance(request, PaperRequest):
-        return Roles.of(domain, request.outcome, [request.protected])
-    return Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
-
-
-def _unpack_optimum(
-    record: Record, arrays: Arrays, problem: Problem, request: Request | PaperRequest, weighted: Counted, target: Reals
-) -> Optimum:
-    make = attribute_features if isinstance(request, PaperRequest) else cell_features
-    features = make(problem.blocks, moment_scores(problem.roles.domain, problem.chosen), target)
-    prior = _unpack_prior(arrays, request, row_prior(problem.blocks, weighted))
-    multipliers = sound(arrays["multipliers"], "f", (features.count,))
-    solution: Solution = unpack(record["solution"], Solution, multipliers=multipliers)
-    return Optimum(Dual(prior, features, features.mean(target)), solution)
-
-
-def _unpack_prior(arrays: Arrays, request: Request | PaperRequest, rows: Prior) -> Prior:
-    share = float(request.base_share if isinstance(request, Request) else request.C)
-    if share:
-        base = _base_of(request).unpack(rows.blocks, unnest("base", arrays))
-        return Mixture.of((share, 1 - share), (base, rows))
-    if "rows_in_use" not in arrays or not isinstance(rows, Rows):
-        return rows
-    return rows.only(sound(arrays["rows_in_use"], "b", (rows.rows,)))
-
-
-def _unpack_table(arrays: Arrays, blocks: Blocks, *, weighted: bool) -> tuple[Table, Reals | None]:
-    """The distinct rows, and the design weights of the input rows if both were kept."""
-    codes = _distinct_codes(arrays["table/codes"], blocks)
-    counts = masses(arrays["table/counts"], len(codes))
-    if "table/inverse" not in arrays:
-        rows = sound(arrays["table/rows"], "f", (len(codes),), low=1)
-        peaks = masses(arrays["table/peaks"], len(codes)) if "table/peaks" in arrays else None
-        counted = Table(codes, counts, rows, masses(arrays["table/squares"], len(codes)), peaks=peaks)
-        _check_counted(counted)
-        return counted, None
-    size = len(arrays["table/inverse"])
-    inverse = sound(arrays["table/inverse"], "u", (size,), low=0, high=len(codes) - 1).astype(np.intp)
-    design = masses(arrays["design_weights"], size) if weighted else None
-    table = Table.tallied(codes, inverse, design)
-    if not (table.rows.all() and counts.any() and np.allclose(table.counts, counts, rtol=1e-6, atol=0)):
-        raise ValueError("the rows and their counts do not fit together")
-    return replace(table, counts=counts), design  # as they were summed up when they were read
-
-
-def _distinct_codes(array: NDArray[Any], blocks: Blocks) -> NDArray[Any]:
-    """Return distinct rows of block codes in lexicographic order, stored column by column as the model reads them."""
-    rows = len(array)
-    for column, size in zip(sound(array, "u", (rows, len(blocks.levels))).T, blocks.levels, strict=True):
-        sound(column, "u", (rows,), high=size - 1)
-    keys, _ = row_keys(array, blocks.levels)
-    sound(np.diff(keys), "i", (rows - 1,), low=1)
-    return np.asfortranarray(array)
-
-
-def _check_counted(table: Table) -> None:
-    """Refuse sums that no weights of this many rows have."""
+def _are_possible(table: Table) -> bool:
+    """Whether weights of this many rows can have these sums."""
     rows, counts, squares = table.rows, table.counts, table.squares
     slack = 1e-9 * counts**2
-    whole = (rows == np.round(rows)).all() and np.isfinite(rows.sum()) and rows.sum() < 2**53
+    whole = (rows == np.round(rows)).all() and rows.sum() < 2**53
     possible = (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
     peaks = counts if table.peaks is None else table.peaks
-    highest = (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
-    if not (whole and possible and highest and 0 < counts.sum() < np.inf):
-        raise ValueError("the rows and their counts do not fit together")
+    return bool(
+        whole and possible and (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
+    )
 
 
-def _unpack_labels(arrays: Arrays, problem: Problem) -> tuple[Reals | None, Reals | None]:
-    """Soft labels π of the profiles, and how their outcomes were split; none without relabelling."""
-    if "soft" not in arrays:
-        return None, None
-    if arrays["soft"].shape[1:] != (problem.blocks.shape(0)[0],):  # before there is an array of that many columns
-        raise ValueError("soft labels are about other outcomes")
-    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
-    soft, labels = (masses(arrays[name], *profiles.counts.shape) for name in ("soft", "labels"))
-    for shares in (soft, labels):
-        totals = shares.sum(axis=1)
-        if not (np.isclose(totals, 1) | (np.isclose(totals, 0) & (profiles.mass == 0))).all():
-            raise ValueError("soft labels do not sum to one")
-    if (labels[soft <= 0] > 0).any():
-        raise ValueError("an impossible outcome has a weight")
-    return soft, labels
-
-
-def _unpack_positions(arrays: Arrays, domain: Domain, blocks: Blocks, table: Table) -> Positions | None:
+def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     """Raw values of the input rows, each inside the level that the row has."""
-    stored = unnest("positions", arrays)
-    if not stored:
+    if not stored.positions:
         return None
-    codes = blocks.unpool(table.codes)[table.inverse]
-    positions: dict[int, NDArray[np.unsignedinteger]] = {}
-    for key, array in stored.items():
-        index = int(key)
-        starts, level = domain.attributes[index].level_starts, codes[:, index]
+    codes = blocks.unpool(stored.table.codes)[stored.table.inverse]
+    positions = {int(index): array for index, array in stored.positions.items()}
+    for index, array in positions.items():
+        starts, level = stored.domain.attributes[index].level_starts, codes[:, index]
         sound(sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0)
         sound(starts[level + 1] - array, "i", (len(codes),), low=1)
-        positions[index] = array
     return positions
 
 
-def _unpack_weight(record: Record, arrays: Arrays, name: str | None) -> Column | None:
-    if record["weight"] is None or name is None:
-        return None
-    weight = from_storage(name, record["weight"], unnest("weight", arrays), rows=1)
-    if len(weight) != 1 or weight.to_list() != [1]:
-        raise ValueError("the weight column holds a single one")
-    return weight
+def _relabelled(stored: _Model, problem: Problem) -> Problem:
+    """The problem with the labels of the profiles; soft labels π and how outcomes were split must be possible."""
+    soft, labels = stored.soft, stored.labels
+    if soft is None or labels is None:
+        require("soft labels are not complete", soft is labels)
+        return problem
+    if soft.shape[1:] != (problem.blocks.shape(0)[0],):  # before there is an array of that many columns
+        raise ValueError("soft labels are about other outcomes")
+    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+    for shares in (soft, labels):
+        totals = masses(shares, *profiles.counts.shape).sum(axis=1)
+        whole = np.isclose(totals, 1) | (np.isclose(totals, 0) & (profiles.mass == 0))
+        require("soft labels do not sum to one", bool(whole.all()))
+    require("an impossible outcome has a weight", not (labels[soft <= 0] > 0).any())
+    return with_labels(problem, labels)
 
 
-def _unpack_scale(record: Record) -> WeightScale:
-    scale: WeightScale = unpack(record["weight_scale"], WeightScale)
-    if not (abs(scale.exponent) < 1100 and 0 < scale.average < 2):
-        raise ValueError("the scale of the design weights makes no sense")
-    return UNSCALED if scale == UNSCALED else scale
+def _restored_prior(stored: _Model, rows: Prior) -> Prior:
+    share = float(stored.request.base_share if isinstance(stored.request, Request) else stored.request.C)
+    if share:
+        base = BASES[_base_of(stored.request)].unpack(rows.blocks, stored.base)
+        return Mixture.of((share, 1 - share), (base, rows))
+    if stored.rows_in_use is None or not isinstance(rows, Rows):
+        return rows
+    return rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
+
+
+# ---------------------------------------------------------------- what follows from it
+
+
+def _check_distribution(fit: Solved) -> None:
+    """Probabilities that are none, a prior that is none, multipliers that do not reach the target."""
+    blocks, tilted = fit.roles.blocks, fit.distribution.tilted
+    for levels in (tilted.levels, fit.target):
+        for part in blocks.split(levels):
+            require("the distribution does not sum to one", _is_close(float(part.sum()), 1.0, slack=1e-5))
+            require("a probability is outside its range", bool(((part >= 0) & (part <= 1 + 1e-9)).all()))
+    dual, solution = fit.optimum.dual, fit.optimum.solution
+    for component in dual.prior.parts if isinstance(dual.prior, Mixture) else (dual.prior,):
+        excess = component.tilt(np.zeros(blocks.width)).log_partition
+        require("the prior does not sum to one", _is_close(excess, 0.0, slack=1e-6))
+    value = tilted.log_partition - float(solution.multipliers @ dual.target)
+    residual = float(np.max(np.abs(dual.features.mean(tilted.levels) - dual.target), initial=0.0))
+    require("the solver did not converge", solution.status is Status.CONVERGED and residual <= _LARGEST_RESIDUAL)
+    stated = _is_close(solution.value, value) and _is_close(solution.residual, residual)
+    require("the solution states other numbers than it has", stated)
+
+
+def _certified(fit: Solved, stated: Any) -> Certificate:
+    """Make the certificate again, and compare it with the stored one; what cannot be made again is as stored."""
+    told: Told = unpack({field.name: stated[field.name] for field in fields(Told)}, Told)
+    _check_told(fit, told)
+    certificate = certify(fit, told)
+    expected = pack(certificate, without=_MADE_AGAIN)
+    for path, stored, real in _differences("", stated, expected):
+        raise ValueError(f"its certificate states{path} as {_text(stored)}, but what it holds gives {_text(real)}")
+    str(certificate)  # raises if groupings do not fit together
+    return certificate
+
+
+def _check_told(fit: Solved, told: Told) -> None:
+    """Refuse what no fit can say of these columns and cells, and numbers that no trained model can have."""
+    problem, ledger = fit.problem, told.privacy
+    kept = set(fit.columns).intersection(told.left_out_columns)
+    require("the certificate says of a column that it was left out, but the model has it", not kept)
+    binned = tuple(column.name for column in fit.domain.attributes if not column.is_value_coded)
+    redrawn = told.redrawn is None or told.redrawn.columns == binned
+    require("the certificate redraws other columns than have bins", redrawn)
+    empty = (fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0) & (problem.empirical > 0)
+    names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
+    require("the certificate names cells that are not empty", set(told.emptied_cells) <= names)
+    same = (None if ledger is None else ledger.privacy) == fit.request.privacy
+    require("the ledger is about another privacy budget", same)
+    if ledger is not None:
+        within = bool(ledger.spent) and ledger.rho <= ledger.privacy.rho
+        require("the ledger spends more than the privacy budget", within)
+        rows = fit.table.keeps_rows or fit.distribution.details is not None or fit.weight_column is not None
+        require("a private model keeps rows", not rows)
+    require("the reason for no estimate is not stored", not isinstance(told.estimated, NotEstimated))
+    numbers = [*_numbers(pack(told.estimated)), *_numbers(pack(told.decisions, without=("offsets",)))]
+    for name, number in numbers:
+        fits = math.isnan(number) or 0 <= number <= (math.inf if name in _COUNTS else 1 + 1e-9)
+        require("a number of the estimate or the decisions of the certificate is outside its range", fits)
+
+
+_COUNTS = ("folds", "rounds", "people", "measured_on")
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers in nested mappings and lists, with the name of what they are."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _numbers(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _numbers(item, name)
+    elif isinstance(value, int | float):
+        yield name, float(value)
+
+
+def _differences(path: str, stated: Any, expected: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Where two plain values differ by more than rounding."""
+    if isinstance(expected, Mapping) and isinstance(stated, Mapping) and stated.keys() == expected.keys():
+        for name in expected:
+            yield from _differences(f"{path} {name}", stated[name], expected[name])
+    elif isinstance(expected, list) and isinstance(stated, list) and len(stated) == len(expected):
+        for told, real in zip(stated, expected, strict=True):
+            yield from _differences(path, told, real)
+    elif isinstance(stated, float) and isinstance(expected, float):
+        if not _is_close(stated, expected):
+            yield path, stated, expected
+    elif type(stated) is not type(expected) or stated != expected:
+        yield path, stated, expected
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)
+
+
+def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bool:
+    both_unknown = math.isnan(stated) and math.isnan(expected)
+    return both_unknown or math.isclose(stated, expected, rel_tol=_RELATIVE, abs_tol=slack)
+
+
+# ---------------------------------------------------------------- in words
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification:
+    """What was verified of a model file, and what was not; printed, it is a short report."""
+
+    path: str
+    sha256: str  # of the whole file, to compare with one that was written down
+    version: int  # of the file format
+    holds: str  # which rows of people
+    unverified: tuple[str, ...]  # what the file alone cannot show
+    certificate: Certificate
+
+    def __str__(self) -> str:
+        measure, achieved = self.certificate.measure, self.certificate.achieved
+        return "\n".join(
+            [
+                f"{self.path}: verified",
+                f"  SHA-256 of the file: {self.sha256}",
+                f"  format version {self.version}; digests of its parts: match",
+                "  certificate: made again from the stored rows and distribution; every number agrees",
+                *(
+                    f"  {measure.rate_name(kind, name)}: {achieved[kind][name]:.4f}"
+                    for kind, name in self.certificate.rates_shown
+                ),
+                *(f"  not verified: {what}" for what in self.unverified),
+                f"  it holds {self.holds}",
+            ]
+        )
+
+
+def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
+    """Check a model file, and say what was checked; nothing in the file is run.
+
+    Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its certificate states something else
+    than follows from the rows and the distribution in it. A file that passes is consistent; who made it, and from which
+    table, it cannot prove: compare its SHA-256 with one that you trust.
+    """
+    fit, certificate = load(path, max_bytes=max_bytes)
+    unverified = {
+        "the estimate for a trained model, which would have to be trained again": certificate.estimate,
+        "the decisions of the student of relabelling, which would have to be trained again": certificate.decisions,
+        "that the counts have the noise that the ledger states, which only the table would show": certificate.privacy,
+        "which columns were left out, because the model does not have them": certificate.left_out_columns or None,
+        "the seed, which only the rows that were drawn with it would show": fit.request.random_state,
+        "the notes on how columns were read, which are kept as text": certificate.notes or None,
+    }
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    what = tuple(part for part, stated in unverified.items() if stated is not None)
+    return Verification(str(path), digest, VERSION, contents(fit), what, certificate)
+
+
+def contents(fit: Solved) -> str:
+    """Say which rows are in a saved model, as the end of a sentence that begins with "it holds".
+
+    Every model holds rows: its certificate and its weights are made from them. Those of a private model are nobody's.
+    """
+    size, details = f"{fit.table.size:,}", fit.distribution.details
+    if fit.request.privacy is not None:
+        return f"no row of the data, but {size} drawn from noisy counts; it is private with {fit.request.privacy}"
+    exact = [] if details is None else [repr(fit.domain.names[index]) for index in sorted(details.positions)]
+    more = f" and {len(exact) - 3} more columns" if len(exact) > 3 else ""
+    if not fit.table.keeps_rows:
+        rows = f"the distinct rows among {size}, as levels"
+    elif exact:
+        rows = f"all {size} rows, with the exact values of {', '.join(exact[:3])}{more}"
+    else:
+        rows = f"all {size} rows, as levels"
+    return f"{rows}; protect it like the table itself"

@@ -10,22 +10,22 @@ outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Summed, Table, tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
-from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.problem import Problem, cell_values
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence
 
@@ -89,7 +89,7 @@ class Uncertainty:
         return "\n".join(lines)
 
 
-def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng: np.random.Generator) -> Uncertainty:
+def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
     check_confidence(confidence)
     count, fewest = check_count(replicates), int(np.ceil(2 / (1 - confidence)))
@@ -98,19 +98,20 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
             Option("replicates", replicates),
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
         )
-    request = _checked_request(fit)
-    positions = None if fit.distribution.details is None else fit.distribution.details.positions
-    values = cell_values(request, fit.roles, fit.table, positions, fit.design_weights)
-    problem = Problem.of(fit.roles, fit.table, request, values=values)
+    request, problem = _checked_request(fit), fit.problem
     cells = _cells(problem)
     before, after = [], []
-    outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
-    for masses in _replicated_masses(cells, outcome, count, rng):
+    for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
-            after.append(_fair_table(replicate, request))
+            fair = (
+                replicate.fair_table(may_fill=request.base_share > 0)
+                if request.relabelling is None
+                else replicate.relabelled_table()
+            )
         except InfeasibleError:
             continue
+        after.append(fair.table)
         before.append(replicate.data_table)
     if len(after) < fewest:
         raise InfeasibleError(
@@ -118,18 +119,13 @@ def measure_uncertainty(fit: Learned, *, replicates: int, confidence: float, rng
             "lower rates, or merge small groups"
         )
     tail = (1 - confidence) / 2
-    old, new = np.stack([problem.data_table, *before]), np.stack([fit.certificate.table, *after])
+    old, new = np.stack([problem.data_table, *before]), np.stack([fit.distribution.root_table, *after])
     seen = np.any([*old, *new], axis=0)  # the same cells in both, as they are read side by side
-    return Uncertainty(
-        before=_Replicated(problem, old, seen, tail).spans(),
-        after=_Replicated(problem, new, seen, tail).spans(),
-        confidence=confidence,
-        replicates=len(after),
-        infeasible=count - len(after),
-    )
+    spans = [_Replicated(problem, tables, seen, tail).spans() for tables in (old, new)]
+    return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
 
 
-def _checked_request(fit: Learned) -> Request:
+def _checked_request(fit: Solved) -> Request:
     if not isinstance(fit.request, Request):
         raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
     plan = fit.request.relabelling
@@ -164,12 +160,13 @@ def _cells(problem: Problem) -> Table:
     return Table(table.codes[first], counts, people, squares)
 
 
-def _replicated_masses(cells: Table, outcome: Codes, count: int, rng: np.random.Generator) -> Iterator[Reals]:
-    """Masses of the cells in each replicate; ``outcome`` is that of each cell.
+def _replicated_masses(cells: Table, problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Reals]:
+    """Masses of the cells in each replicate.
 
     Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
     standard error: with very many cells, half rows would add up.
     """
+    outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
     rows = np.nan_to_num(effective_rows(cells.counts, cells.squares))
     more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
     totals, squares = (tally(outcome, sums, 0) for sums in (cells.counts, cells.squares))
@@ -177,12 +174,6 @@ def _replicated_masses(cells: Table, outcome: Codes, count: int, rng: np.random.
     scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
     for _ in range(count):
         yield scale * rng.gamma(rows + more)
-
-
-def _fair_table(problem: Problem, request: Request) -> Reals:
-    if request.relabelling is not None:
-        return problem.relabelled_table().table
-    return problem.fair_table(may_fill=request.base_share > 0).table
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,54 +196,44 @@ class _Replicated:
     def spans(self) -> TableSpans:
         roles, measure = self.problem.roles, self.problem.measure
         by_name = list(zip(measure.names, measure.groupings, strict=True))
+        outcomes, groups = {}, {}
+        for axis in (0, *roles.other_axes):
+            shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in self.tables])
+            for level, label in enumerate(roles.attributes[axis].labels):
+                outcomes[f"{roles.names[axis]} = {label}"] = self.span(shares[:, level])
+        for axes in measure.groupings:
+            shares = np.stack([group_shares(table, axes) for table in self.tables])
+            for group in np.ndindex(shares.shape[1:]):
+                groups[roles.describe_group(axes, group)] = self.span(shares[(..., *group)])
         return TableSpans(
             cells={
                 roles.describe_cell(cell): self.span(self.tables[(..., *cell)])
                 for cell in np.ndindex(self.seen.shape)
                 if self.seen[cell]
             },
-            outcomes=dict(self._outcomes()),
-            groups={name: span for grouping in measure.groupings for name, span in self._groups(grouping)},
-            representation_rate={name: self._smallest_ratio(self._shares(grouping)) for name, grouping in by_name},
-            statistical_rate={name: self._smallest_ratio(self._rates(grouping)) for name, grouping in by_name},
+            outcomes=outcomes,
+            groups=groups,
+            representation_rate={name: self._smallest_ratio(self._shares(axes)) for name, axes in by_name},
+            statistical_rate={name: self._smallest_ratio(self._rates(axes)) for name, axes in by_name},
         )
-
-    def _outcomes(self) -> Iterator[tuple[str, Span]]:
-        for axis in (0, *self.problem.roles.other_axes):
-            shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in self.tables])
-            outcome = self.problem.roles.attributes[axis]
-            for level, label in enumerate(outcome.labels):
-                yield f"{outcome.name} = {label}", self.span(shares[:, level])
-
-    def _each(self, of_table: Callable[[Reals], Reals]) -> Reals:
-        return np.stack([of_table(table) for table in self.tables])
-
-    def _groups(self, grouping: Grouping) -> Iterator[tuple[str, Span]]:
-        shares = self._each(lambda table: group_shares(table, grouping))
-        for group in np.ndindex(shares.shape[1:]):
-            yield self.problem.roles.describe_group(grouping, group), self.span(shares[(..., *group)])
 
     def _shares(self, grouping: Grouping) -> list[Reals]:
         """Shares of the groups that are compared, stratum by stratum."""
         measure = self.problem.measure
-        shares = self._each(
-            lambda table: by_stratum(group_shares(measure.groups_compared(table, grouping), grouping), measure.strata)
-        )
-        return [shares[:, stratum, known] for stratum, known in enumerate(shares[0] > 0)]
+        compared = (group_shares(measure.groups_compared(table, grouping), grouping) for table in self.tables)
+        shares = np.stack([by_stratum(groups, measure.strata) for groups in compared])
+        return [shares[:, stratum, groups] for stratum, groups in enumerate(shares[0] > 0)]
 
     def _rates(self, grouping: Grouping) -> list[Reals]:
         """Rates of each favourable outcome in the groups that are compared, stratum by stratum."""
         measure = self.problem.measure
-        rates = self._each(
-            lambda table: by_stratum(
-                outcome_rates(measure.outcomes_compared(table, grouping), grouping), measure.strata, first=1
-            )
-        )
+        by_group = (outcome_rates(measure.outcomes_compared(table, grouping), grouping) for table in self.tables)
+        rates = np.stack([by_stratum(table, measure.strata, first=1) for table in by_group])
         compared = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
         return [
-            rates[:, outcome, stratum, known]
+            rates[:, outcome, stratum, groups]
             for outcome in measure.favourable_of(grouping)
-            for stratum, known in enumerate(compared)
+            for stratum, groups in enumerate(compared)
         ]
 
     def _smallest_ratio(self, comparisons: list[Reals]) -> Span:
@@ -264,15 +245,9 @@ class _Replicated:
         value, low, high = 1.0, 1.0, 1.0
         for rates in comparisons:
             order = np.argsort(rates[0])
-            few, many = rates[:, order[:_PAIRED]], rates[:, order[-_PAIRED:]]
+            few, many = rates[:, order[:_PAIRED], None], rates[:, None, order[-_PAIRED:]]
             different = order[:_PAIRED, None] != order[None, -_PAIRED:]
-            ratios = np.divide(
-                few[:, :, None],
-                many[:, None, :],
-                out=np.ones((len(rates), *different.shape)),
-                where=many[:, None, :] > 0,
-            )
-            ratios = ratios[:, different]
+            ratios = np.divide(few, many, out=np.ones((len(rates), *different.shape)), where=many > 0)[:, different]
             if ratios.size:
                 lows, highs = self.quantiles(ratios)
                 value, low, high = min(value, ratios[0].min()), min(low, lows.min()), min(high, highs.min())

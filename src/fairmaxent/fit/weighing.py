@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -11,24 +10,22 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted, match_rows
+from fairmaxent.data.table import match_rows
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.learned import Learned
-from fairmaxent.fit.option_values import read_rules
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.target import asked_of_rows, read_target
-from fairmaxent.maxent.forbidden import break_any
+from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 from fairmaxent.relabelling.people import Profiles
 
 
-def support_weights(fit: Learned) -> Reals:
+def support_weights(fit: Solved) -> Reals:
     """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
     _refuse_filled_cells(fit)
     rows = fit.weighted.collect()
@@ -38,31 +35,31 @@ def support_weights(fit: Learned) -> Reals:
     return np.asarray(fit.table.size * np.exp(fair.log_probability(rows.codes)))
 
 
-def _are_fair_already(fit: Learned) -> bool:
+def _are_fair_already(fit: Solved) -> bool:
     """Whether the weights w meet the target θ^w as they are: nothing is asked of columns outside the fair table."""
     request = fit.request
     return isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names)
 
 
-def distinct_weights(fit: Learned) -> Reals:
+def distinct_weights(fit: Solved) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
     return spread_over_rows(fit, support_weights(fit))
 
 
-def spread_over_rows(fit: Learned, fair: Reals) -> Reals:
+def spread_over_rows(fit: Solved, fair: Reals) -> Reals:
     """Share the weights of the rows of the prior out among the input rows; see `distinct_weights`."""
     table = fit.table.collect()
     if fit.soft is None:
         counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
         return np.asarray(fair / counts)
-    profiles = Profiles.of(table, fit.roles.blocks, _kept(fit).collect().counts)
+    profiles = Profiles.of(table, fit.roles.blocks, fit.problem.counted.collect().counts)
     mass = profiles.mass
     by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
     forbidden = fit.soft[profiles.profile_of_row, profiles.outcomes] <= 0
     return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.profile_of_row]).T)
 
 
-def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
+def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
     """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
     _check_name(name, frame.columns)
     outcome = fit.roles.names[0]
@@ -88,7 +85,7 @@ def weigh_rows(fit: Learned, weights: Reals, frame: nw.DataFrame[Any], name: str
     return nw.concat(parts).to_native()
 
 
-def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
+def check_lazy(fit: Solved, lazy: Lazy, name: str) -> None:
     """Refuse a lazy frame that cannot be weighed."""
     if fit.soft is not None:
         raise InputError(
@@ -101,7 +98,7 @@ def check_lazy(fit: Learned, lazy: Lazy, name: str) -> None:
     _check_name(name, names_of(lazy))
 
 
-def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
+def weigh_lazily(fit: Solved, weights: Reals, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     return join_weights(
         lazy,
@@ -115,24 +112,29 @@ def weigh_lazily(fit: Learned, weights: Reals, lazy: Lazy, name: str) -> Any:
     )
 
 
-def weigh_on_workers(fit: Learned, lazy: Lazy, name: str) -> Any:
+def weigh_on_workers(fit: Solved, lazy: Lazy, name: str) -> Any:
     """Weigh each row by its levels alone: w(α)/n_α is a factor that depends on its cell."""
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
     blocks, optimum = fit.roles.blocks, _fitted_weights(fit)
-    rules = read_rules(fit.roles, fit.request.forbid)
-    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, _kept(fit)))
+    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, fit.problem.counted))
     factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
     log_levels = optimum.potentials
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(fit.domain, optimum).tilted.log_partition
     return weigh_rows(
-        lazy, fit.roles, log_levels, rules=rules, weight=_weight_name(fit), scale=fit.weight_scale, name=name
+        lazy,
+        fit.roles,
+        log_levels,
+        rules=fit.problem.rules,
+        weight=_weight_name(fit),
+        scale=fit.weight_scale,
+        name=name,
     )
 
 
-def _weights_of(fit: Learned, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
+def _weights_of(fit: Solved, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
     """The weight of each row of a table, found by its levels; by outcome if relabelled."""
     table, blocks = fit.table.collect(), fit.roles.blocks
     distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
@@ -150,7 +152,7 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 
-def _weight_name(fit: Learned) -> str | None:
+def _weight_name(fit: Solved) -> str | None:
     return None if fit.weight_column is None else fit.weight_column.name
 
 
@@ -159,17 +161,11 @@ def _check_name(name: str, columns: list[str]) -> None:
         raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
 
 
-def _kept(fit: Learned) -> Counted:
-    """The rows; those that a rule forbids count zero."""
-    rules = read_rules(fit.roles, fit.request.forbid)
-    return fit.table.without(partial(break_any, rules)) if rules else fit.table
-
-
-def _refuse_filled_cells(fit: Learned) -> None:
+def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
-    if fit.certificate.filled_cells:
+    for cell in fit.filled:
         raise InfeasibleError(
-            f"weights cannot reach the fair table: {fit.certificate.filled_cells[0]} needs a share, but has no rows to "
+            f"weights cannot reach the fair table: {fit.roles.describe_cell(cell)} needs a share, but has no rows to "
             "weigh. Use ",
             Option("mode", "rows"),
             " or ",
@@ -178,7 +174,7 @@ def _refuse_filled_cells(fit: Learned) -> None:
         )
 
 
-def _fitted_weights(fit: Learned) -> Optimum:
+def _fitted_weights(fit: Solved) -> Optimum:
     """The fair distribution on the rows alone (C = 0)."""
     prior = fit.optimum.dual.prior
     rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
@@ -186,8 +182,7 @@ def _fitted_weights(fit: Learned) -> Optimum:
         return fit.optimum
     features, target = fit.optimum.dual.features, fit.target
     if isinstance(fit.request, Request):
-        chosen = read_target(fit.roles, fit.request.target)
-        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, chosen)
+        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, fit.problem.chosen)
     try:
         return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
@@ -208,7 +203,7 @@ LARGEST_TOP_UP = 10_000_000
 _MOST_TRIALS = 10_000
 
 
-def missing_rows(fit: Learned) -> NDArray[np.intp]:
+def missing_rows(fit: Solved) -> NDArray[np.intp]:
     """How many rows each cell lacks, at the smallest total at which no cell has too many."""
     fair = fit.distribution.root_table.ravel()
     (old,) = fit.table.tables([(0,)], fit.roles.blocks.levels)
@@ -240,7 +235,7 @@ def _too_many(what: str) -> InfeasibleError:
     )
 
 
-def _refuse_surplus(fit: Learned, old: Reals, fair: Reals) -> None:
+def _refuse_surplus(fit: Solved, old: Reals, fair: Reals) -> None:
     """Refuse rows in a cell that must be empty: adding others does not remove them."""
     surplus = np.flatnonzero((old > 0) & (fair <= 0))
     if len(surplus):

@@ -1,6 +1,6 @@
 """Metrics: how groups differ in a frame, in predictions, or in a fit, with intervals and the groups behind a number.
 
-A new metric is a function of `definitions`, which also lists those a scorer can use, and its name in the list below.
+A new metric is a function of `definitions`, and its name in the list below.
 """
 
 import importlib

@@ -1,30 +1,18 @@
-"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted distribution, and what they compare.
-
-For an outcome y, true outcomes Y, predictions Ŷ and a group g, the *true positive rate* is P(Ŷ = y | Y = y, g) and the
-*false positive rate* is P(Ŷ = y | Y ≠ y, g). Equal opportunity and equalised odds were introduced by M. Hardt, E. Price
-and N. Srebro (2016), Equality of Opportunity in Supervised Learning.
-
-The *demographic disparity* of a group is its share of the people without the favourable outcome, minus its share of
-those with it (Wachter, Mittelstadt and Russell, 2021): above 0, the group is overrepresented among those turned away.
-Within strata, it is the mean over the strata, weighted by their sizes, so that it is 0 if the outcome does not depend
-on the group in any stratum.
-"""
+"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted distribution, and what they compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsFloat
+from typing import Any
 
 import numpy as np
 
-from fairmaxent.data import frames
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.arrays import Mask
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, did_you_mean, did_you_mean_level
+from fairmaxent.errors import InputError, LevelError, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio
 from fairmaxent.metrics.groups import (
@@ -36,15 +24,12 @@ from fairmaxent.metrics.groups import (
     code_of,
     favourable_codes,
     levels_of,
-    listed,
     one_favourable,
     outcome_column,
     probabilities_of,
     stratum_text,
 )
 from fairmaxent.metrics.intervals import Interval, interval_text
-
-# ---------------------------------------------------------------- shares and rates of groups
 
 
 def representation_rate(
@@ -98,27 +83,17 @@ def statistical_rate(
         protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
     )
     tables: list[GroupedTable] = []
-    chance: Reals | None = None
     for rows in compared.grouped(data, by_levels=not as_probability):
         if as_probability:
-            if chance is None:
-                chance = probabilities_of(outcome_column(frames.open_frame(data), outcome))
+            chance = probabilities_of(outcome_column(rows.frame, outcome))
             tables += [GroupedTable.of_means(part, chance[part.rows], favourable) for part in rows.parts()]
-        else:
-            _refuse_nobody(rows, favourable)
-            tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
+            continue
+        codes, outcomes = rows.levels
+        chosen = favourable_codes(outcomes, favourable)
+        if favourable is not None and not tally(codes, rows.weights, len(outcomes))[chosen].all():
+            raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
+        tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
     return worst_ratio(tables, confidence)
-
-
-def _refuse_nobody(rows: GroupedRows, favourable: object) -> None:
-    """Refuse a favourable outcome that no row has."""
-    codes, outcomes = rows.levels
-    chosen = favourable_codes(outcomes, favourable)
-    if favourable is not None and not tally(codes, rows.weights, len(outcomes))[chosen].all():
-        raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
-
-
-# ---------------------------------------------------------------- predictions that are right and wrong
 
 
 @dataclass(frozen=True)
@@ -136,10 +111,9 @@ class Odds(Number):
         return max(self.true_positive.difference, self.false_positive.difference)
 
     def __str__(self) -> str:
-        kind, worse = min(
-            (("true", self.true_positive), ("false", self.false_positive)), key=lambda rate: rate[1].value
-        )
-        left_out = left_out_text([*self.true_positive.left_out, *self.false_positive.left_out])
+        true, false = self.true_positive, self.false_positive
+        kind, worse = ("true", true) if true.value <= false.value else ("false", false)
+        left_out = left_out_text([*true.left_out, *false.left_out])
         return f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives, {pair_text(worse.worst)}{left_out}"
 
 
@@ -158,7 +132,7 @@ def equal_opportunity(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
-    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g); `difference` has the difference.
+    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g) (Hardt, Price and Srebro, 2016).
 
     `outcome` is what happened and `predictions` is what a model predicts: each a column of the frame, or an array with
     one value per row. With ``as_probability`` the predictions are probabilities of the favourable outcome, which is
@@ -167,8 +141,9 @@ def equal_opportunity(
     such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    predicted = _Predicted.of(compared, frame, predictions, _cut(threshold, as_probability=as_probability))
-    return worst_ratio(predicted.positives(true=True), confidence)
+    cut = _cut(threshold, as_probability=as_probability)
+    (true,) = _positives(compared, frame, predictions, cut, [True])
+    return worst_ratio(true, confidence)
 
 
 def equalised_odds(
@@ -193,8 +168,8 @@ def equalised_odds(
     as in `equal_opportunity`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    predicted = _Predicted.of(compared, frame, predictions, _cut(threshold, as_probability=as_probability))
-    true, false = (predicted.positives(true=true) for true in (True, False))
+    cut = _cut(threshold, as_probability=as_probability)
+    true, false = _positives(compared, frame, predictions, cut, [True, False])
     worse = worst_ratio([*true, *false], confidence)
     return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
 
@@ -204,41 +179,32 @@ def _cut(threshold: float, *, as_probability: bool) -> float | None:
     if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
         raise InputError(f"threshold is {threshold!r}; it must be a probability, at least 0 and below 1, e.g. 0.5")
     if not as_probability and threshold != 0.5:
-        raise InputError(
-            "threshold only applies to probabilities; pass them with as_probability=True, or leave threshold out"
-        )
+        raise InputError("threshold only applies to probabilities; pass as_probability=True, or leave threshold out")
     return threshold if as_probability else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Predicted:
-    """Rows in their groups, and for each outcome that is compared, by its code: who is predicted to have it."""
-
-    groupings: list[GroupedRows]
-    predictions: dict[int, Mask]
-
-    @classmethod
-    def of(cls, compared: Comparison, frame: Any, predictions: Any, cut: float | None) -> _Predicted:
-        """Open a frame, and read predictions of its outcome."""
-        rows = compared.open(frame, outcome_is="outcomes")
-        predicted = _read_predictions(compared, rows, predictions, cut)
-        return cls([compared.group(rows, columns) for columns in compared.groupings], predicted)
-
-    def positives(self, *, true: bool) -> list[GroupedTable]:
-        """True positives among the rows with an outcome, or false positives among the rows without it."""
+def _positives(
+    compared: Comparison, frame: Any, predictions: Any, cut: float | None, kinds: list[bool]
+) -> Iterator[list[GroupedTable]]:
+    """True positives among the rows with an outcome, and false positives among the rows without it."""
+    opened = compared.open(frame)
+    predicted = _read_predictions(compared, opened, predictions, cut)
+    codes, outcomes = opened.levels
+    groupings = [compared.group(opened, columns) for columns in compared.groupings]
+    for true in kinds:
         tables = []
-        for rows in self.groupings:
-            for code, predicted in self.predictions.items():
-                among = (rows.levels[0] == code) == true
-                tables.append(GroupedTable.of_positives(rows.only(among), predicted[among], rows.levels[1][code]))
-        tables = [table for table in tables if table.table.any()]
-        if not any(np.count_nonzero(one.table.any(axis=0)) >= min(2, len(one.rows.labels)) for one in tables):
+        for rows in groupings:
+            for code, positive in predicted.items():
+                among = (codes == code) == true
+                tables.append(GroupedTable.of_positives(rows.only(among), positive[among], outcomes[code]))
+        tables = [table for table in tables if table.compared]
+        if not any(table.compared >= min(2, len(table.rows.labels)) for table in tables):
             kind, rows_with = ("true", "with") if true else ("false", "without")
             raise LevelError(
                 f"{kind} positive rates cannot be compared: fewer than two groups have rows {rows_with} the favourable "
                 "outcome. Add rows, or merge groups."
             )
-        return tables
+        yield tables
 
 
 def _read_predictions(compared: Comparison, rows: MeasuredRows, predictions: Any, cut: float | None) -> dict[int, Mask]:
@@ -251,21 +217,14 @@ def _read_predictions(compared: Comparison, rows: MeasuredRows, predictions: Any
     name = outcome_column(rows.frame, compared.outcome).name
     predicted, levels = levels_of(column.alias(name), compared.domain)
     if all(code_of(outcomes, value) is None for value in levels):
+        some = [", ".join(map(repr, values[:3])) + " and others" * (len(values) > 3) for values in (levels, outcomes)]
         raise LevelError(
-            f"no prediction is an outcome of the rows: the predictions are {_some(levels)}, and the outcomes are "
-            f"{_some(outcomes)}. Spell predictions like the outcomes, or pass as_probability=True."
+            f"no prediction is an outcome of the rows: the predictions are {some[0]}, and the outcomes are {some[1]}. "
+            "Spell predictions like the outcomes, or pass as_probability=True."
         )
     # An outcome that nobody is predicted to have has no code among the predictions.
     codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, compared.favourable)}
     return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
-
-
-def _some(values: list[object]) -> str:
-    shown = ", ".join(repr(value) for value in values[:3])
-    return f"{shown} and others" if len(values) > 3 else shown
-
-
-# ---------------------------------------------------------------- who is among those turned away
 
 
 @dataclass(frozen=True)
@@ -314,6 +273,7 @@ def conditional_demographic_disparity(
 ) -> Disparity:
     """Share of a group among those without the favourable outcome, minus its share among those with it.
 
+    Above 0, the group is overrepresented among those turned away (Wachter, Mittelstadt and Russell, 2021).
     `favourable` is the one good level of the `outcome`, which is a column, or an array with one prediction per row.
     With `within`, which is as in :func:`fairmaxent.debias`, this is taken in each stratum and averaged by the size of
     the strata; without it, it is the plain demographic disparity. The other options are as in `statistical_rate`.
@@ -328,67 +288,30 @@ def conditional_demographic_disparity(
     compared = Comparison(
         protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
     )
-    disparities: list[GroupDisparity] = []
-    left_out: dict[StratumLevels, None] = {}
-    for rows in compared.grouped(data):
-        by_group, strata = _disparities(rows, one_favourable(rows.levels[1], favourable))
-        disparities += by_group
-        left_out |= dict.fromkeys(strata)
-    return Disparity(max(group.value for group in disparities), tuple(disparities), tuple(left_out))
+    found = [_disparities(rows, one_favourable(rows.levels[1], favourable)) for rows in compared.grouped(data)]
+    disparities = tuple(group for groups, _ in found for group in groups)
+    left_out = dict.fromkeys(stratum for _, strata in found for stratum in strata)
+    return Disparity(max(group.value for group in disparities), disparities, tuple(left_out))
 
 
 def _disparities(rows: GroupedRows, favourable: int) -> tuple[list[GroupDisparity], list[StratumLevels]]:
     """The disparity of each group that has weight, and the strata in which there is none."""
     size = len(rows.labels)
-    sizes, table = np.zeros(len(rows.strata)), np.full((len(rows.strata), size), np.nan)
-    for number, (_, of_stratum) in enumerate(rows.strata):
+    sizes, by_stratum = [], {}
+    for levels, of_stratum in rows.strata:
         part = rows.only(of_stratum)
         accepted = part.levels[0] == favourable
         away, taken = (tally(part.group, np.where(among, part.weights, 0.0), size) for among in (~accepted, accepted))
-        sizes[number] = away.sum() + taken.sum()
+        sizes.append(away.sum() + taken.sum())
         if away.any() and taken.any():
-            table[number] = away / away.sum() - taken / taken.sum()
-    if np.isnan(table).all():
+            by_stratum[levels] = away / away.sum() - taken / taken.sum()
+    if not by_stratum:
         raise LevelError("everybody or nobody has the favourable outcome, so there is nothing to compare")
-    means = sizes @ np.nan_to_num(table) / sizes.sum()
-    levels = [levels for levels, _ in rows.strata]
-    differ = ~np.isnan(table).any(axis=1)
-    by_group = [
-        GroupDisparity(
-            rows.columns,
-            rows.labels[code],
-            float(means[code]),
-            tuple((levels[at], float(table[at, code])) for at in np.flatnonzero(differ) if levels[at]),
-        )
-        for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0)
-    ]
-    return by_group, [levels[at] for at in np.flatnonzero(~differ)]
-
-
-# ---------------------------------------------------------------- what a scorer measures of predictions
-
-
-def _rate_of_predictions(
-    frame: Any, outcome: frames.Column, predictions: frames.Column, protected: list[str], *, favourable: Any, **how: Any
-) -> float:
-    """The statistical rate of predictions; an outcome that nobody is predicted to have treats all the same way."""
-    outcomes, predicted = (factorize(column)[1].to_list() for column in (outcome, predictions))
-    both = list(dict.fromkeys([*outcomes, *predicted]))
-    levels = both if favourable is None else listed(favourable)
-    for level in levels or [None]:
-        if level is None or code_of(both, level) is None:
-            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, both)}")
-    return min(
-        1.0
-        if code_of(predicted, level) is None
-        else float(statistical_rate(frame, predictions, protected, favourable=level, **how))
-        for level in levels
-    )
-
-
-FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
-OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
-    "statistical_rate": _rate_of_predictions,
-    "equal_opportunity": equal_opportunity,
-    "equalised_odds": equalised_odds,
-}
+    left_out = [levels for levels, _ in rows.strata if levels not in by_stratum]
+    table = np.array([by_stratum.get(levels, np.zeros(size)) for levels, _ in rows.strata])
+    means = np.array(sizes) @ table / sum(sizes)
+    by_group = []
+    for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0):
+        strata = tuple((levels, float(values[code])) for levels, values in by_stratum.items() if levels)
+        by_group.append(GroupDisparity(rows.columns, rows.labels[code], float(means[code]), strata))
+    return by_group, left_out

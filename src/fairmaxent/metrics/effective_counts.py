@@ -1,19 +1,14 @@
 """Effective counts: how much weighted rows tell about a rate.
 
-The rate p of an outcome in a group is a ratio of weights, W₁ / (W₁ + W₀), where W₁ is the weight of the rows with the
-outcome and W₀ that of the others (Hájek's estimator). To first order (Taylor), its log odds log(W₁ / W₀) have the
-variance 1/k + 1/m, where k = W₁² / Σw² over the rows with the outcome and m likewise over the others. So the weighted
-rows tell as much as k unweighted rows with the outcome and m without it would, and the odds of the rate are a known
-multiple of k / m:
+The rate p of an outcome is W₁ / (W₁ + W₀), the weights of the rows with the outcome and of the others (Hájek). To first
+order, log(W₁ / W₀) has the variance 1/k + 1/m, with k = W₁² / Σw² over the rows with the outcome, m over the others. So
+the rows tell as much as k unweighted rows with the outcome and m without it, and
 
-    p / (1 − p) = r · k / m,    r = (W₁ / k) / (W₀ / m).
+    p / (1 − p) = r · k / m,    r = (W₁ / k) / (W₀ / m):
 
-Intervals of unweighted counts therefore hold for k and m, and r takes their ends to the rate. If weights depend on
-the outcome alone, this is exact. The effective number of rows (ΣW)² / Σw² of the whole group (Kish) would only be right
-for weights that have nothing to do with the outcome.
-
-Two things cannot be read from few rows, and are borrowed: how much the weights vary where few rows have an outcome, and
-how large the weight of such a row is where none has it.
+intervals of unweighted counts hold for k and m, and r takes their ends to the rate; exactly, if weights depend on the
+outcome alone. How much weights vary where few rows have an outcome, and how large they are where none has it, is
+borrowed from other rows.
 """
 
 from __future__ import annotations
@@ -87,18 +82,16 @@ class EffectiveCounts:
     def deviance(self, rates: Reals) -> Reals:
         """Twice the log-likelihood that is lost if the rates were these."""
         chances, total = self._chances(rates), self.positives + self.negatives
-        lost = _information(self.positives, total, chances) + _information(self.negatives, total, 1 - chances)
-        return np.asarray(2 * np.maximum(lost, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = (
+                np.where(count > 0, count * np.log(count / (total * chance)), 0.0)
+                for count, chance in ((self.positives, chances), (self.negatives, 1 - chances))
+            )
+        return np.asarray(2 * np.maximum(first + second, 0.0))
 
     def _chances(self, rates: Reals) -> Reals:
         """Chances of a row to have the outcome, weights aside."""
         return np.asarray(rates / (rates + self.weight_ratio * (1 - rates)))
-
-
-def _information(count: Reals, total: Reals, chance: Reals) -> Reals:
-    """count · log(count / (total · chance)); nothing without rows."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(count > 0, count * np.log(count / (total * chance)), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +135,19 @@ class WeightSums:
         return WeightSums(weight, squares, rows)
 
     def _against(self, others: WeightSums, spread: Reals) -> EffectiveCounts:
-        """Effective counts of the rows of each cell against other rows."""
-        positives, negatives = self._effective_rows(spread), others._effective_rows(spread)
-        first, second = _unit_weights(self.weight, positives, others.weight, negatives)
-        return EffectiveCounts(positives, negatives, first / second)
+        """Effective counts of the rows of each cell against other rows.
+
+        Weights of one effective row on each side make the ratio; without a row there, what the other groups suggest.
+        """
+        sides = (self.weight, self._effective_rows(spread)), (others.weight, others._effective_rows(spread))
+        first, second = (_quotient(weight, rows) for weight, rows in sides)
+        here, there = (
+            _quotient(weight.sum(axis=-1, keepdims=True), rows.sum(axis=-1, keepdims=True)) for weight, rows in sides
+        )
+        here, there = np.where(np.isnan(here), there, here), np.where(np.isnan(there), here, there)
+        numerator = np.where(np.isnan(first), second * here / there, first)
+        denominator = np.where(np.isnan(second), first * there / here, second)
+        return EffectiveCounts(sides[0][1], sides[1][1], numerator / denominator)
 
     def _effective_rows(self, spread: Reals) -> Reals:
         """Effective number of rows, n / (1 + the squared coefficient of variation of their weights).
@@ -170,26 +172,9 @@ def _mixed(deviations: Reals, freedom: Reals, spread: Reals) -> Reals:
 
 def _common_spread(*sides: WeightSums) -> Reals:
     """Squared coefficient of variation of the weights within cells, of all groups together."""
-    deviations, freedom = 0.0, 0.0
-    for side in sides:
-        deviations = deviations + side.deviations().sum(axis=-1, keepdims=True)
-        freedom = freedom + np.maximum(side.rows - 1, 0.0).sum(axis=-1, keepdims=True)
+    deviations = sum(side.deviations().sum(axis=-1, keepdims=True) for side in sides)
+    freedom = sum(np.maximum(side.rows - 1, 0.0).sum(axis=-1, keepdims=True) for side in sides)
     return np.asarray(deviations / np.maximum(freedom, 1.0))
-
-
-def _unit_weights(weight: Reals, rows: Reals, other_weight: Reals, other_rows: Reals) -> tuple[Reals, Reals]:
-    """Weight of one effective row on each side; if a group has no row there, what the other groups suggest."""
-    here, there = _overall(weight, rows), _overall(other_weight, other_rows)
-    here, there = np.where(np.isnan(here), there, here), np.where(np.isnan(there), here, there)
-    first, second = _quotient(weight, rows), _quotient(other_weight, other_rows)
-    return (
-        np.where(np.isnan(first), second * here / there, first),
-        np.where(np.isnan(second), first * there / here, second),
-    )
-
-
-def _overall(weight: Reals, rows: Reals) -> Reals:
-    return _quotient(weight.sum(axis=-1, keepdims=True), rows.sum(axis=-1, keepdims=True))
 
 
 def _quotient(above: Reals, below: Reals) -> Reals:

@@ -1,18 +1,14 @@
 """Calibration by group: whether a probability means the same for everybody.
 
-Probabilities p of an outcome y are calibrated in a group if, of its people with p = 0.3, three in ten have y. The
-observed minus the predicted rate, P(Y = y | g) − the mean of p in g, is the group's *surplus*; the *gap* is the largest
-difference between two groups' surpluses, and 0 means no difference. Its interval allows for every pair of groups at
-once.
-
-A group's *expected calibration error* is |P(Y = y | bin) − the mean of p in the bin|, averaged over bins. The bins have
-equal weight over all rows together, so that a bin means the same in each group. The error is never negative: chance
-alone makes it positive, and more so in small groups. `by_chance` is its mean if the probabilities were exactly right.
+Of the people of a group with p = 0.3, three in ten should have the outcome y. P(Y = y | g) − the mean of p in g is the
+group's *surplus*; the *gap* is the largest difference between two groups' surpluses. A group's *expected calibration
+error* is |P(Y = y | bin) − the mean of p in the bin|, averaged over bins of equal weight over all rows together. Chance
+alone makes it positive, and more so in small groups: `by_chance` is its mean if the probabilities were exactly right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -122,16 +118,22 @@ def calibration(
     if not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins is {bins!r}; pass the number of bins, at least 1, e.g. 10")
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    rows = compared.open(frame, outcome_is="outcomes")
+    rows = compared.open(frame)
     codes, outcomes = rows.levels
     code = one_favourable(outcomes, favourable)
     chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
     scored = _Scored(codes == code, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
     groupings = [_calibrate(scored, compared.group(rows, columns), confidence) for columns in compared.groupings]
-    return _widest(groupings, outcomes[code], confidence)
-
-
-# ---------------------------------------------------------------- each group
+    by_surplus = attrgetter("surplus")
+    extremes = [(min(found, key=by_surplus), max(found, key=by_surplus)) for found, _ in groupings]
+    lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
+    gap = highest.surplus - lowest.surplus
+    return Calibration(
+        gap,
+        widened(difference_ends([surpluses for _, surpluses in groupings], confidence), gap),
+        Pair(lowest.columns, outcomes[code], lowest.group, highest.group),
+        tuple(group for found, _ in groupings for group in found),
+    )
 
 
 def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
@@ -155,88 +157,46 @@ class _Scored:
     weights: Reals
     bin_of: Codes
 
-    def only(self, rows: Mask) -> _Scored:
-        return _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
-
-    @property
-    def mass(self) -> float:
-        return float(self.weights.sum())
-
-    def mean(self, values: Reals | Mask) -> float:
-        return float(self.weights @ values) / self.mass
-
-    def counts(self, part: Codes, count: int) -> EffectiveCounts:
-        """Effective counts of the outcome in each part of the rows."""
-        return WeightSums.of_positives(self.positive, part, self.weights, count).outcomes_against_others()[0, :]
-
-    def error(self) -> float:
-        """Expected calibration error."""
-        return float(np.abs(tally(self.bin_of, self.weights * (self.positive - self.chance), 0)).sum()) / self.mass
-
-    def error_by_chance(self) -> float:
-        """Mean error if the probabilities were exact: a bin's surplus is nearly normal, and E|x| = σ·√(2/π)."""
-        variance = tally(self.bin_of, self.weights**2 * self.chance * (1 - self.chance), 0)
-        return float(np.sqrt(variance * 2 / np.pi).sum()) / self.mass
-
-    def bins(self, confidence: float) -> Iterator[Bin]:
-        """The bins that have weight."""
-        low, high = share_interval(self.counts(self.bin_of, int(self.bin_of.max()) + 1), confidence)
-        for code in np.unique(self.bin_of):
-            part = self.only(self.bin_of == code)
-            if part.mass > 0:
-                yield Bin(
-                    lowest=float(part.chance.min()),
-                    highest=float(part.chance.max()),
-                    predicted=part.mean(part.chance),
-                    observed=part.mean(part.positive),
-                    count=len(part.chance),
-                    interval=(float(low[code]), float(high[code])),
-                )
+    def parts(self, part_of: Codes, count: int, confidence: float) -> tuple[dict[int, _Measured], EffectiveCounts]:
+        """The parts of the rows that have weight, what is measured of each, and effective counts of the outcome."""
+        counts = WeightSums.of_positives(self.positive, part_of, self.weights, count).outcomes_against_others()[0, :]
+        low, high = share_interval(counts, confidence)
+        parts = {}
+        for number in range(count):
+            rows = part_of == number
+            part = _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
+            if (mass := float(part.weights.sum())) > 0:
+                predicted, observed = (float(part.weights @ of) / mass for of in (part.chance, part.positive))
+                interval = (float(low[number]), float(high[number]))
+                parts[number] = part, (predicted, observed, len(part.chance), interval)
+        return parts, counts
 
 
-CalibratedGroups = tuple[list[GroupCalibration], Compared]  # and their surpluses as they are compared
+_Measured = tuple[_Scored, tuple[float, float, int, Interval]]  # mean probability, observed share, rows, interval
 
 
-def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> CalibratedGroups:
-    """The calibration of every group that has weight."""
-    scored = replace(scored, weights=rows.weights)
-    counts = scored.counts(rows.group, len(rows.labels))
-    low, high = share_interval(counts, confidence)
-    parts = {number: scored.only(rows.group == number) for number in range(len(rows.labels))}
-    parts = {number: part for number, part in parts.items() if part.mass > 0}
-    groups = [
-        GroupCalibration(
-            rows.columns,
-            rows.labels[number],
-            predicted=part.mean(part.chance),
-            observed=part.mean(part.positive),
-            count=len(part.chance),
-            interval=(float(low[number]), float(high[number])),
-            error=part.error(),
-            by_chance=part.error_by_chance(),
-            bins=tuple(part.bins(confidence)),
+def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> tuple[list[GroupCalibration], Compared]:
+    """The calibration of every group that has weight, and their surpluses as they are compared."""
+    parts, counts = replace(scored, weights=rows.weights).parts(rows.group, len(rows.labels), confidence)
+    groups = []
+    for number, (part, measured) in parts.items():
+        mass = float(part.weights.sum())
+        surpluses = tally(part.bin_of, part.weights * (part.positive - part.chance), 0)
+        # If the probabilities were exact, a bin's surplus would be nearly normal, and E|x| = σ·√(2/π).
+        variance = tally(part.bin_of, part.weights**2 * part.chance * (1 - part.chance), 0)
+        bins, _ = part.parts(part.bin_of, int(part.bin_of.max()) + 1, confidence)
+        groups.append(
+            GroupCalibration(
+                rows.columns,
+                rows.labels[number],
+                *measured,
+                error=float(np.abs(surpluses).sum()) / mass,
+                by_chance=float(np.sqrt(variance * 2 / np.pi).sum()) / mass,
+                bins=tuple(Bin(float(of.chance.min()), float(of.chance.max()), *known) for of, known in bins.values()),
+            )
         )
-        for number, part in parts.items()
-    ]
-    scored_rows = [(part.positive, part.chance, part.weights) for part in parts.values()]
+    scored_rows = [(part.positive, part.chance, part.weights) for part, _ in parts.values()]
     return groups, compared_surpluses(counts[list(parts)], scored_rows)
-
-
-def _widest(groupings: list[CalibratedGroups], outcome: object, confidence: float) -> Calibration:
-    """Take the widest gap between two groups of the same columns."""
-    by_surplus = attrgetter("surplus")
-    extremes = [(min(groups, key=by_surplus), max(groups, key=by_surplus)) for groups, _ in groupings]
-    lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
-    gap = highest.surplus - lowest.surplus
-    return Calibration(
-        gap,
-        widened(difference_ends([compared for _, compared in groupings], confidence), gap),
-        Pair(lowest.columns, outcome, lowest.group, highest.group),
-        tuple(group for groups, _ in groupings for group in groups),
-    )
-
-
-# ---------------------------------------------------------------- how sure a surplus is
 
 
 def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> Compared:
@@ -253,7 +213,7 @@ def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> C
 
 def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
     """How many times as many rows the probabilities are worth, and the variance that they add."""
-    surplus, share = (variance_of_mean(values, weights) for values in (positive - chance, positive))
+    surplus, share = (_variance_of_mean(values, weights) for values in (positive - chance, positive))
     half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
     reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
     # At least what exact probabilities would leave, in case few rows happen to agree.
@@ -270,7 +230,7 @@ def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
     return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
 
 
-def variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
+def _variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
     """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
     deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
     return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)

@@ -5,7 +5,7 @@ Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; here 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +15,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import LevelError, Option
-from fairmaxent.fairness.rates import (
-    WorstPair,
-    first_smallest,
-    group_shares,
-    outcome_rates,
-    representation_pair,
-    statistical_pair,
-)
+from fairmaxent.fairness.rates import first_largest, first_smallest, outcome_rates, smallest_over_largest
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import (
@@ -137,24 +130,24 @@ def pair_text(pair: Pair) -> str:
     return f"{' × '.join(pair.columns)}, {groups}{about}{stratum_text(pair.stratum)}"
 
 
-# ---------------------------------------------------------------- the table that is compared
-
-
 @dataclass(frozen=True, eq=False)
 class GroupedTable:
-    """A table of outcome × groups for one grouping and stratum, and the rows that it is estimated from."""
+    """Rates of each outcome (axis 0) in each group of one grouping and stratum, and the rows behind them."""
 
     rows: GroupedRows
-    outcomes: Sequence[object]
-    favourable: Sequence[int]  # codes of the outcomes that are compared
-    table: Reals
-    effective: EffectiveCounts  # of each favourable outcome (axis 0) in each group
+    outcomes: Sequence[object]  # that are compared
+    rates: Reals  # P(y | g), or P(g); NaN in groups without mass
+    effective: EffectiveCounts
+    are_shares: bool = False  # P(g) is compared
+    is_two_sided: bool = False  # the rates of the second of two outcomes follow from those of the first
 
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> GroupedTable:
         """Add up the weights of each group."""
         sums = WeightSums.of(np.zeros_like(rows.group), rows.group, rows.weights, (1, len(rows.labels)))
-        return cls(rows, [None], [0], sums.weight, sums.groups_against_others())
+        shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
+        rates = np.where(shares > 0, shares, np.nan)
+        return cls(rows, [None], rates, sums.groups_against_others(), are_shares=True)
 
     @classmethod
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> GroupedTable:
@@ -163,95 +156,78 @@ class GroupedTable:
         sums = WeightSums.of(codes, rows.group, rows.weights, (len(outcomes), len(rows.labels)))
         chosen = favourable_codes(outcomes, favourable)
         if favourable is None:  # an outcome that nobody compared has is left out, such as missing
-            chosen = [code for code in chosen if sums.weight[code].any()]
-        return cls(rows, outcomes, chosen, sums.weight, sums.outcomes_against_others()[chosen, :])
+            chosen = [code for code in chosen if sums.weight[code].any()] or chosen
+        rates, effective = outcome_rates(sums.weight, (1,)), sums.outcomes_against_others()
+        names = [outcomes[code] for code in chosen]
+        return cls(rows, names, rates[chosen], effective[chosen, :], is_two_sided=len(outcomes) == 2)
 
     @classmethod
     def of_positives(cls, rows: GroupedRows, positive: Mask, outcome: object) -> GroupedTable:
         """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
         sums = WeightSums.of_positives(positive, rows.group, rows.weights, len(rows.labels))
-        return cls(rows, [outcome, None], [0], sums.weight, sums.outcomes_against_others()[[0], :])
+        return cls(rows, [outcome], outcome_rates(sums.weight, (1,))[:1], sums.outcomes_against_others()[[0], :])
 
     @classmethod
     def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> GroupedTable:
-        """Add up the probabilities of an outcome in each group."""
+        """Average the probabilities of an outcome in each group.
+
+        They vary less than labels would, so their mean is worth more rows. Its variance is linearised (Taylor), and
+        widened like Student's t because it is estimated from few rows.
+        """
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
         group, weight, size = rows.group, rows.weights, len(rows.labels)
         mass, positive = (tally(group, weight * value, size) for value in (1.0, chance))
         mean = positive / np.maximum(mass, np.finfo(float).tiny)
         squares, deviations = (tally(group, weight**2 * value, size) for value in (1.0, (chance - mean[group]) ** 2))
-        sizes = _sizes_of_means(mean, effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2)
-        effective = EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis])
-        return cls(rows, [outcome, None], [0], np.stack([positive, mass - positive]), effective)
+        count, variance = effective_rows(mass, squares), deviations / np.maximum(mass, _TINY) ** 2
+        freedom = count - 1
+        widened = variance * (count / np.maximum(freedom, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)
+        sizes = np.maximum(count, mean * (1 - mean) / np.maximum(widened, 1e-300))
+        rates = outcome_rates(np.stack([positive, mass - positive]), (1,))[:1]
+        return cls(rows, [outcome], rates, EffectiveCounts.of_rates(mean[np.newaxis], sizes[np.newaxis]))
 
     @property
-    def is_of_shares(self) -> bool:
-        """Whether group shares P(g) are compared; otherwise rates P(y | g) are."""
-        return len(self.outcomes) == 1 and self.outcomes[0] is None
-
-    @property
-    def rates(self) -> Reals:
-        """P(y | g) of the favourable outcomes, or P(g); NaN in groups without mass."""
-        if self.is_of_shares:
-            shares = group_shares(self.table, (1,))
-            return np.where(shares > 0, shares, np.nan)[np.newaxis]
-        return outcome_rates(self.table, (1,))[self.favourable]
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether fewer than two groups of a stratum have a rate."""
-        return bool(self.rows.stratum and np.count_nonzero(~np.isnan(self.rates[0])) < 2)
-
-    def worst_pair(self) -> WorstPair:
-        """The lowest and the highest group, for the worst of the favourable outcomes."""
-        if self.is_of_shares:
-            return representation_pair(self.table, (1,))
-        return statistical_pair(self.table, (1,), self.favourable)
+    def compared(self) -> int:
+        """How many groups have a rate."""
+        return int(np.count_nonzero(~np.isnan(self.rates[0])))
 
     def comparisons(self) -> Iterator[Compared]:
-        """The groups that have a rate, for each favourable outcome."""
+        """The groups that have a rate, for each outcome."""
         for number, row in enumerate(self.rates):
-            # The rates of the second of two outcomes follow from those of the first.
-            repeats = number == 1 and len(self.outcomes) == 2
-            yield Compared(self.effective[number, ~np.isnan(row)], are_shares=self.is_of_shares, repeats=repeats)
+            repeats = number == 1 and self.is_two_sided
+            yield Compared(self.effective[number, ~np.isnan(row)], are_shares=self.are_shares, repeats=repeats)
 
     def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
         """The groups with a rate, each with its interval unless the table is exact; with no confidence, the others."""
-        rates, counts = self.rates, self.rows.counts
-        ends = None if counts is None or confidence is None else share_interval(self.effective, confidence)
-        for row, column in np.argwhere(np.isnan(rates) == (confidence is None)).tolist():
+        exact = self.rows.exact
+        counts = np.bincount(self.rows.group, minlength=len(self.rows.labels))
+        ends = None if exact or confidence is None else share_interval(self.effective, confidence)
+        for row, column in np.argwhere(np.isnan(self.rates) == (confidence is None)).tolist():
             yield GroupRate(
                 self.rows.columns,
                 self.rows.labels[column],
-                self.outcomes[self.favourable[row]],
-                float(rates[row, column]),
-                None if counts is None else int(counts[column]),
+                self.outcomes[row],
+                float(self.rates[row, column]),
+                None if exact else int(counts[column]),
                 None if ends is None else (float(ends[0][row, column]), float(ends[1][row, column])),
                 self.rows.stratum,
             )
 
 
-def _sizes_of_means(mean: Reals, rows: Reals, variance: Reals) -> Reals:
-    """Number of labels whose mean would have the same error as that of probabilities, which vary less than labels.
-
-    The variance is linearised (Taylor), and widened like Student's t because it is estimated from few rows.
-    """
-    freedom = rows - 1
-    widened = variance * (rows / np.maximum(rows - 1, 1e-9)) * freedom / np.maximum(freedom - 2, 1e-9)
-    return np.maximum(rows, mean * (1 - mean) / np.maximum(widened, 1e-300))
-
-
-# ---------------------------------------------------------------- comparing
-
-
-def worst_ratio(tables: Iterator[GroupedTable] | Sequence[GroupedTable], confidence: float) -> Rate:
-    """Take the worst pair over all groupings, strata and favourable outcomes."""
+def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
+    """Take the worst pair over all groupings, strata and outcomes."""
     check_confidence(confidence)
-    tables = [table for table in tables if table.table.any() or not table.rows.stratum]
-    _refuse_no_rows(tables)
-    alone = [table for table in tables if table.is_alone]
-    tables = [table for table in tables if not table.is_alone]
+    tables = [table for table in tables if table.compared or not table.rows.stratum]
+    for table in tables:
+        if not table.compared:
+            names = " × ".join(map(repr, table.rows.columns))
+            what = f"a group of {names}" if table.are_shares else f"both an outcome and a group of {names}"
+            raise LevelError(
+                f"no row has {what}, so there is nothing to compare; name other columns, or fill their gaps"
+            )
+    alone = [table for table in tables if table.rows.stratum and table.compared < 2]
+    tables = [table for table in tables if table not in alone]
     if not tables:
         raise LevelError(
             "no stratum has rows of more than one group, so there is nothing to compare; compare within other columns, "
@@ -259,31 +235,23 @@ def worst_ratio(tables: Iterator[GroupedTable] | Sequence[GroupedTable], confide
             Option("within"),
             " out",
         )
-    pairs = [table.worst_pair() for table in tables]
-    worst = first_smallest([pair.rate for pair in pairs])
-    table, pair = tables[worst], pairs[worst]
-    lowest, highest = (table.rows.labels[group[0]] for group in (pair.lowest, pair.highest))
-    outcome = None if pair.outcome is None else table.outcomes[pair.outcome]
+    ratios = [smallest_over_largest(table.rates) for table in tables]
+    worst_of = [first_smallest(ratio) for ratio in ratios]
+    values = [float(ratio[worst]) for ratio, worst in zip(ratios, worst_of, strict=True)]
+    at = first_smallest(values)
+    value, table, outcome = values[at], tables[at], worst_of[at]
+    lowest, highest = (table.rows.labels[find(table.rates[outcome])] for find in (first_smallest, first_largest))
     interval = None
     if not table.rows.exact:
         comparisons = [compared for table in tables for compared in table.comparisons()]
-        interval = widened(ratio_ends(comparisons, confidence), pair.rate)
+        interval = widened(ratio_ends(comparisons, confidence), value)
     return Rate(
-        pair.rate,
+        value,
         interval,
-        Pair(table.rows.columns, outcome, lowest, highest, table.rows.stratum),
+        Pair(table.rows.columns, table.outcomes[outcome], lowest, highest, table.rows.stratum),
         tuple(group for table in tables for group in table.group_rates(confidence)),
         (
             *(group for table in tables for group in table.group_rates(None)),
             *(group for table in alone for group in table.group_rates(confidence)),
         ),
     )
-
-
-def _refuse_no_rows(tables: Sequence[GroupedTable]) -> None:
-    """Refuse groupings of which no row that counts has a group, or none an outcome beside it."""
-    empty = next((table for table in tables if not table.table.any()), None)
-    if empty is not None:
-        names = " × ".join(map(repr, empty.rows.columns))
-        what = f"a group of {names}" if empty.is_of_shares else f"both an outcome and a group of {names}"
-        raise LevelError(f"no row has {what}, so there is nothing to compare; name other columns, or fill their gaps")

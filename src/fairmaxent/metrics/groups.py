@@ -31,23 +31,25 @@ Stratum = tuple[StratumLevels, Any]  # and its rows: all of them, if nothing is 
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRows:
+class MeasuredRows:
+    """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
+
+    frame: nw.DataFrame[Any]
+    weights: Reals  # 0: not compared
+    levels: Levels  # of the outcome
+    exact: bool  # the cells of a marginal: nothing is estimated from a sample
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows(MeasuredRows):
     """Rows with their groups by some columns: all rows, or those of one stratum."""
 
     columns: tuple[str, ...]
     labels: list[Label]  # of the groups
     group: Codes  # of each row
-    weights: Reals  # of each row; 0: not compared
-    levels: Levels  # of the outcome
-    exact: bool  # the cells of a marginal: nothing is estimated from a sample
     strata: Sequence[Stratum]
     stratum: StratumLevels = ()
     rows: Any = ...  # which of all rows they are
-
-    @property
-    def counts(self) -> Codes | None:
-        """Rows of each group; None: nothing is estimated from rows."""
-        return None if self.exact else np.bincount(self.group, minlength=len(self.labels))
 
     def only(self, rows: Any) -> GroupedRows:
         """Some of the rows, in the same groups."""
@@ -62,16 +64,6 @@ class GroupedRows:
                 present, group = np.unique(part.group, return_inverse=True)
                 part = replace(part, group=group, labels=[self.labels[code] for code in present])
             yield part
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRows:
-    """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
-
-    frame: nw.DataFrame[Any]
-    weights: Reals  # 0: not compared
-    exact: bool
-    levels: Levels  # of the outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,31 +103,20 @@ class Comparison:
             raise ColumnError(f"protected is {list(names)}; name at least one column, and each column once")
         return [names] if self.groups == "joint" else [(name,) for name in names]
 
-    # ------------------------------------------------------------ rows
-
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
         """The rows of a frame, or the cells of a fit's exact marginals, by each grouping in turn."""
-        source = getattr(data, "distribution", None)
-        source = source if _is_distribution(source) else data
-        if not _is_distribution(source):
+        distribution = _distribution_of(data)
+        if distribution is None or not (self.outcome is None or (isinstance(self.outcome, str) and by_levels)):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
             yield from (self.group(rows, columns) for columns in self.groupings)
-        elif self.outcome is None or (isinstance(self.outcome, str) and by_levels):
-            exact = replace(self, domain=None)
-            yield from (exact.group(exact._open_marginal(source, columns), columns) for columns in self.groupings)
         else:
+            exact = replace(self, domain=None)
+            yield from (exact.group(exact._open_marginal(distribution, columns), columns) for columns in self.groupings)
+
+    def open(self, data: Any, *, outcome_is: str | None = "outcomes") -> MeasuredRows:
+        """Open a frame with its weights and the levels of its outcome, as messages call it; None: it has no levels."""
+        if _distribution_of(data) is not None:
             raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
-
-    def open(self, data: Any, *, outcome_is: str | None) -> MeasuredRows:
-        """Open a frame with its weights and the levels of its outcome; a distribution has no rows to be predicted.
-
-        ``outcome_is`` is what messages call the outcome of rows; None: it has no levels.
-        """
-        if _is_distribution(data) or _is_distribution(getattr(data, "distribution", None)):
-            raise InputError(
-                "a fitted distribution has no rows to predict; pass a frame, e.g. of people who were not used for the "
-                "fit"
-            )
         frame, weight = frames.open_frame(data), self.weight
         weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
         weights = np.ones(len(frame)) if weights is None else in_range(weights)
@@ -146,26 +127,28 @@ class Comparison:
             raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
         outcome = () if self.outcome is None else (self.outcome,)
         marginal = frames.open_frame(distribution.marginal((*outcome, *columns, *read_within(self.within))))
-        frame = _with_gaps(marginal, getattr(distribution, "domain", None))
-        return self._with_levels(
-            frame, frames.to_numbers(frames.column(frame, "probability")), "predictions", exact=True
-        )
+        domain = getattr(distribution, "domain", None)
+        for attribute in () if domain is None else domain.attributes:
+            # A marginal shows labels, "missing" among them, where these values are missing.
+            if attribute.missing is not None and not attribute.is_value_coded and attribute.name in marginal.columns:
+                values, label = nw.col(attribute.name), attribute.labels[attribute.missing]
+                marginal = marginal.with_columns(nw.when(values != label).then(values).alias(attribute.name))
+        weights = frames.to_numbers(frames.column(marginal, "probability"))
+        return self._with_levels(marginal, weights, "predictions", exact=True)
 
     def _with_levels(
         self, frame: nw.DataFrame[Any], weights: Reals, outcome_is: str | None, *, exact: bool
     ) -> MeasuredRows:
         """Rows with the levels of their outcome; those with a missing outcome count only if that is compared."""
         if self.outcome is None or outcome_is is None:
-            return MeasuredRows(frame, weights, exact, (np.zeros(len(frame), dtype=np.intp), [None]))
+            return MeasuredRows(frame, weights, (np.zeros(len(frame), dtype=np.intp), [None]), exact)
         codes, outcomes = levels = levels_of(outcome_column(frame, self.outcome, what=outcome_is), self.domain)
         last = len(outcomes) - 1
         # Whoever calls missing favourable wants to compare it.
         wanted = self.favourable is not None and last in favourable_codes(outcomes, self.favourable)
         if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
-        return MeasuredRows(frame, weights, exact, levels)
-
-    # ------------------------------------------------------------ groups and strata
+        return MeasuredRows(frame, weights, levels, exact)
 
     def group(self, rows: MeasuredRows, columns: tuple[str, ...]) -> GroupedRows:
         """Rows by the groups of some columns; those of a missing group count only if that is compared."""
@@ -174,7 +157,7 @@ class Comparison:
         if self.missing == "ignore":
             named = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)
             weights = np.where(named[group], weights, 0.0)
-        return GroupedRows(columns, labels, group, weights, rows.levels, rows.exact, self._strata_of(rows))
+        return GroupedRows(rows.frame, weights, rows.levels, rows.exact, columns, labels, group, self._strata_of(rows))
 
     def _strata_of(self, rows: MeasuredRows) -> list[Stratum]:
         """The strata that are compared; those of missing values are only if that is asked for."""
@@ -182,7 +165,13 @@ class Comparison:
         if not named:
             return [((), ...)]
         stratum, labels = _groups_of(rows.frame, list(named), self.domain)
-        chosen = [code for code, label in enumerate(labels) if self._is_meant(label, list(named.values()))]
+
+        def is_meant(level: object, values: object) -> bool:
+            if values is None:
+                return level is not MISSING or self.missing == "compare"
+            return any(code_of([level], value) == 0 for value in listed(values))
+
+        chosen = [code for code, label in enumerate(labels) if all(map(is_meant, label, named.values()))]
         if not chosen:
             raise LevelError(
                 Option("within"), f" is {self.within!r}, but no row is in such a stratum; name another level"
@@ -194,33 +183,16 @@ class Comparison:
             parts = [(label, part[rows.weights[part] > 0]) for label, part in parts]
         return [(tuple(zip(named, label, strict=True)), part) for label, part in parts if len(part)]
 
-    def _is_meant(self, label: Label, named: Sequence[object]) -> bool:
-        """Whether a stratum is one of those that were asked for: any, or one of the values named for each column."""
-        return all(
-            (level is not MISSING or self.missing == "compare")
-            if values is None
-            else any(code_of([level], value) == 0 for value in listed(values))
-            for level, values in zip(label, named, strict=True)
-        )
-
 
 def stratum_text(levels: StratumLevels) -> str:
     """A stratum in words, to be put after what is compared; nothing if there is none."""
     return " within " + ", ".join(f"{column} = {value_text(value)}" for column, value in levels) if levels else ""
 
 
-def _is_distribution(data: Any) -> bool:
-    """Whether the data's type has a method `marginal`; a frame may have a column of that name."""
-    return callable(getattr(type(data), "marginal", None))
-
-
-def _with_gaps(marginal: nw.DataFrame[Any], domain: Domain | None) -> nw.DataFrame[Any]:
-    """Leave the cells of missing values empty where a marginal shows labels, "missing" among them."""
-    attributes = [at for at in domain.attributes if at.name in marginal.columns] if domain is not None else []
-    gaps = {at.name: at.labels[at.missing] for at in attributes if at.missing is not None and not at.is_value_coded}
-    return marginal.with_columns(
-        nw.when(nw.col(name) != label).then(nw.col(name)).alias(name) for name, label in gaps.items()
-    )
+def _distribution_of(data: Any) -> Any:
+    """The distribution of a fit, or the data if they are one: their type has a `marginal`; a frame may have columns."""
+    candidates = (getattr(data, "distribution", None), data)
+    return next((found for found in candidates if callable(getattr(type(found), "marginal", None))), None)
 
 
 def _groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> tuple[Codes, list[Label]]:
@@ -231,9 +203,6 @@ def _groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain 
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
     return group, list(zip(*labels_by_column, strict=True))
-
-
-# ---------------------------------------------------------------- values of rows
 
 
 def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predictions") -> frames.Column:
@@ -282,13 +251,11 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
     wanted = [MISSING if frames.is_missing(value) else value for value in listed(favourable)]
     if not wanted:
         raise LevelError(Option("favourable"), " is empty; name an outcome level, or pass None for every level")
-    codes = set()
-    for value in wanted:
-        code = code_of(outcomes, value)
-        if code is None:
-            raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
-        codes.add(code)
-    return sorted(codes)
+    codes = [code_of(outcomes, value) for value in wanted]
+    if None in codes:
+        value = wanted[codes.index(None)]
+        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
+    return sorted({code for code in codes if code is not None})
 
 
 def one_favourable(outcomes: list[object], favourable: object) -> int:
@@ -311,10 +278,6 @@ def code_of(levels: list[object], value: object) -> int | None:
         return len(levels) - 1 if levels and levels[-1] is MISSING else None
     equal = [code for code, level in enumerate(levels) if level == value]
     if equal:  # True and 1 are equal, but two levels if a column has both
-        return next((code for code in equal if _is_truth(levels[code]) == _is_truth(value)), equal[0])
+        return min(equal, key=lambda code: isinstance(levels[code], bool) != isinstance(value, bool | np.bool_))
     texts = [value_text(level) for level in levels]
     return texts.index(value_text(value)) if value_text(value) in texts else None
-
-
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)

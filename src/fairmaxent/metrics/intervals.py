@@ -1,19 +1,14 @@
 """Confidence intervals of shares, of ratios between groups, and of differences between groups.
 
-An interval holds every value that the rows do not contradict: it inverts a *score*, which says how many standard errors
-an estimate lies above a hypothesis about rates. That covers with few rows, and with weights that depend on the outcome
-(`effective_counts`). The variance is the one that the hypothesis implies, with the remaining unknown rate at its
-likeliest value: Wilson's score for one share, Koopman's and Miettinen and Nurminen's for a ratio and a difference of
+An interval holds every value that the rows do not contradict: it inverts a *score*, the standard errors by which an
+estimate lies above a hypothesis. The variance is the one that the hypothesis implies, with the other unknown rate at
+its likeliest value: Wilson's score for a share, Koopman's and Miettinen and Nurminen's for a ratio and a difference of
 two rates. With few rows the score exaggerates in one direction, and the root of the likelihood ratio does in the other,
-so the more cautious of the two counts, reduced a little more if counts are small; with many rows all agree.
+so the more cautious of the two counts.
 
-A rate is the smallest ratio over pairs of groups, and a gap the largest difference, so what is estimated is a distance
-γ = max |λ| ≥ 0 over pairs, λ being log P(a) / P(b) or a difference. The rows contradict a value of γ if some pair lies
-too far beyond it, or if every pair lies too far within it. The latter needs no allowance for the number of pairs. The
-former does: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together (some groups low, the others high), and all of
-them only if γ is about 0. How far is too far depends on γ, so that the chance of missing it is 1 − confidence
-everywhere: near 0, a pair may lie beyond it on either side; a little farther away only on one side, and no pair can lie
-far within it.
+What is estimated is a distance γ = max |λ| ≥ 0 over pairs of groups, λ being log P(a) / P(b) or a difference. The rows
+contradict a γ if some pair lies too far beyond it, or every pair too far within it. Only the former needs an allowance
+for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
 """
 
 from __future__ import annotations
@@ -158,7 +153,12 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
         below, above = (
             np.concatenate([one(sign * distance[..., np.newaxis]) for one in scores], -1) for sign in (-1, 1)
         )
-        score, separation = _farthest(below, above)
+        # Of the pair that lies least within ±γ: how far within it lies, and how wide ±γ is.
+        inside = np.minimum(below, -above)
+        with np.errstate(invalid="ignore"):
+            width = np.nan_to_num(below - above, nan=np.inf)
+        least = inside.argmin(axis=-1)[..., np.newaxis]
+        score, separation = (np.take_along_axis(part, least, -1)[..., 0] for part in (inside, width))
         beyond = score[:, 0] < -np.interp(separation[:, 0], separations, limits)
         # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
@@ -166,16 +166,6 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
     shape = (2, *several[0].counts.positives.shape[:-1])
     near, far = _first(passed, shape, largest, pairs=pairs)
     return near, far
-
-
-def _farthest(below: Reals, above: Reals) -> tuple[Reals, Reals]:
-    """Of the scores of every pair at −γ and γ: how far within ±γ the pair that is least so lies, and how wide ±γ is."""
-    within = np.minimum(below, -above)
-    with np.errstate(invalid="ignore"):
-        separation = np.nan_to_num(below - above, nan=np.inf)
-    farthest = within.argmin(axis=-1)[..., np.newaxis]
-    score, width = (np.take_along_axis(part, farthest, -1)[..., 0] for part in (within, separation))
-    return score, width
 
 
 @lru_cache

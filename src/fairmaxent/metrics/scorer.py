@@ -1,38 +1,50 @@
-"""A scorer for model selection: how good a model is, less what it falls short of a wanted fairness.
-
-scikit-learn calls a scorer as ``scorer(estimator, X, y)`` on people that the estimator has not learned from; the larger
-the score, the better.
-"""
+"""A scorer for model selection: how good a model is, less what it falls short of a wanted fairness."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, SupportsFloat
 
 import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.errors import ColumnError, DependencyError, InputError, Option, check_choice
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.metrics.definitions import OF_PREDICTIONS, FairnessMetric
-from fairmaxent.metrics.groups import outcome_column
+from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
+from fairmaxent.metrics.groups import code_of, listed, outcome_column
 
 
-def fair_scorer(
-    protected: Any = None,
-    *,
-    favourable: object,
-    rate: float = 0.8,
-    base: str | Callable[..., float] | None = "accuracy",
-    metric: FairnessMetric = "statistical_rate",
-    penalty: float = 1.0,
-    groups: GroupsOption = "each",
-) -> FairScorer:
-    """Make a scorer for scikit-learn that rewards good models whose predictions are fair enough.
+def _rate_of_predictions(
+    frame: Any, outcome: frames.Column, predictions: frames.Column, protected: list[str], *, favourable: Any, **how: Any
+) -> float:
+    """The statistical rate of predictions; an outcome that nobody is predicted to have treats all the same way."""
+    outcomes, predicted = (factorize(column)[1].to_list() for column in (outcome, predictions))
+    both = list(dict.fromkeys([*outcomes, *predicted]))
+    levels = both if favourable is None else listed(favourable)
+    for level in levels or [None]:
+        if level is None or code_of(both, level) is None:
+            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, both)}")
+    compared = [level for level in levels if code_of(predicted, level) is not None]
+    rates = [float(statistical_rate(frame, predictions, protected, favourable=level, **how)) for level in compared]
+    return min(rates, default=1.0)
+
+
+FairnessMetric = Literal["statistical_rate", "equal_opportunity", "equalised_odds"]
+_OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
+    "statistical_rate": _rate_of_predictions,
+    "equal_opportunity": equal_opportunity,
+    "equalised_odds": equalised_odds,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FairScorer:
+    """A scorer for scikit-learn that rewards good models whose predictions are fair enough.
 
     The score is that of `base`, minus `penalty` times what the fairness of the predictions falls short of `rate`. A
     model that is fair enough therefore gets the score of `base`. Use it as ``GridSearchCV(..., scoring=scorer)``.
@@ -69,34 +81,26 @@ def fair_scorer(
     >>> fair_scorer("sex", favourable=1)(DummyClassifier().fit(X, y), X, y)
     0.5
     """
-    check_choice("metric", metric, FairnessMetric)
-    check_choice("groups", groups, GroupsOption)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-        raise InputError(Option("penalty"), f" is {penalty!r}; it must be a number, 0 or more")
-    return FairScorer(
-        protected=protected,
-        favourable=favourable,
-        rate=check_rate(Option("rate"), rate),
-        base=base,
-        metric=metric,
-        penalty=penalty,
-        groups=groups,
-    )
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FairScorer:
-    """What :func:`fairmaxent.metrics.fair_scorer` returns; scikit-learn calls it with a fitted model, X and y."""
-
-    protected: Any = field(repr=False)
+    protected: Any = field(default=None, repr=False)
+    _: KW_ONLY
     favourable: object
-    rate: float
-    base: str | Callable[..., float] | None
-    metric: FairnessMetric
-    penalty: float
-    groups: GroupsOption
+    rate: float = 0.8
+    base: str | Callable[..., float] | None = "accuracy"
+    metric: FairnessMetric = "statistical_rate"
+    penalty: float = 1.0
+    groups: GroupsOption = "each"
     # What metadata routing should pass on; sensitive features have no other use, so they always are.
-    requests: tuple[tuple[str, Any], ...] = field(default=(("sensitive_features", True),), repr=False)
+    requests: tuple[Any, Any] = field(default=(None, True), repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no sense."""
+        check_choice("metric", self.metric, FairnessMetric)
+        check_choice("groups", self.groups, GroupsOption)
+        check_rate(Option("rate"), self.rate)
+        penalty = self.penalty
+        if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
+            raise InputError(Option("penalty"), f" is {penalty!r}; it must be a number, 0 or more")
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
@@ -105,8 +109,10 @@ class FairScorer:
         fairness = self.fairness(estimator, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
         if self.base is None:
             return fairness
+        from sklearn.metrics import get_scorer  # slow to import
+
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        score = float(_scorer(self.base)(estimator, X, y, **weighted))
+        score = float(get_scorer(self.base)(estimator, X, y, **weighted))
         return score - self.penalty * max(0.0, self.rate - fairness)
 
     def fairness(
@@ -120,25 +126,18 @@ class FairScorer:
         outcomes = outcome_column(frame, flat, what="outcomes")  # scikit-learn also takes tables of one column
         weight = None if sample_weight is None else np.asarray(sample_weight)
         options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
-        return float(OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        return float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
 
-    # ------------------------------------------------------------ metadata routing of scikit-learn
-
-    def set_score_request(self, **requests: Any) -> FairScorer:
+    def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> FairScorer:
         """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""
-        unknown = requests.keys() - {"sample_weight", "sensitive_features"}
-        if unknown:
-            raise InputError(
-                f"a scorer cannot use {sorted(unknown)[0]!r}; request 'sample_weight' or 'sensitive_features'"
-            )
-        return replace(self, requests=tuple((dict(self.requests) | requests).items()))
+        return replace(self, requests=(sample_weight, sensitive_features))
 
     def get_metadata_routing(self) -> Any:
         """Tell scikit-learn what to pass on."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=self)
-        for name, alias in (("sample_weight", None), *self.requests):
+        for name, alias in zip(("sample_weight", "sensitive_features"), self.requests, strict=True):
             request.score.add_request(param=name, alias=alias)
         return request
 
@@ -147,18 +146,7 @@ class FairScorer:
         return True
 
 
-def _scorer(base: str | Callable[..., float]) -> Callable[..., float]:
-    try:
-        from sklearn.metrics import get_scorer
-    except ImportError as error:
-        raise DependencyError(
-            "fair_scorer needs scikit-learn, which is not installed; pip install scikit-learn"
-        ) from error
-    scorer: Callable[..., float] = get_scorer(base)
-    return scorer
-
-
-# ---------------------------------------------------------------- the protected columns
+fair_scorer = FairScorer
 
 
 def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
@@ -171,9 +159,15 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
             "metadata routing: sklearn.set_config(enable_metadata_routing=True)"
         )
     if hasattr(protected, "loc"):
-        return _by_index(protected, X)
+        index = getattr(X, "index", None)
+        if index is None or not protected.index.is_unique or not index.isin(protected.index).all():
+            raise InputError(
+                Option("protected"),
+                " must have every index of X once; take it from the same pandas table as X, before splitting",
+            )
+        return _as_table(protected.loc[index], X)
     names: Any = [protected] if isinstance(protected, str | int | np.integer) else protected
-    if not isinstance(names, Sequence) or isinstance(names, str):
+    if not isinstance(names, Sequence):
         raise ColumnError(
             Option("protected"),
             f" is a {type(protected).__name__}; pass names or positions of columns of X, or a pandas series or table",
@@ -187,20 +181,6 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
     if wrong:
         raise ColumnError(f"X is an array of {array.shape[1]} columns; name a position instead of {wrong[0]!r}")
     return frames.load_library("pandas").DataFrame({f"x{name}": array[:, name] for name in names})
-
-
-def _by_index(protected: Any, X: Any) -> Any:
-    """The rows of a pandas series or table that belong to X, by their index."""
-    index = getattr(X, "index", None)
-    if index is None:
-        raise InputError(
-            Option("protected"), " is looked up by the index of X, but X is no pandas table; pass names or positions"
-        )
-    if not protected.index.is_unique or not index.isin(protected.index).all():
-        raise InputError(
-            Option("protected"), " must have every index of X once; take it from the same table as X, before splitting"
-        )
-    return _as_table(protected.loc[index], X)
 
 
 def _as_table(columns: Any, X: Any) -> Any:

@@ -1,24 +1,17 @@
 """Scores of models on people they have not seen, each with the range in which it will be measured on other people.
 
-Everybody is decided about by a model that has not learned from them: people are split into folds, and each fold is left
-to a model that learned from the others. This may be repeated with other folds. All scores are taken from the decisions
-about everybody together, never from single folds: the smallest of a few groups' rates over the largest is too low on
-average when it is taken from few people, and more so for fewer.
+Each fold of the people is decided about by a model that learned from the others. Scores are taken from all decisions
+together: of few people, the smallest over the largest group's rate is too low on average. The range is a 95 %
+prediction interval for a model that is trained in the same way and measured on as many other people as one fold holds:
 
-The range is a 95 % prediction interval: train a model in the same way, measure it on as many other people as one fold
-holds, and 95 times in 100 the score is inside. Three things vary then, and the range allows for each of them:
-
-- the people of the table, who are a sample themselves (each counts Poisson(1) times in a replicate of the table);
-- the people it is measured on (of these, each is met Poisson(share) times, if one fold is that share of the people);
-- the model: what folds differ by beyond what these people explain is added as normal noise.
-
-The score is not corrected for its small bias, because anybody who measures it on a few people meets the same bias,
-and the range is a range of such measurements.
+- the people of the table are a sample themselves (each counts Poisson(1) times in a replicate of the table);
+- so are those it is measured on (each is met Poisson(share) times, if one fold is that share of the people);
+- what folds differ by beyond what these people explain is the model's, and is added as normal noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,7 +27,7 @@ CONFIDENCE = 0.95
 _AT_ONCE = 2_000_000  # multiplicities in memory at a time
 _STREAM = 1_955_042  # draws of our own: data that were simulated with a plain seed do not share them
 _MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as impossible
-
+_FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
 OVERALL = ""  # the name under which a score of all people together is kept
 
 
@@ -79,11 +72,13 @@ class Trial:
         spread = self._between_models(drawn)
         # A new model varies, and so does the mean over the models that were tried.
         noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
+
+        def expected(quantity: str, name: str, value: Reals) -> Score:
+            score = with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
+            return Score(score.value, max(score.low, 0.0), min(score.high, 1.0))
+
         return {
-            quantity: {
-                name: _clipped(with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise))
-                for name, value in by_name.items()
-            }
+            quantity: {name: expected(quantity, name, value) for name, value in by_name.items()}
             for quantity, by_name in values.items()
         }
 
@@ -97,7 +92,7 @@ class Trial:
         ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
         """
         rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
-        times = _poisson_twice(1.0 / self.folds) if elsewhere else _poisson_once()
+        times = _multiplicities(1.0 / self.folds if elsewhere else None)
         step = max(1, _AT_ONCE // max(people, 1))
         shapes = [(min(step, count - start), people) for start in range(0, count, step)]
         drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
@@ -133,38 +128,30 @@ class Trial:
         areas = sum(area) - self._areas
         result: Scores = {
             "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
-            "auc": {OVERALL: _mean_of_known(areas)},
+            "auc": {OVERALL: _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))},
             "decided": {OVERALL: _over(decided.sum(axis=-1).min(axis=-1), everybody)},
         }
-        by_grouping: dict[str, Callable[..., Reals]] = {
-            "by_predictions": lambda m, d, p, a, h: _worst_ratio(_over(d, m)),
-            "by_probabilities": lambda m, d, p, a, h: _worst_ratio(_over(p, m)),
-            "equal_opportunity": lambda m, d, p, a, h: _worst_ratio(_over(h, a)),
-            "equalised_odds": lambda m, d, p, a, h: np.minimum(
-                _worst_ratio(_over(h, a)), _worst_ratio(_over(d - h, m - a))
-            ),
-            "calibration_gap": lambda m, d, p, a, h: _worst_difference(_over(a - p, m)),
-        }
-        for quantity, score in by_grouping.items():
-            result[quantity] = {}
-            for name, group_of in self.groupings.items():
-                merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
-                parts = (part @ merge for part in (mass, decided, chance, actual, hits))
-                result[quantity][name] = score(*map(self._by_stratum, parts))
+        for name, group_of in self.groupings.items():
+            merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
+            m, d, p, a, h = (self._by_stratum(part @ merge) for part in (mass, decided, chance, actual, hits))
+            opportunity = _worst_ratio(_over(h, a))
+            scores = {
+                "by_predictions": _worst_ratio(_over(d, m)),
+                "by_probabilities": _worst_ratio(_over(p, m)),
+                "equal_opportunity": opportunity,
+                "equalised_odds": np.minimum(opportunity, _worst_ratio(_over(d - h, m - a))),
+                "calibration_gap": _worst_difference(_over(a - p, m)),
+            }
+            for quantity, score in scores.items():
+                result.setdefault(quantity, {})[name] = score
         return result
 
     def _by_stratum(self, sums: Reals) -> Reals:
         """Lay sums (samples, outcomes, groups) out so that the last axis has the groups of one stratum."""
-        if self.strata == 1:
-            return sums
         samples, outcomes, groups = sums.shape
-        full = np.zeros((samples, outcomes, -(-groups // self.strata) * self.strata))
-        full[:, :, :groups] = sums
-        return (
-            full.reshape(samples, outcomes, -1, self.strata)
-            .swapaxes(2, 3)
-            .reshape(samples, -1, full.shape[2] // self.strata)
-        )
+        full = np.pad(sums, ((0, 0), (0, 0), (0, -groups % self.strata)))
+        parts = full.reshape(samples, outcomes, -1, self.strata).swapaxes(2, 3)
+        return np.asarray(parts.reshape(samples, -1, parts.shape[-1]))
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
         """Standard deviation of each score over models, beyond that over people.
@@ -180,10 +167,10 @@ class Trial:
 
         def beyond(values: Reals, replicates: Reals) -> float:
             per_round = values.reshape(len(self.runs), -1)
-            known = per_round[~np.isnan(per_round).any(axis=1)]
-            if not len(known) or np.isnan(replicates).all():
+            complete = per_round[~np.isnan(per_round).any(axis=1)]
+            if not len(complete) or np.isnan(replicates).all():
                 return 0.0
-            variance = known.var(axis=1, ddof=1).mean() if known.shape[1] > 1 else 0.0
+            variance = complete.var(axis=1, ddof=1).mean() if complete.shape[1] > 1 else 0.0
             return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
 
         return {
@@ -211,28 +198,24 @@ class Trial:
 
     @cached_property
     def _features(self) -> list[Reals]:
-        return [self._features_of(run) for run in self.runs]
-
-    def _features_of(self, run: Run) -> Reals:
-        """What each person adds to the sums in one round, times their weight: (people, kinds × outcomes)."""
-        predicted = predict_outcomes(run.chances, self.favourable, self.threshold)
-        kinds = []
-        for y in self.favourable:
-            actual, decided, chance = self.truth == y, predicted == y, run.chances[:, y]
-            above, below = _placements(actual, chance, self.weights)
-            ones, correct = np.ones(len(actual)), predicted == self.truth
-            kinds.append([ones, correct, decided, chance, actual, decided & actual, above, below])
-        columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)  # (people, kinds, outcomes)
-        return np.asarray(columns.reshape(len(self.truth), -1) * self.weights[:, None])
+        """What each person adds to the sums in each round, times their weight: (people, kinds × outcomes)."""
+        features = []
+        for run in self.runs:
+            predicted, kinds = predict_outcomes(run.chances, self.favourable, self.threshold), []
+            for y in self.favourable:
+                actual, decided, chance = self.truth == y, predicted == y, run.chances[:, y]
+                above, below = _placements(actual, chance, self.weights)
+                ones, correct = np.ones(len(actual)), predicted == self.truth
+                kinds.append([ones, correct, decided, chance, actual, decided & actual, above, below])
+            columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)  # (people, kinds, outcomes)
+            features.append(columns.reshape(len(self.truth), -1) * self.weights[:, None])
+        return features
 
     @cached_property
     def _areas(self) -> Reals:
         """AUC of each favourable outcome, the mean over the rounds."""
         _, _, _, _, actual, _, above, _ = self.sums()[0]
         return _over(above.sum(axis=-1), actual.sum(axis=-1))
-
-
-# ---------------------------------------------------------------- predictions of a model
 
 
 def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
@@ -252,30 +235,18 @@ def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float
     return np.asarray(chances.argmax(axis=1))
 
 
-# ---------------------------------------------------------------- replicates of people
+def _multiplicities(share: float | None) -> Reals:
+    """Quantiles of Poisson(1), or with a share of Poisson(share·k), with k from Poisson(1)."""
 
-_FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
+    def poisson(mean: float) -> Reals:
+        steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
+        return np.asarray(np.exp(-mean) * np.cumprod(steps))
 
-
-def _poisson_once() -> Reals:
-    """Quantiles of Poisson(1)."""
-    return _quantiles(_poisson(1.0))
-
-
-def _poisson_twice(share: float) -> Reals:
-    """Quantiles of Poisson(share·k), with k from Poisson(1)."""
-    return _quantiles(np.array([_poisson(share * k) for k in range(_MOST_TIMES)]).T @ _poisson(1.0))
-
-
-def _poisson(mean: float) -> Reals:
-    """Probabilities of 0, 1, 2, …"""
-    steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
-    return np.asarray(np.exp(-mean) * np.cumprod(steps))
-
-
-def _quantiles(probabilities: Reals) -> Reals:
+    chances = poisson(1.0)
+    if share is not None:
+        chances = np.array([poisson(share * k) for k in range(_MOST_TIMES)]).T @ chances
     middle = (np.arange(_FINE) + 0.5) / _FINE
-    return np.minimum(np.searchsorted(np.cumsum(probabilities), middle), _MOST_TIMES - 1).astype(np.float64)
+    return np.minimum(np.searchsorted(np.cumsum(chances), middle), _MOST_TIMES - 1).astype(np.float64)
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
@@ -299,36 +270,26 @@ def _over(sums: Reals, mass: Reals) -> Reals:
     return np.asarray(np.divide(sums, mass, out=missing, where=mass > 1e-12))
 
 
-def _mean_of_known(values: Reals) -> Reals:
-    known = ~np.isnan(values)
-    return _over(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
-
-
-def _comparable(rates: Reals) -> Mask:
-    """Whether at least two groups, or the only one, have a rate."""
-    return np.asarray((~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1]))
-
-
 def _worst_ratio(rates: Reals) -> Reals:
     """Smallest over the outcomes of the lowest group's rate over the highest's."""
-    return np.asarray(np.fmin.reduce(np.where(_comparable(rates), smallest_over_largest(rates), np.nan), axis=-1))
+    return np.asarray(np.fmin.reduce(_if_comparable(smallest_over_largest(rates), rates), axis=-1))
 
 
 def _worst_difference(rates: Reals) -> Reals:
     """Largest over the outcomes of the highest group's rate minus the lowest's."""
     span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
-    return np.asarray(np.fmax.reduce(np.where(_comparable(rates), span, np.nan), axis=-1))
+    return np.asarray(np.fmax.reduce(_if_comparable(span, rates), axis=-1))
+
+
+def _if_comparable(values: Reals, rates: Reals) -> Reals:
+    """NaN unless at least two groups, or the only one, have a rate."""
+    return np.where((~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1]), values, np.nan)
 
 
 def with_range(value: float, replicates: Reals, confidence: float = CONFIDENCE) -> Score:
     """A score with the middle of what other people may give; without a range if there is none."""
-    known = replicates[~np.isnan(replicates)]
-    if np.isnan(value) or not len(known):
+    drawn = replicates[~np.isnan(replicates)]
+    if np.isnan(value) or not len(drawn):
         return Score(value, np.nan, np.nan)
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Score(value, min(float(low), value), max(float(high), value))
-
-
-def _clipped(score: Score) -> Score:
-    """A score with its range between 0 and 1."""
-    return Score(score.value, max(score.low, 0.0), min(score.high, 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
@@ -127,21 +128,18 @@ class RakingCertificate:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [
-            (visible(f"{margin.name} = {level.level}"), f"{level.rows:,}", level.before, level.wanted, level.achieved)
-            for margin in self.margins
-            for level in margin.levels
+        levels = [(margin.name, level) for margin in self.margins for level in margin.levels]
+        rows = [
+            (
+                f"{name} = {level.level}",
+                f"{level.rows:,}",
+                *(f"{share:.4f}" for share in (level.before, level.wanted, level.achieved)),
+            )
+            for name, level in levels[:_TABLE_LEVELS]
         ]
-        width = max(5, *(len(name) for name, *_ in lines[:_TABLE_LEVELS]))
-        head = f"{'level':<{width}}  {'rows':>9}  before  wanted  achieved"
-        table = [
-            f"{name:<{width}}  {rows:>9}  {before:.4f}  {wanted:.4f}    {achieved:.4f}"
-            for name, rows, before, wanted, achieved in lines[:_TABLE_LEVELS]
-        ]
-        if len(lines) > _TABLE_LEVELS:
-            table.append(f"and {len(lines) - _TABLE_LEVELS:,} more levels")
-        said = map(visible, (*self.warnings, *self.notes))
-        return "\n".join([head, *table, *self.summary(), *said])
+        more = [f"and {len(levels) - _TABLE_LEVELS:,} more levels"] if len(levels) > _TABLE_LEVELS else []
+        table = table_lines(("level", "rows", "before", "wanted", "achieved"), rows)
+        return "\n".join([*table, *more, *self.summary(), *map(visible, (*self.warnings, *self.notes))])
 
     def summary(self) -> list[str]:
         """The sentences below the table."""
