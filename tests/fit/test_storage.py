@@ -631,7 +631,7 @@ def test_a_stored_column_stands_alone(library, tmp_path):
 
     members = members_of(small_file(library))
     name = next(name for name in members if name.endswith("stream.npy"))
-    for change, said in ((with_people, "together with others"), (with_more, "follows the end")):
+    for change, said in ((with_people, "together with others"), (with_more, "no Arrow stream")):
         stream = np.lib.format.read_array(io.BytesIO(members[name]))
         (tmp_path / "fit").write_bytes(zipped(members | {name: array_bytes(change(stream))}))
         with pytest.raises(StorageError, match=said):

@@ -17,8 +17,7 @@ from fairmaxent.cli.inspect import inspect_command as inspect
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library, open_frame
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.files.reading import Remark, TableFile
 

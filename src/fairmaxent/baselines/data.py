@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
-from fairmaxent.data.table import Table, tally
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.data.table import Blocks, Reals, Table, tally
+from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InfeasibleError, TargetError
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
@@ -45,9 +43,9 @@ class CodedData:
         names = read_columns("protected", protected)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
-        domain, codes = read_domain(opened, domain, weight=None, weights=None)
+        domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None)
         roles = Roles.of(domain, outcome, names)
-        return cls(opened, roles, roles.compress(codes), random_state)
+        return cls(opened, roles, roles.compress(encoded.codes), random_state)
 
     @property
     def blocks(self) -> Blocks:

@@ -10,9 +10,9 @@ import numpy as np
 
 from fairmaxent.baselines.data import CodedData, equal_shares
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution

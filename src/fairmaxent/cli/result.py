@@ -13,10 +13,10 @@ import numpy as np
 from fairmaxent.cli.next_step import free_name, next_step, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.values import as_typed
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.rows import divergence, tilted_rows

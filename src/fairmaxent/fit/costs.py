@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Spread, Table, highest, tally
+from fairmaxent.data.table import Reals, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares
 from fairmaxent.fit.problem import Problem

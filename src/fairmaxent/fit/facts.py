@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import RedrawnValues
+from fairmaxent.data.table import Reals
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs
@@ -280,7 +279,7 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) else dual.prior
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(mask(dual.features.possible)).levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
     for grouping in measure.groupings:
         present = group_table(achieved, grouping)

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Reals, Table
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy

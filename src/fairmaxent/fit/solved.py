@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import UNSCALED, WeightScale
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.table import Counted, Reals
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.plans import PaperRequest
 from fairmaxent.fit.problem import Problem

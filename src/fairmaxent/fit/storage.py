@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Mask, Positions, Reals
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.column_storage import Arrays, Record, masses, sound
+from fairmaxent.data.columns import Arrays, Record, masses, sound
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Table, match_rows, row_keys
-from fairmaxent.data.weights import WeightScale
+from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Mask, Reals
-from fairmaxent.data.blocks import ravel
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key
-from fairmaxent.data.table import Summed, highest, match_rows, row_keys, tally
+from fairmaxent.data.table import Codes, Mask, Reals, Summed, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fairness.measure import Rates

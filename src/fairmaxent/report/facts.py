@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from fairmaxent.data.domain import shareable
 from fairmaxent.data.frames import open_frame
-from fairmaxent.data.shareable import shareable
 from fairmaxent.errors import InputError, LevelError, Option
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
+from fairmaxent.data.table import Reals
+from fairmaxent.fairness.rates import (
+    group_shares,
+    outcome_axis,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.statements import REACHED

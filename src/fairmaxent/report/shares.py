@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded
