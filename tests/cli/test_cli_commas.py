@@ -6,7 +6,6 @@ import json
 import random
 import shlex
 
-import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -64,14 +63,6 @@ def test_drop_and_keep(folder):
     assert "id, of person" in columns_of("--keep-columns", '"id, of person"')
 
 
-def test_columns(folder):
-    table().write_csv("bare.csv", include_header=False)
-    named = ",".join(map(quoted, table().columns))
-    for typed in (["--columns", named], [part for name in table().columns for part in ("--columns", quoted(name))]):
-        record = json.loads(run("inspect", "bare.csv", *typed, "--json"))
-        assert [column["name"] for column in record["columns"]] == table().columns
-
-
 @pytest.mark.parametrize("option", ["--representation-rate", "--statistical-rate"])
 def test_rates(folder, option):
     roles = ["debias", "t.csv", "--outcome", "hired", "--protected", f'sex,"{RACE}"', "--estimate", "none"]
@@ -90,55 +81,6 @@ def test_within_also_forbid_and_target(folder):
     many = ["--rows", "4000", "--seed", "0", "-o", "fair.csv", "--force"]
     run(*DEBIAS, "--target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", *many)
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
-
-
-def test_order_kinds_and_bins(folder):
-    levels = f'city, state: "Reno, NV", "{PLACE}"'
-    run("inspect", "t.csv", "--order", levels, "--kinds", "city, state: ordered", "--write-config", "c.toml")
-    assert f'"city, state" = ["Reno, NV", "{PLACE}"]' in (folder / "c.toml").read_text()
-    assert values.TEXTS["bins"].read(['"pay: gross, in €": 0, 10']) == {"pay: gross, in €": [0.0, 10.0]}
-
-
-def test_given(folder):
-    run(*DEBIAS, "--model", "m.fme")
-    run("sample", "m.fme", "-n", 9, "--given", f'"city, state"="{PLACE}"', "-o", "few.csv")
-    assert set(pl.read_csv("few.csv")["city, state"]) == {PLACE}
-
-
-def test_secrets(folder):
-    run("debias", "t.csv", "--outcome", "hired", "--protected", "sex", "-o", "fair.csv", "--estimate", "none")
-    options = ["--attacks", "50", "--json", "--drop", '"id, of person"']
-    record = json.loads(run("evaluate", "t.csv", "fair.csv", "--secrets", f'"{RACE}"', *options))
-    assert list(record["risks"]["inference"]["by_column"]) == [RACE]
-
-
-def test_relax(folder):
-    (folder / "known.csv").write_text(f'"{RACE}",value\na,0.5\nb,0.5\n')
-    run("rake", "t.csv", "--margins", "known.csv", "--relax", f'"{RACE}"')
-
-
-def test_every_option_that_takes_a_list_is_tested_here():
-    """A new one must understand quotes, too."""
-    context = click.Context(group)
-    listed = {
-        option.name
-        for name in group.list_commands(context)
-        for option in group.get_command(context, name).params
-        if isinstance(option.type, values.Value) and "list" in option.type.words
-    }
-    assert listed == {
-        "columns",
-        "drop",
-        "keep_columns",
-        "protected",
-        "relax",
-        "secrets",
-        "also",
-        "within",
-        "bins",
-        "order",
-        "favourable",
-    }
 
 
 def test_the_next_command_names_them_as_they_are_typed(folder):

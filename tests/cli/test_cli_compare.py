@@ -151,9 +151,3 @@ def test_what_is_done_is_shown_if_it_is_interrupted(folder, monkeypatch, few):
     assert head.split()[-3:] == ["range", "CPU", "s"]
     assert [line.split("  ")[0] for line in lines] == few[:2]
     assert len({len(line) for line in (head, *lines)}) == 1
-
-
-def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sklearn" else object())
-    shown = run("data.csv", *FAVOURED, "--folds", "2")
-    assert "pip install scikit-learn" in shown

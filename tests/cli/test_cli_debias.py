@@ -124,12 +124,6 @@ def test_a_disk_that_fills_up_leaves_nothing(folder, monkeypatch):
 # ---------------------------------------------------------------- a file of options
 
 
-def test_the_command_line_wins_over_the_file(folder):
-    (folder / "options.toml").write_text('outcome = "job"\nprotected = "race"\nrandom_state = 1\n')
-    run("debias", "data.csv", "--config", "options.toml", *ROLES, "-o", "fair.csv", "--seed", 2)
-    assert read_table("fair.csv").frame.equals(debias(biased_table(), "income", "sex").sample(ROWS, random_state=2))
-
-
 # ---------------------------------------------------------------- saved models
 
 
@@ -151,12 +145,6 @@ def test_a_number_is_given_as_a_number(folder):
     age = biased_table()["age"][0]
     drawn = run("sample", "model.fme", "-n", 5, "--given", f"age={age}")
     assert pl.read_csv(io.BytesIO(drawn.stdout_bytes))["age"].to_list() == [age] * 5
-
-
-def test_a_model_of_pandas_is_sampled_too(folder):
-    debias(biased_table().to_pandas(), "income", "sex").save("pandas.fme")
-    run("sample", "pandas.fme", "-n", 20, "-o", "rows.parquet", "--seed", 0)
-    assert pl.read_parquet("rows.parquet").columns == biased_table().columns
 
 
 def test_a_column_that_says_the_outcome_is_named_again(folder):

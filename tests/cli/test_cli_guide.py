@@ -82,15 +82,6 @@ def test_what_was_given_is_used_and_repeated(folder):
     assert set(rows["job"]) == {"clerk", "nurse", None}
 
 
-def test_a_config_file_is_repeated_and_not_contradicted(folder):
-    (folder / "c.toml").write_text('outcome = "income"\nrepresentation_rate = 0.7\n')
-    command = printed_command(run("inspect", "data.csv", "--config", "c.toml", "--protected", "sex").stdout)
-    assert "--outcome" not in command
-    assert "--representation-rate" not in command
-    (line,) = [line for line in run(*command, *QUICK).stdout.splitlines() if "representation rate of sex" in line]
-    assert line.split()[-3] == "0.7000"
-
-
 def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     pl.DataFrame({"sex": drawn("f", "m"), "score": many_numbers(), "x": drawn("a", "b", "c", "d", "e", "g")}).write_csv(
         "t.csv"
@@ -128,21 +119,6 @@ def test_json_holds_proposals_and_hints_but_no_next_step(folder):
     assert {one["role"] for one in record["proposals"]} == {"outcome", "favourable", "protected"}
     assert any("--weight weight" in hint["text"] for hint in record["hints"])
     assert "Next" not in shown
-
-
-def test_huge_domains_stay_readable(folder):
-    wide = {f"c{number}": drawn(*"abcdefgh", seed=number) for number in range(120)}
-    pl.DataFrame({"sex": drawn("f", "m"), **wide, "hired": drawn("no", "yes")}).write_csv("wide.csv")
-    assert "about 10^109 possible rows" in run("inspect", "wide.csv").stdout
-    size = json.loads(run("inspect", "wide.csv", "--json").stdout)["cost"]["domain_size"]
-    assert size == pytest.approx(4 * 8.0**120)
-    assert len(str(size)) < 25
-
-
-def test_the_favourable_level_needs_its_outcome(folder):
-    result = CliRunner().invoke(group, ["inspect", "data.csv", "--favourable", ">50K"])
-    assert result.exit_code == 2
-    assert "--outcome" in result.stderr
 
 
 # ---------------------------------------------------------------- the outcome that rates are about

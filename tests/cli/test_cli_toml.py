@@ -64,14 +64,6 @@ def test_no_file_can_name_a_cluster(folder):
     assert (result.exit_code, "pass --scheduler on the command line" in result.stderr) == (3, True)
 
 
-def test_the_message_says_where_what_and_which(folder):
-    (folder / "c.toml").write_text("max_levels = [1]\n")
-    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--config", "c.toml"], prog_name="fairmaxent")
-    assert result.exit_code == 2
-    expected = "Error: c.toml: max_levels is [1]; it takes a whole number. See 'fairmaxent debias --help'.\n"
-    assert result.stderr == expected
-
-
 def test_any_name_and_level_can_be_written_and_read_back(folder):
     """TOML has no character 127, and writes those beyond 16 bits in its own way."""
     odd = 'a\x7f\x1b\u202e\U000e0041\u0085é"\\\n'

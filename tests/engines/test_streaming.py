@@ -13,7 +13,6 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli import debias as debias_command
-from fairmaxent.cli.commands import debias as debias_command
 from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.config import config_option
 from fairmaxent.cli.next_step import given_options, next_step, outputs
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.output import JSON
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, data_argument, domain_options, reading_options
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.result import good_outcome_notes
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
-from fairmaxent.data.text_table import cell_text
+from fairmaxent.document.text import on_one_line
 from fairmaxent.fit.plans import Relabel
 from fairmaxent.options import option
 
@@ -46,15 +45,7 @@ class CompareOptions:
     as_json: bool = option(False, **JSON)
 
 
-@click.command()
-@data_argument
-@role_options
-@request_options
-@taking(CompareOptions, "wanted")
-@domain_options
-@reading_options
-@config_option
-@click.pass_context
+@table_command(role_options, request_options, taking(CompareOptions, "wanted"))
 def compare_command(
     ctx: click.Context,
     data: str,
@@ -108,7 +99,9 @@ def compare_command(
         return
     comparison = new_comparison(table.frame, request, wanted.classifier, results)
     refused = [(result.method, reason) for result, reason in zip(results, reasons, strict=True) if reason is not None]
-    notes = [f"Note: {cell_text(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))]
+    notes = [
+        f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
+    ]
     if not comparison.verdict.of_decisions:
         notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
     method = comparison.verdict.method

@@ -10,37 +10,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.config import config_option
 from fairmaxent.cli.next_step import NEXT, resolved
-from fairmaxent.cli.options import SectionedCommand
-from fairmaxent.cli.output import (
-    FilingOptions,
-    OutputOptions,
-    filing_options,
-    formula_notes,
-    output_options,
-    write_drawn,
-)
-from fairmaxent.cli.reading import (
-    DomainOptions,
-    ReadingOptions,
-    data_argument,
-    domain_options,
-    reading_options,
-    source_of,
-    unchanged,
-)
+from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, formula_notes, write_drawn
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, StorageError, first_line, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.files.write import Staging
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
     from fairmaxent.cli.result import Result
-    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report import Source
 
@@ -48,19 +32,14 @@ _NOT_ESTIMATED = "how a model trained on the result will behave was not estimate
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
 
-@click.command(
+@table_command(
+    role_options,
+    request_options,
+    taking(OutputOptions, "wanted"),
+    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
-@data_argument
-@role_options
-@request_options
-@output_options
-@filing_options
-@domain_options
-@reading_options
-@config_option
-@click.pass_context
 def debias_command(
     ctx: click.Context,
     data: str,
@@ -77,7 +56,6 @@ def debias_command(
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
     from fairmaxent.cli.result import after_debias, result_record, result_text
-    from fairmaxent.files.write import Staging
     from fairmaxent.fit.pipeline import fit_frame
 
     wanted.check(data)

@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.config import config_option, domain_text, toml, toml_section
+from fairmaxent.cli.config import domain_text, toml, toml_section
 from fairmaxent.cli.next_step import after_inspection
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.output import FORCE, JSON
-from fairmaxent.cli.reading import (
-    DomainOptions,
-    ReadingOptions,
-    data_argument,
-    domain_options,
-    reading_options,
-    refuse_overwriting,
-)
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import NOTHING, as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import spelled
+from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
@@ -58,14 +52,7 @@ class InspectOptions:
     force: bool = option(False, **FORCE)
 
 
-@click.command()
-@data_argument
-@proposed_role_options
-@taking(InspectOptions, "wanted")
-@domain_options
-@reading_options
-@config_option
-@click.pass_context
+@table_command(proposed_role_options, taking(InspectOptions, "wanted"))
 def inspect_command(
     ctx: click.Context,
     data: str,
@@ -83,7 +70,6 @@ def inspect_command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.files.write import Staging, write_whole
     from fairmaxent.inspection.findings import inspection_text
 
     for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):

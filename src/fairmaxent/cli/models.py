@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from dataclasses import asdict, dataclass, replace
@@ -9,24 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli import output as shared
 from fairmaxent.cli.next_step import free_name, next_step
 from fairmaxent.cli.options import taking
-from fairmaxent.cli.output import (
-    EVALUATE,
-    FORCE,
-    FORMAT,
-    JSON,
-    MODES,
-    PDF,
-    READABLE,
-    SEED,
-    FilingOptions,
-    check_evaluated,
-    check_reports,
-    filing_options,
-    formula_notes,
-    write_drawn,
-)
 from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import as_json, bar, echo
@@ -35,6 +21,7 @@ from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
@@ -62,15 +49,15 @@ class SampleOptions:
         shows_default=False,
         help="Where to write the rows; stdout by default.",
     )
-    output_format: FileFormat | None = option(None, **FORMAT)
+    output_format: FileFormat | None = option(None, **shared.FORMAT)
     iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
     random_state: int | None = option(
         None,
         help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
-        **SEED,
+        **shared.SEED,
     )
-    readable_by_others: bool = option(False, **READABLE)
-    force: bool = option(False, **FORCE)
+    readable_by_others: bool = option(False, **shared.READABLE)
+    force: bool = option(False, **shared.FORCE)
 
 
 @click.command()
@@ -82,13 +69,12 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
     """
-    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
 
-    rows, output = wanted.rows, wanted.output
-    refuse_overwriting([model], [output])
-    output_format(output, wanted.output_format)
-    with Staging([output], force=wanted.force, readable=[output] if wanted.readable_by_others else []) as staging:
+    rows, target = wanted.rows, wanted.output
+    refuse_overwriting([model], [target])
+    output_format(target, wanted.output_format)
+    with Staging([target], force=wanted.force, readable=[target] if wanted.readable_by_others else []) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
         joined: dict[str, list[object]] = {}
@@ -96,11 +82,11 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
             joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
         evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
         with bar(f"drawing {counted(rows, 'row')}") as progress:
-            write_drawn(
+            shared.write_drawn(
                 fit,
                 rows,
                 staging,
-                output,
+                target,
                 format=wanted.output_format,
                 progress=progress,
                 given=evidence or None,
@@ -108,11 +94,11 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
                 random_state=secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state,
                 iid=wanted.iid,
             )
-    if output != STANDARD:
-        for note in formula_notes(fit.domain, output, wanted.output_format):
+    if target != STANDARD:
+        for note in shared.formula_notes(fit.domain, target, wanted.output_format):
             echo(f"Note: {on_one_line(note)}")
-        echo(f"wrote {on_one_line(output)} ({counted(rows, 'row')})")
-        command = ["report", model, "--sample", output, "-o", free_name(model, "report", ".html")]
+        echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
+        command = ["report", model, "--sample", target, "-o", free_name(model, "report", ".html")]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
@@ -120,7 +106,8 @@ def _value(text: str, attribute: Attribute) -> object:
     """A level by its label, or else a boolean, number or range of numbers, as the column holds it."""
     low, dots, high = text.partition("..")
     if dots and attribute.kind == "numeric" and text not in attribute.labels:
-        return slice(*(number_of(end) if end.strip() else None for end in (low, high)))
+        with contextlib.suppress(ValueError):
+            return slice(*(number_of(end) if end.strip() else None for end in (low, high)))
     return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
 
 
@@ -128,7 +115,7 @@ def _value(text: str, attribute: Attribute) -> object:
 class VerifyOptions:
     """How the answer is given."""
 
-    as_json: bool = option(False, **JSON)
+    as_json: bool = option(False, **shared.JSON)
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
@@ -167,49 +154,48 @@ class ReportOptions:
         text="file",
         help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
     )
-    pdf: str | None = option(None, **PDF)
+    pdf: str | None = option(None, **shared.PDF)
     data: str | None = option(
         None, text="file", help="The table that the model was made from, to count copies exactly."
     )
     sample: str | None = option(
         None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
     )
-    mode: Mode = option("rows", choices=MODES, help="What was made from the model, as in 'fairmaxent debias'.")
+    mode: Mode = option("rows", choices=shared.MODES, help="What was made from the model, as in 'fairmaxent debias'.")
     trade_off: bool = option(
         True,
         flags=("--trade-off/--no-trade-off",),
         text="flag",
         help="Fit a few more times, to show what other options would cost.",
     )
-    evaluate: bool = option(False, **EVALUATE)
-    force: bool = option(False, **FORCE)
+    evaluate: bool = option(False, **shared.EVALUATE)
+    force: bool = option(False, **shared.FORCE)
 
     def checked(self, model: str) -> tuple[str, ...]:
         """Refuse, before any work, what cannot go together; return the files to be written."""
-        output = "report.html" if self.output is None and self.pdf is None else self.output
-        check_reports(output, self.pdf)
-        targets = tuple(path for path in (output, self.pdf) if path is not None)
+        path = "report.html" if self.output is None and self.pdf is None else self.output
+        shared.check_reports(path, self.pdf)
+        targets = tuple(path for path in (path, self.pdf) if path is not None)
         refuse_overwriting([model, self.data, self.sample], targets)
         if self.mode == "weights" and self.sample is not None:
             raise click.UsageError("--mode weights draws no rows; leave --sample out")
         if self.evaluate and self.data is None:
             raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
-        check_evaluated(self.mode, evaluate=self.evaluate)
+        shared.check_evaluated(self.mode, evaluate=self.evaluate)
         return targets
 
 
 @click.command()
 @model_argument
 @taking(ReportOptions, "wanted")
-@filing_options
+@shared.filing_options
 @reading_options
-def report_command(model: str, wanted: ReportOptions, filing: FilingOptions, reading: ReadingOptions) -> None:
+def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptions, reading: ReadingOptions) -> None:
     """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     \b
     fairmaxent report model.fme --data census.csv -o report.html
     """
-    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import load
     from fairmaxent.report import build_report
     from fairmaxent.report.source import written_file

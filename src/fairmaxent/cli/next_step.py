@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -88,17 +89,10 @@ def next_step(why: str, command: Tokens = ()) -> str:
 def _program() -> list[str]:
     """How this program was called, unless its name is enough: it may be in an environment that is not active."""
     called = sys.argv[0]
-    if os.path.basename(called) == "__main__.py" and os.path.dirname(called).endswith("fairmaxent"):
-        return [_shortest(sys.executable), "-m", "fairmaxent"]
-    return [_shortest(called)] if os.path.basename(called) == "fairmaxent" else ["fairmaxent"]
-
-
-def _shortest(path: str) -> str:
-    """A program by its name if the shell finds it by that, or else by its path from here or from the root."""
-    name = os.path.basename(path)
-    if os.path.realpath(shutil.which(name) or "") == os.path.realpath(path):
-        return name
-    return min(os.path.relpath(path), path, key=len)
+    if os.path.basename(called) == "__main__.py":
+        return [sys.executable, "-m", "fairmaxent"]
+    is_script = os.path.basename(called) == "fairmaxent"
+    return [called] if is_script and shutil.which("fairmaxent") is None else ["fairmaxent"]
 
 
 # ---------------------------------------------------------------- from inspect to debias
@@ -204,16 +198,13 @@ def free_name(data: str, tag: str, suffix: str) -> str:
 
 def _suffix(data: str) -> str:
     """The suffix of a table like the input; Parquet for several files, CSV for what cannot be written."""
-    if data == STANDARD:
-        return ".csv"
     if is_pattern(data) or os.path.isdir(data):
         return ".pq"  # not the usual suffix, which a pattern may end in
     suffix = _suffix_of(Path(data))
-    try:
+    with contextlib.suppress(InputError):
         output_format(f"table{suffix}")
-    except InputError:
-        return ".csv"
-    return suffix or ".csv"
+        return suffix or ".csv"
+    return ".csv"
 
 
 def _suffix_of(path: Path) -> str:

@@ -16,6 +16,7 @@ from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
 from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 from fairmaxent.progress import Progress, silent
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.write import Staging
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import DrawnBatches, Mode
 
@@ -271,7 +271,6 @@ class OutputOptions(FileOptions):
             raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
 
 
-output_options = taking(OutputOptions, "wanted")
 filing_options = taking(FilingOptions, "filing")
 
 

@@ -9,28 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.config import config_option
 from fairmaxent.cli.next_step import next_step, resolved
 from fairmaxent.cli.options import SectionedCommand, taking
 from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options, formula_notes
-from fairmaxent.cli.reading import (
-    DomainOptions,
-    ReadingOptions,
-    data_argument,
-    domain_options,
-    reading_options,
-    source_of,
-)
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
-from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.data.levels import cell_text
+from fairmaxent.document.text import table_lines
 from fairmaxent.errors import spelled
 from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.files.reading import TableFile
-    from fairmaxent.files.write import Staging
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
     from fairmaxent.report import Source
@@ -104,17 +97,12 @@ class RakeOptions(FileOptions):
         return "all" if ["all"] in margins else [tuple(columns) for columns in margins] or None
 
 
-@click.command(
+@table_command(
+    taking(RakeOptions, "wanted"),
+    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
 )
-@data_argument
-@taking(RakeOptions, "wanted")
-@filing_options
-@domain_options
-@reading_options
-@config_option
-@click.pass_context
 def rake_command(
     ctx: click.Context,
     data: str,
@@ -131,7 +119,6 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
-    from fairmaxent.files.write import Staging
     from fairmaxent.raking.raking import rake
 
     wanted.check_files([data, *wanted.margins])
@@ -205,13 +192,15 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     from fairmaxent.raking.certificate import few_rows_warnings
 
     rows = [
-        (f"{margin.name} = {level.level}", level.rows, level.before, level.wanted, level.achieved,
-         round(level.effective_rows))
+        [
+            f"{margin.name} = {level.level}",
+            *map(cell_text, (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))),
+        ]
         for margin in certificate.margins
         for level in margin.levels
-    ]  # fmt: skip
+    ]
     more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
-    table = text_table(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
+    table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
     written = [
         f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
@@ -224,7 +213,7 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
         following = "write the weighted table with -o FILE, and a report with --report FILE"
     parts = [
         [f"Warning: {cell_text(warning)}" for warning in warnings],
-        [table, *more],
+        [*table, *more],
         [*certificate.summary(), *seed],
         [f"Note: {cell_text(note)}" for note in notes],
         written if wanted.targets else ["Nothing was written."],

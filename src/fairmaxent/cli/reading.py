@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.config import CONFIG, read_domain
-from fairmaxent.cli.options import taking
+from fairmaxent.cli.config import CONFIG, config_option, read_domain
+from fairmaxent.cli.options import Decorator, taking
 from fairmaxent.cli.terminal import check_stdin
 from fairmaxent.cli.values import FILE, as_typed, comma_hint
 from fairmaxent.data.limits import max_memory
@@ -198,8 +198,19 @@ def reading_options(function: Callable[..., None]) -> Callable[..., None]:
     return taking(ReadingOptions, "reading")(limited)
 
 
-data_argument = click.argument("data", type=FILE, metavar="DATA")
-domain_options = taking(DomainOptions, "columns_as")
+def table_command(*records: Decorator, **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command about a table: it gets its context, the path, other records, and how the table is read."""
+    data: Decorator = click.argument("data", type=FILE, metavar="DATA")
+    adding: list[Decorator] = [data, *records, taking(DomainOptions, "columns_as"), reading_options, config_option]
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        decorated: Callable[..., None] = click.pass_context(function)
+        for add in reversed(adding):
+            decorated = add(decorated)
+        command: click.Command = click.command(**settings)(decorated)
+        return command
+
+    return decorate
 
 
 # ---------------------------------------------------------------- what must not be overwritten, or change

@@ -24,22 +24,9 @@ from fairmaxent.errors import Option, spelled
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.fit import statements
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, other_remarks
-from fairmaxent.fit.statements import (
-    RateLine,
-    changed_lines,
-    copies_of,
-    cost_blocks,
-    decision_blocks,
-    estimate_blocks,
-    filled_lines,
-    mean_lines,
-    outcome_lines,
-    privacy_lines,
-    rate_text,
-    rates_table,
-)
 from fairmaxent.fit.storage import contents
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
@@ -183,17 +170,20 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     levels = certificate.measure.favourable
     decided = f", for {_about(result.fit, levels[0])}" if len(levels) == 1 else ""
     before, after = result.before.groups, result.after.groups
-    groups = [(*key, rate_text(before.get(key)), rate_text(after.get(key))) for key in {**before, **after}]
+    groups = [
+        (*key, statements.rate_text(before.get(key)), statements.rate_text(after.get(key)))
+        for key in {**before, **after}
+    ]
     sections: list[Sequence[Block]] = [
         _paragraphs("", _sharing(result)),
         _paragraphs("Warning: ", result.alerts),
-        _paragraphs("Outcomes were changed for ", changed_lines(certificate.costs)),
+        _paragraphs("Outcomes were changed for ", statements.changed_lines(certificate.costs)),
         _costs(result, wanted),
-        [rates_table(list(_rate_lines(result)), ("wanted", "before", "after"))],
-        _paragraphs("", mean_lines(certificate.means, roles)),
+        [statements.rates_table(list(_rate_lines(result)), ("wanted", "before", "after"))],
+        _paragraphs("", statements.mean_lines(certificate.means, roles)),
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
-        decision_blocks(certificate.decisions),
-        estimate_blocks(certificate.estimate, decided),
+        statements.decision_blocks(certificate.decisions),
+        statements.estimate_blocks(certificate.estimate, decided),
         _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
         _paragraphs("Note: ", notes),
         _paragraphs("", _written(result, wanted)),
@@ -205,7 +195,7 @@ def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
     return [Paragraph(f"{lead}{line}") for line in lines]
 
 
-def _rate_lines(result: Result) -> Iterator[RateLine]:
+def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
     """The rates wanted, before and after; a line for each of a few outcomes, so that it is clear what each is about."""
     certificate, before, after = result.fit.certificate, result.before, result.after
     for kind, name in certificate.rates_shown:
@@ -213,33 +203,33 @@ def _rate_lines(result: Result) -> Iterator[RateLine]:
         levels = before.levels[name] if kind == "statistical_rate" else {}
         if 1 < len(levels) <= _FEW:
             for level, rate in levels.items():
-                yield RateLine(f"{what}, {level}", wanted, rate, after.levels[name][level])
+                yield statements.RateLine(f"{what}, {level}", wanted, rate, after.levels[name][level])
             continue
         about = "" if not levels else f", {next(iter(levels))}"
         about = f", worst of {len(levels)} outcomes" if len(levels) > _FEW else about
-        yield RateLine(f"{what}{about}", wanted, before.rates[kind][name], after.rates[kind][name])
+        yield statements.RateLine(f"{what}{about}", wanted, before.rates[kind][name], after.rates[kind][name])
 
 
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
     """The outcomes before and after, each group, those that rest on least if there are many, and the worst cell."""
     costs = result.costs
-    lines = _paragraphs("", outcome_lines(costs.outcomes))
+    lines = _paragraphs("", statements.outcome_lines(costs.outcomes))
     if costs.worst_cell is None:
         return lines
     last = ["most copies" if costs.counted else "expected copies"]
     last = ["largest weight"] if wanted.mode == "weights" else last
     last = ["largest weight", "expected copies"] if result.delivered is None else last
-    blocks = cost_blocks(costs.groups, costs.worst_cell, last, "; --json shows them all")
-    return [*lines, *blocks, *_paragraphs("", filled_lines(costs.filled))]
+    blocks = statements.cost_blocks(costs.groups, costs.worst_cell, last, "; --json shows them all")
+    return [*lines, *blocks, *_paragraphs("", statements.filled_lines(costs.filled))]
 
 
 def _sharing(result: Result) -> Iterator[str]:
     """What a private fit promises, or how many of the rows written are copies of real ones; nothing if none is."""
     certificate = result.fit.certificate
     if certificate.privacy is not None:
-        yield from (line[:1].upper() + line[1:] for line in privacy_lines(certificate.privacy))
+        yield from (line[:1].upper() + line[1:] for line in statements.privacy_lines(certificate.privacy))
     elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
-        count, copies = result.delivered.rows, copies_of(redrawn=certificate.redrawn is not None)
+        count, copies = result.delivered.rows, statements.copies_of(redrawn=certificate.redrawn is not None)
         yield (
             f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
             f"{copies.are}, and {copies.mean}; for rows to share, add --release."
