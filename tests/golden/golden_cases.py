@@ -17,12 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import golden_commands
-import golden_estimator
 import golden_fits
 import golden_methods
 import golden_options
 
-MODULES = (golden_fits, golden_options, golden_methods, golden_estimator, golden_commands)
+MODULES = (golden_fits, golden_options, golden_methods, golden_commands)
 CASES = {
     name: function
     for module in MODULES

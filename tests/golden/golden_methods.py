@@ -1,10 +1,11 @@
-"""Golden cases: the paper's own method, the methods of other authors, and the fairness metrics."""
+"""Golden cases: the paper's own method, methods of other authors, the metrics, and the scikit-learn estimator."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 import numpy as np
+import pytest
 
 import fairmaxent
 from fairmaxent import Domain, baselines, debias, paper
@@ -15,6 +16,7 @@ from golden_results import (
     every_kind_of_column,
     outputs,
     people,
+    people_in_pandas,
     prefixed,
     rate_numbers,
     without_column,
@@ -117,9 +119,15 @@ def metric_equalised_odds():
     }
 
 
-def metric_calibration():
-    table = people().to_pandas()
-    options = {"favourable": ">50K", "groups": "joint", "bins": 4}
-    calibration = fairmaxent.metrics.calibration(table, "income", _scores(table), ["sex", "race"], **options)
-    numbers = asdict(calibration) | {"error": calibration.error}
-    return {"joint": numbers | {"groups": numbers["groups"][:2]}}
+def estimator_resample():
+    pytest.importorskip("sklearn")
+    table, results = people_in_pandas(), {}
+    X, y = table.drop(columns="income"), table["income"]
+    for name, options in {"plain": {}, "rows": {"rows": 100, "favourable": ">50K", "statistical_rate": 0.9}}.items():
+        sampler = fairmaxent.FairMaxEnt(["sex", "race"], random_state=1, **options)
+        fair_X, fair_y = sampler.fit_resample(X, y)
+        classes = sampler.sampling_strategy_
+        results |= {f"{name}, X": csv(fair_X), f"{name}, y": csv(fair_y), f"{name}, classes": classes}
+    sampled_X, sampled_y = sampler.sample(40, given={"sex": "Female"}, random_state=3)
+    weights = array(sampler.sample_weight_)
+    return results | {"weights": weights, "sampled X": csv(sampled_X), "sampled y": csv(sampled_y)}
