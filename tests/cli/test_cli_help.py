@@ -14,7 +14,7 @@ from fairmaxent.cli.group import COMMANDS, group
 from fairmaxent.cli.options import OTHERS
 from fairmaxent.data.roles import DetailOption, GroupsOption
 from fairmaxent.files.formats import FORMATS
-from fairmaxent.fit.plans import OutputOption, ParityOption
+from fairmaxent.fit.option_values import OutputOption, ParityOption
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.report.delivered import Mode
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
+from modelfiles import with_header
 
 
 @pytest.fixture
@@ -37,6 +38,17 @@ def test_json_is_for_programs(model):
     assert record["verified"] is True
     assert record["achieved"]["statistical_rate"]["sex"] == pytest.approx(1)
     assert record["unverified"] == []
+
+
+def test_a_forged_model_is_refused_with_what_is_wrong(model, tmp_path):
+    def forge(header):
+        header["certificate"]["achieved"]["statistical_rate"]["sex"] = 0.5
+
+    (tmp_path / "forged.fme").write_bytes(with_header(model.read_bytes(), forge))
+    result = run(tmp_path / "forged.fme")
+    assert result.exit_code == 5
+    assert "its certificate states achieved statistical_rate sex as 0.5, but what it holds gives 1" in result.stderr
+    assert "verified" not in result.stdout
 
 
 def test_what_is_no_model_is_refused(tmp_path):

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.evaluate import EvaluateOptions
-from fairmaxent.cli.evaluate import evaluate_command as evaluate
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import options_from
 from fairmaxent.cli.options import RecordOption
@@ -174,7 +173,6 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
 KEPT = "keep_columns"
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
-JUDGING_NAMES = ("secrets", "attacks", "random_state")
 
 
 @cache
@@ -192,7 +190,6 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "privacy": _drawn(debias, ("release", "epsilon", "delta")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
         "report": _drawn(debias, (*FILING_NAMES, "pdf")),
-        "judging": _drawn(evaluate, JUDGING_NAMES),
         "raking": _drawn(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
     }
 

@@ -10,13 +10,17 @@ import click
 from fairmaxent.cli.next_step import given_options, next_step, outputs
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.output import JSON
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
+from fairmaxent.cli.reading import (
+    DomainOptions,
+    ReadingOptions,
+    table_command,
+)
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.result import good_outcome_notes
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
 from fairmaxent.document.text import on_one_line
-from fairmaxent.fit.plans import Relabel
+from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
 
 if TYPE_CHECKING:

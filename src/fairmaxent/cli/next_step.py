@@ -89,7 +89,7 @@ def next_step(why: str, command: Tokens = ()) -> str:
 def _program() -> list[str]:
     """How this program was called, unless its name is enough: it may be in an environment that is not active."""
     called = sys.argv[0]
-    if os.path.basename(called) == "__main__.py":
+    if Path(called).parts[-2:] == ("fairmaxent", "__main__.py"):
         return [sys.executable, "-m", "fairmaxent"]
     is_script = os.path.basename(called) == "fairmaxent"
     return [called] if is_script and shutil.which("fairmaxent") is None else ["fairmaxent"]

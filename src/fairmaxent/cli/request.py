@@ -17,7 +17,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.csv import DELIMITERS
 from fairmaxent.files.reading import TableFile
-from fairmaxent.fit.plans import Estimate, OutputOption, Relabel
+from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.options import TypedOption, typed_options
 from fairmaxent.privacy.budget import Privacy

@@ -21,21 +21,19 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fairness.rates import Rates, group_shares, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.fit import statements
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, other_remarks
-from fairmaxent.fit.storage import contents
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.report.delivered import (
     Delivered,
     DeliveredCosts,
     absences,
+    costs_of,
     data_table,
-    delivered_costs,
     delivered_rates,
     known_groups,
 )
@@ -127,7 +125,7 @@ class Result:
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
-        return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
+        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -241,7 +239,7 @@ def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
     if not wanted.targets:
         yield "Nothing was written."
     for target in wanted.targets:
-        holds = f" (it holds {contents(result.fit)})" if target == wanted.model else ""
+        holds = f" (it holds {result.fit.contents})" if target == wanted.model else ""
         rows = f" ({counted(result.rows, 'row')})" if target == wanted.output and result.rows is not None else ""
         if target != STANDARD:
             yield f"wrote {target}{holds}{rows}"
@@ -292,7 +290,7 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
-        "model_holds": None if wanted.model is None else contents(result.fit),
+        "model_holds": None if wanted.model is None else result.fit.contents,
         "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,

@@ -48,7 +48,7 @@ def population_in_memory(frame: Any, weights: Reals, columns: Sequence[str], wei
     blocks = _blocks(domain, columns)
     table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
     population = _weighted(domain, blocks, table)
-    return population.detailed(encoded.positions, table, weights, relabelled=False)
+    return population.detailed(encoded.positions, table, weights)
 
 
 def population_in_engine(lazy: Lazy, name: str, columns: Sequence[str], weight: str | None) -> Distribution:
