@@ -73,8 +73,6 @@ _CURVES = {
     for prior, (colour, size) in _PRIOR_STYLES.items()
     for theta, (marker, line) in _THETA_STYLES.items()
 }
-_SUPERSCRIPTS = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
-
 _LOOK = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -147,6 +145,14 @@ class CurveFigure:
     datasets: tuple[str, ...]
     metrics: tuple[str, ...]
 
+    @property
+    def description(self) -> str:
+        """What it shows, in words."""
+        datasets = ", ".join(DATASETS[name] for name in self.datasets)
+        metrics = ", ".join(METRICS[name] for name in self.metrics)
+        lines = "Line charts over C from 0 to 1, each with six lines for two priors and three expectations."
+        return f"{lines} Data: {datasets}. Panels: {metrics}."
+
 
 _MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
 _BAYES = ("bayes_sr_probabilities", "bayes_accuracy")
@@ -199,7 +205,7 @@ def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
     present = [plan for plan in CURVE_FIGURES if curves["dataset"].isin(plan.datasets).any()]
     return [
         *(Drawing(name, caption, words, _draw_grid(table_2, rows)) for name, caption, words, rows in grids),
-        *(Drawing(plan.name, plan.caption, _describe(plan), draw_curves(curves, plan)) for plan in present),
+        *(Drawing(plan.name, plan.caption, plan.description, draw_curves(curves, plan)) for plan in present),
     ]
 
 
@@ -207,7 +213,10 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
     from matplotlib import rc_context
 
-    panels = _panels(plan, set(curves["dataset"]))
+    present = [dataset for dataset in plan.datasets if dataset in set(curves["dataset"])]
+    panels = [[(dataset, metric) for dataset in present] for metric in plan.metrics]
+    if len(plan.datasets) == 1:
+        panels = [[panel for (panel,) in panels]]
     letters = iter("abcdefgh")
     with rc_context(_LOOK):
         figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
@@ -218,27 +227,10 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
                 panel.set_title(f"({next(letters)}) {heading}", loc="left")
             if len(plan.datasets) > 1:
                 row_axes[0].set_ylabel(METRICS[line[0][1]])
-        _finish(figure, {_curve_label(*key): style for key, style in _CURVES.items()}, columns=len(_CURVES))
+        marks = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
+        labels = {f"q{marks[prior]}, θ{marks[theta]}": style for (prior, theta), style in _CURVES.items()}
+        _finish(figure, labels, columns=len(_CURVES))
     return figure
-
-
-def _panels(plan: CurveFigure, present: set[str]) -> list[list[tuple[str, str]]]:
-    """Data set and metric of each panel, row by row."""
-    if len(plan.datasets) == 1:
-        return [[(plan.datasets[0], metric) for metric in plan.metrics]]
-    return [[(dataset, metric) for dataset in plan.datasets if dataset in present] for metric in plan.metrics]
-
-
-def _describe(plan: CurveFigure) -> str:
-    datasets = ", ".join(DATASETS[name] for name in plan.datasets)
-    metrics = ", ".join(METRICS[name] for name in plan.metrics)
-    return (
-        "Line charts over C from 0 to 1, each with six lines for two priors and three expectations. "
-        f"Data: {datasets}. Panels: {metrics}."
-    )
-
-
-# ---------------------------------------------------------------- panels
 
 
 def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
@@ -336,7 +328,3 @@ def _grid(
 def block_label(block: Block) -> str:
     """Name a data set and its protected column."""
     return f"{DATASETS[block[0]]}, {block[1]}"
-
-
-def _curve_label(prior: str, theta: str) -> str:
-    return f"q{_SUPERSCRIPTS[prior]}, θ{_SUPERSCRIPTS[theta]}"

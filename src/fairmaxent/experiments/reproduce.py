@@ -16,7 +16,6 @@ from typing import Any
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
-from fairmaxent.experiments import data
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
 from fairmaxent.experiments.plan import (
@@ -102,7 +101,13 @@ def table_2(cells: Iterable[Cell], folder: Path) -> Any:
 
 def curves(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, prior, theta, C, metric, mean, sd, error."""
-    return _summary(cells, folder, _curve_labels)
+
+    def labels(cell: Cell) -> dict[str, Any]:
+        assert isinstance(cell.method, MaxEnt)
+        curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
+        return {"dataset": cell.dataset, "protected": cell.protected} | curve
+
+    return _summary(cells, folder, labels)
 
 
 def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
@@ -116,12 +121,6 @@ def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
 
 def _table_2_labels(cell: Cell) -> dict[str, Any]:
     return {"dataset": cell.dataset, "protected": cell.protected, "method": _TABLE_2_NAMES[cell.method]}
-
-
-def _curve_labels(cell: Cell) -> dict[str, Any]:
-    assert isinstance(cell.method, MaxEnt)
-    curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
-    return {"dataset": cell.dataset, "protected": cell.protected} | curve
 
 
 def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
@@ -173,31 +172,27 @@ def reproduce(
     Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
     left out, and the page says so; ``download`` fetches COMPAS large, which is not shipped.
     """
-    _check_libraries()
+    # Missing libraries are reported now, not after hours of work.
+    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
+    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
+    if missing:
+        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
+    if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
+        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
     plan = QUICK if quick else FULL
-    _check_folder(folder)
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable(download=download)
     available, drawn = (
         [block for block in blocks if block[0] not in left_out] for blocks in (TABLE_2_BLOCKS, CURVE_BLOCKS)
     )
     table_2_cells, curve_cells = plan.table_2(available), plan.curves(drawn)
-    _run_all([*table_2_cells, *curve_cells], folder / "cells", workers, progress)
+    cells = [*table_2_cells, *curve_cells]
+    total, done = sum(cell.cost for cell in cells), 0.0
+    for cell in run(cells, folder / "cells", workers=workers):
+        done += cell.cost
+        if progress is not None:
+            progress(done / total)
     return _write(folder, plan, table_2_cells, curve_cells, left_out)
-
-
-def _check_libraries() -> None:
-    """Report missing libraries now, not after hours of work."""
-    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
-    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
-    if missing:
-        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything but an earlier reproduction, whose files may be replaced."""
-    if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
-        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
 
 
 def _unavailable(*, download: bool) -> dict[str, str]:
@@ -211,18 +206,10 @@ def _unavailable(*, download: bool) -> dict[str, str]:
             )
             continue
         try:
-            data.load(name)
+            stored.load(name)
         except StorageError as problem:
             reasons[name] = str(problem)
     return reasons
-
-
-def _run_all(cells: list[Cell], folder: Path, workers: int | None, progress: Progress | None) -> None:
-    total, done = sum(cell.cost for cell in cells), 0.0
-    for cell in run(cells, folder, workers=workers):
-        done += cell.cost
-        if progress is not None:
-            progress(done / total)
 
 
 def _write(
@@ -237,14 +224,11 @@ def _write(
         write_whole(folder / f"{name}.csv", text.encode(), readable=True)
     figures.mkdir(exist_ok=True)
     write_figures(numbers, over_shares, figures)
-    write_page(page, numbers, over_shares, times, settings=_settings(plan, left_out))
-    return Reproduction(page, tuple(left_out.values()))
-
-
-def _settings(plan: Plan, left_out: dict[str, str]) -> dict[str, Any]:
-    return {
+    settings = {
         "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
         "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
         **{f"Left out: {name}": reason for name, reason in left_out.items()},
         **stored.made_with(),
     }
+    write_page(page, numbers, over_shares, times, settings=settings)
+    return Reproduction(page, tuple(left_out.values()))
