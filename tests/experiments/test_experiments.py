@@ -20,7 +20,6 @@ import fairmaxent
 from fairmaxent.experiments import cells, reproduce
 from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
 from fairmaxent.experiments.reasons import load_published
-from fairmaxent.experiments.reproduce import run
 from realdata import FOLDER
 
 pytestmark = pytest.mark.slow
@@ -69,15 +68,6 @@ def test_folds_are_contiguous_and_the_last_takes_the_remainder(small):
         assert len(small.fold(number)[0]) == len(small.frame) - len(test)
 
 
-def test_numbers_keep_the_order_of_levels(small):
-    numbers = small.numbers(small.frame)
-    age = numbers[:, small.domain.index("age_cat")]
-    by_name = {name: set(age[small.frame["age_cat"] == name]) for name in small.frame["age_cat"].unique()}
-    assert by_name == {"Less than 25": {0.0}, "25 - 45": {1.0}, "Greater than 45": {2.0}}
-    recid = numbers[:, small.domain.index("two_year_recid")]
-    np.testing.assert_array_equal(recid, small.frame["two_year_recid"])
-
-
 def test_measures_of_rows_against_plain_pandas(small):
     rows = small.frame.sample(2000, random_state=1, ignore_index=True)
     measured = cells.measure_rows(rows, small, "sex")
@@ -108,11 +98,6 @@ def test_exact_divergence_is_the_library_s(small):
     assert measured["kl_exact"] == pytest.approx(fairmaxent.paper.divergence_from_raw(fit), abs=1e-10)
 
 
-def test_a_column_that_does_not_vary_has_no_correlation():
-    numbers = np.column_stack([np.ones(50), np.arange(50.0), -np.arange(50.0)])
-    np.testing.assert_allclose(cells.correlation(numbers), [[0, 0, 0], [0, 1, -1], [0, -1, 1]], atol=1e-12)
-
-
 def test_classifiers_are_trained_on_rows_and_tested_on_the_fold(small):
     from sklearn.tree import DecisionTreeClassifier
 
@@ -127,15 +112,6 @@ def test_classifiers_are_trained_on_rows_and_tested_on_the_fold(small):
     chance = tree.predict_proba(indicators[len(train) :])[:, 1]
     groups = pd.Series(chance).groupby(test["race"], observed=True).mean()
     assert measured["tree_sr_probabilities"] == pytest.approx(groups.min() / groups.max(), abs=0.02)
-
-
-def test_nobody_predicted_the_outcome_is_no_rate(small):
-    train, test = small.fold(0)
-    rows = train[(train["two_year_recid"] == 0) | (train.index == 5)].reset_index(drop=True)
-    rows.loc[rows.index[-1], "two_year_recid"] = 1  # one row in a crowd: no leaf has it in the majority
-    measured = cells.measure_classifiers(pd.concat([rows, rows[:-1]], ignore_index=True), test, small, "sex")
-    assert np.isnan(measured["tree_sr_predictions"])
-    assert 0 <= measured["tree_sr_probabilities"] < 1
 
 
 def test_a_cell_is_kept_and_found_again_unless_it_is_damaged_or_of_another_version(tmp_path):
@@ -228,13 +204,6 @@ def _group_lives(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def test_what_is_finished_is_not_run_again(tmp_path):
-    cell = Cell("compas-small", "sex", Baseline("raw"), 0, 1)
-    cells.save(cell, {"made_with": cells.made_with()}, tmp_path)
-    assert list(run([cell], tmp_path)) == [cell]
-    assert json.loads((tmp_path / f"{cell.name}.json").read_text()) == {"made_with": cells.made_with()}
 
 
 def large_data(monkeypatch):

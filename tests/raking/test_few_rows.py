@@ -39,8 +39,3 @@ def test_only_the_worst_are_named_one_by_one():
     assert warnings[3:] == (
         "3 more levels were raised beyond the same line: fewer than 30 effective rows, or 20 times as much.",
     )
-
-
-def test_many_rows_that_are_raised_a_little_are_no_reason_to_warn():
-    frame = pl.DataFrame({"sex": ["F"] * 40 + ["M"] * 60})
-    assert fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}).certificate.warnings == ()

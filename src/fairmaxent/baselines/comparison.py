@@ -90,11 +90,10 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     With a classifier, the statistical rate of its decisions counts; without, that of the data. A method whose groups
     are not as equal in size as was asked for is not chosen, and neither is one that is no fairer than the raw data.
     """
-    rates_wanted = request.statistical_rate
-    rates_wanted = rates_wanted.values() if isinstance(rates_wanted, Mapping) else [rates_wanted]
-    wanted = min((rate for rate in rates_wanted if rate is not None), default=None)  # one rate for all columns
-    sizes = request.representation_rate or 0.0
-    sizes = 0.0 if isinstance(sizes, Mapping) else sizes  # a rate by column is none for all of them
+    rate_option, size_option = request.statistical_rate, request.representation_rate
+    by_column = rate_option.values() if isinstance(rate_option, Mapping) else [rate_option]
+    wanted = min((rate for rate in by_column if rate is not None), default=None)  # one rate for all columns
+    sizes = 0.0 if size_option is None or isinstance(size_option, Mapping) else size_option
     scored = {one.method: one.scores for one in results if one.scores is not None}
     of_decisions = any(scores.accuracy is not None for scores in scored.values())
     raw = scored.pop(RAW, None)

@@ -127,10 +127,11 @@ class CrossValidation:
         names = ("representation_rate", "statistical_rate", "seconds")
         means = {name: float(np.mean([getattr(fold, name) for fold in folds])) for name in names}
         accuracy, rate = None, None
-        if all(fold.predicted is not None for fold in folds):
+        predicted = [(fold.tested, fold.predicted) for fold in folds if fold.predicted is not None]
+        if predicted:
             decided = np.empty(len(self.frame), dtype=np.intp)
-            for fold in folds:
-                decided[fold.tested] = fold.predicted
+            for tested, outcomes in predicted:
+                decided[tested] = outcomes
             outcome, table = self.request.outcome, self.frame.to_native()
             accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
             # A name of its own, or the domain's levels of the outcome would be looked up once more.
