@@ -155,7 +155,7 @@ def _spread(row: Any, column: str, deviation: str, digits: int) -> str:
 
 def _inline(drawing: Drawing) -> str:
     """Return a drawing as part of a page, with unique names and a title for readers who cannot see it."""
-    svg = drawing.svg().decode()
+    svg = drawing.saved("svg").decode()
     svg = svg[svg.index("<svg") :]
     # All drawings use the same names for their parts; on one page the names must differ.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)

@@ -8,10 +8,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
@@ -77,14 +76,14 @@ def _prepare_worker() -> None:
 
     threadpool_limits(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
@@ -114,9 +113,9 @@ def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
     import pandas as pd
 
-    rows = [_table_2_labels(cell) | {"seconds": _record(cell, folder)["seconds"]} for cell in cells]
-    labels = list(rows[0])[:-1]
-    return pd.DataFrame(rows).groupby(labels, sort=False)["seconds"].mean().reset_index()
+    found = [(cell, stored.find(cell, folder)) for cell in cells]
+    rows = [_table_2_labels(cell) | {"seconds": record["seconds"]} for cell, record in found if record is not None]
+    return pd.DataFrame(rows).groupby(list(rows[0])[:-1], sort=False)["seconds"].mean().reset_index()
 
 
 def _table_2_labels(cell: Cell) -> dict[str, Any]:
@@ -128,7 +127,8 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
 
     rows = []
     for cell in cells:
-        record = _record(cell, folder)
+        record = stored.find(cell, folder)
+        assert record is not None  # it was run before
         # Repetitions without a value (the outcome was predicted for nobody) do not count.
         drawn = pd.DataFrame(record["repetitions"])
         variances = (drawn.var() / drawn.count()).to_dict()
@@ -142,17 +142,10 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
     return summary.reset_index()
 
 
-def _record(cell: Cell, folder: Path) -> stored.Record:
-    record = stored.find(cell, folder)
-    assert record is not None  # it was run before
-    return record
-
-
 Progress = Callable[[float], None]  # share of the work that is done
 
 
-@dataclass(frozen=True)
-class Reproduction:
+class Reproduction(NamedTuple):
     """The path of the page, and why some data sets were left out."""
 
     page: Path
