@@ -96,23 +96,6 @@ def test_every_outcome_counts_unless_one_is_named():
     assert statistical_rate(frame, "hired", "age", favourable=["no", "yes"]).value == rate.value
 
 
-def test_intersections_are_those_that_occur():
-    rate = statistical_rate(pd.DataFrame(COLUMNS), "hired", ["sex", "age"], favourable="yes", groups="joint")
-    assert rate.value == 0.0
-    assert rate.worst.columns == ("sex", "age")
-    assert len(rate.groups) == 6
-    assert ("missing", "old") in [group.group for group in rate.groups]
-
-
-def test_weights_count():
-    frame = pd.DataFrame(COLUMNS)
-    assert representation_rate(frame, "sex", weight="weight").value == pytest.approx(2 / 4)
-    rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")
-    assert {group.group[0]: group.rate for group in rate.groups} == {"F": 0.75, "M": 0.75, "missing": 0.5}
-    plain = statistical_rate(frame, "hired", "sex", favourable="yes", weight=None)
-    assert plain.groups[1].interval == rate.groups[1].interval
-
-
 def test_a_group_of_weight_zero_takes_no_part_and_is_named():
     frame = pd.DataFrame(COLUMNS).assign(weight=[0.0, 0.0, 1, 1, 1, 1, 1, 1])
     rate = statistical_rate(frame, "hired", "sex", favourable="yes", weight="weight")

@@ -95,10 +95,7 @@ def test_probabilities_count_above_the_threshold():
 def test_the_values_are_fairlearns(weight):
     frame = predicted_frame(1)
     for outcome in ("o0", "o1", "o2"):
-        shared = {
-            "sensitive_features": frame["z1"],
-            "sample_weight": None if weight is None else frame[weight],
-        }
+        shared = {"sensitive_features": frame["z1"], "sample_weight": None if weight is None else frame[weight]}
         happened, said = frame["y"] == outcome, frame["said"] == outcome
         odds = equalised_odds(frame, "y", "said", "z1", favourable=outcome, weight=weight)
         assert odds.value == pytest.approx(fairlearn.equalized_odds_ratio(happened, said, **shared))

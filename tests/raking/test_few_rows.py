@@ -10,10 +10,7 @@ import fairmaxent
 SURVEY = pl.DataFrame({"sex": ["F"] * 100 + ["M"] * 97 + ["X"] * 3})
 
 
-@pytest.mark.parametrize(
-    ("share", "warned"),
-    [(0.18, True), (0.016, True), (0.015, False), (0.01, False)],
-)
+@pytest.mark.parametrize(("share", "warned"), [(0.18, True), (0.016, True), (0.015, False), (0.01, False)])
 def test_three_people_are_named_if_their_share_is_raised(share, warned):
     margins = {"sex": {"F": 0.5, "M": 0.5 - share, "X": share}}
     warnings = fairmaxent.rake(SURVEY, margins).certificate.warnings

@@ -309,12 +309,7 @@ def _plain(text: str) -> str:
 
 
 def _with_missing(
-    margin: Margin,
-    attributes: Sequence[Attribute],
-    present: Codes,
-    mass: Reals,
-    wanted: Reals,
-    elsewhere: float,
+    margin: Margin, attributes: Sequence[Attribute], present: Codes, mass: Reals, wanted: Reals, elsewhere: float
 ) -> tuple[Reals, tuple[str, ...]]:
     """Let levels that are missing, and that the margin does not list, keep their share; refuse others."""
     unlisted = np.isnan(wanted) & (mass > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -92,12 +92,15 @@ class Raking:
         cells = self._cells_of(opened)
         raw = read_weights(opened, self.survey.weight)
         design = None if raw is None else self.survey.weight_scale.scaled(raw)
-        columns = {name: self._scaled(self.factors[cells], design)} | self._replicate_columns(cells, name)
-        taken = next((column for column in columns if column in opened.columns), None)
-        if taken is not None:
-            raise ColumnError(
-                f"the table already has a column {taken!r}; choose another name with ", Option("weight_name")
-            )
+        columns = {name: self._scaled(self.factors[cells], design)}
+        if self.replicated is not None:
+            if not np.array_equal(cells, self.survey.table.inverse):
+                raise InputError(
+                    "replicate weights belong to single rows; pass the raked table, with its rows in the same order"
+                )
+            replicates = self.replicate_weights().T
+            columns |= {f"{name}_{number}": column for number, column in enumerate(replicates, 1)}
+        _refuse_taken(columns, opened.columns)
         like = opened.get_column(opened.columns[0])
         added = [frames.number_column(column, numbers, like) for column, numbers in columns.items()]
         if opened.implementation.is_pandas():
@@ -180,37 +183,30 @@ class Raking:
             )
         return cells
 
-    def _replicate_columns(self, cells: Any, name: str) -> dict[str, Reals]:
-        if self.replicated is None:
-            return {}
-        if not np.array_equal(cells, self.survey.table.inverse):
-            raise InputError(
-                "replicate weights belong to single rows; pass the raked table, with its rows in the same order"
-            )
-        weights = self.replicate_weights()
-        return {f"{name}_{number}": column for number, column in enumerate(weights.T, 1)}
-
     def _weigh_lazily(self, lazy: Lazy, name: str) -> Any:
         survey = self.survey
         for column in (*survey.domain.names, *([] if survey.weight is None else [survey.weight])):
             check_column(lazy, column)
         if self.replicated is not None:
             raise InputError("replicate weights belong to rows in memory; collect the table first")
-        if name in names_of(lazy):
-            raise ColumnError(
-                f"the table already has a column {name!r}; choose another name with ", Option("weight_name")
-            )
-        domain = survey.domain
+        _refuse_taken([name], names_of(lazy))
         return join_weights(
             lazy,
-            domain,
-            Blocks.rooted(domain.sizes, (0,)),
+            survey.domain,
+            Blocks.rooted(survey.domain.sizes, (0,)),
             survey.table,
             self.factors * self._per_row,
             weight=survey.weight,
             scale=survey.weight_scale,
             name=name,
         )
+
+
+def _refuse_taken(columns: Iterable[str], names: Sequence[str]) -> None:
+    for name in columns:
+        if name in names:
+            reason = f"the table already has a column {name!r}"
+            raise ColumnError(f"{reason}; choose another name with ", Option("weight_name"))
 
 
 ALL = "all"
